@@ -102,4 +102,4 @@ class AdviceController(QObject):
         try:
             self._apply(self._wanted(remedy))
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)

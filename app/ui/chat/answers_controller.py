@@ -77,4 +77,4 @@ class AnswersController(QObject):
 
     @Slot(object)
     def _not_saved(self, error: UserError) -> None:
-        self._page.prompt.show_error(error.message, error.hint)
+        self._page.prompt.notices.tell(error)

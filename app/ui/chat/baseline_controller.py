@@ -42,13 +42,13 @@ class BaselineController(QObject):
         if self._session.activity is not Activity.READY:
             return
         if request is None or answer is None or answer.trace is None:
-            self._page.prompt.show_error(
+            self._page.prompt.notices.tell(
                 "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
             )
             return
         trace = answer.trace
         if self._session.pair is None or not loaded_alike(self._session.pair, trace.header.pair):
-            self._page.prompt.show_error(
+            self._page.prompt.notices.tell(
                 "This answer was made with another pair, or with other load options.",
                 "Load that pair with those options, or answer again with this pair.",
             )
@@ -74,14 +74,14 @@ class BaselineController(QObject):
         why_not: str,
     ) -> None:
         if measurement is None:
-            self._page.prompt.show_error(f"The baseline was not measured: {why_not}")
+            self._page.prompt.notices.tell(f"The baseline was not measured: {why_not}")
         else:
             answer.measure(measurement)
             try:
                 if stored is not None and stored.trace:
                     self._store.keep_measurement(chat_id, stored, measurement)
             except UserError as error:
-                self._page.prompt.show_error(error.message, error.hint)
+                self._page.prompt.notices.tell(error)
             self._load()  # the answer may have been read from the disk again meanwhile
         self.progressed.emit(None)
 
@@ -94,7 +94,7 @@ class BaselineController(QObject):
         try:
             measurement = self._store.load_measurement(self._chat.chat_id, stored)
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)
             return
         if measurement is not None:
             answer.measure(measurement)

@@ -114,7 +114,9 @@ class ChatController(QObject):
     def _regenerate_turn(self, turn: AnswerTurn) -> None:
         turns = self.shown.chat.turns
         if turn.at is None:
-            self._page.prompt.show_error("This answer was read from a trace file.", "Ask in a chat instead.")
+            self._page.prompt.notices.tell(
+                "This answer was read from a trace file.", "Ask in a chat instead."
+            )
         elif 0 < turn.at < len(turns) and isinstance(turns[turn.at], Answer):
             self._ask(turn.at, None)
 
@@ -132,15 +134,15 @@ class ChatController(QObject):
         """Continue an answer that ended at its length limit."""
         answer, pair = self.shown.answer_at(at), self._session.pair
         trace = answer.trace if answer is not None else None
-        show_error = self._page.prompt.show_error
+        tell = self._page.prompt.notices.tell
         if self._session.activity is not Activity.READY:
-            show_error(*why_not(self._session.activity))
+            tell(*why_not(self._session.activity))
         elif at != len(self.shown.chat.turns) - 1:
-            show_error("Only the last answer of a chat can be continued.", "Ask for more of it in a message.")
+            tell("Only the last answer of a chat can be continued.", "Ask for more of it in a message.")
         elif trace is None or not _can_go_on(self.shown.chat, trace):
-            show_error("Not all tokens of this answer are known.", "Ask for more of it in a message.")
+            tell("Not all tokens of this answer are known.", "Ask for more of it in a message.")
         elif pair is None or not loaded_alike(pair, trace.header.pair):
-            show_error(
+            tell(
                 "This answer was made with another pair, or with other load options.",
                 "Load that pair with those options, or ask for more in a message.",
             )
@@ -232,7 +234,7 @@ class ChatController(QObject):
             self.send(question)
         elif activity is Activity.EMPTY and self._waiting is not None:
             self._take_back()
-            self._page.prompt.show_error(*why_not(activity))
+            self._page.prompt.notices.tell(*why_not(activity))
 
     # ------------------------------------------------------------------ which chat
 
@@ -264,14 +266,14 @@ class ChatController(QObject):
         try:
             chat = live.chat if live is not None else self._store.load(chat_id)
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)
             self._page.chats.set_current(self.shown.chat.id)
             return
         self.shown.show(chat, live)
         if chat.head.damaged:
             kept = "The next change saves the chat anew and keeps a copy of the damaged file."
             hint = "" if chat.head.newer else kept
-            self._page.prompt.show_error(chat.head.damaged, hint)
+            self._page.prompt.notices.tell(chat.head.damaged, hint)
 
     def _is_stale(self) -> bool:
         """Whether another window has changed the chat on the screen."""
@@ -324,7 +326,7 @@ class ChatController(QObject):
         try:
             self.shown.chat = change()
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)
             return
         if live is not None:
             live.chat = self.shown.chat

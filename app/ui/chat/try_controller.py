@@ -59,7 +59,7 @@ class TryController(QObject):
         self._offered = False
         box.try_panel.set_prompts(prompts)
         box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.tell))
-        transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.show_error))
+        transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.notices.tell))
         box.remark.dismissed.connect(self._dismiss)
         chat.shown.answer_shown.connect(self.refresh)
         self.refresh()
@@ -74,7 +74,7 @@ class TryController(QObject):
         if self.is_offered:
             self._box.open_try_panel()
         else:
-            self._box.show_error(
+            self._box.notices.tell(
                 "The prompts to try were made for the bundled pair, and another target is in use.",
                 "Choose “Bundled demo” in the panel of the target chip.",
             )
@@ -122,7 +122,7 @@ class TryController(QObject):
         try:
             self._apply(self._before)
         except UserError as error:
-            self._box.show_error(error.message, error.hint)
+            self._box.notices.tell(error)
             return
         self._before = self._set = None
         self.refresh()

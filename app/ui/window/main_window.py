@@ -244,7 +244,7 @@ class MainWindow(QMainWindow):
         try:
             self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
         except UserError as error:
-            self.page.prompt.show_error(error.message, error.hint)
+            self.page.prompt.notices.tell(error)
 
     # ------------------------------------------------------------------ around the chat
 
@@ -334,7 +334,7 @@ class MainWindow(QMainWindow):
     def show_notices(self, notices: tuple[str, ...]) -> None:
         """Show notices about what could not be restored at the start."""
         for notice in notices:
-            self.page.prompt.show_error(notice)
+            self.page.prompt.notices.tell(notice)
 
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]

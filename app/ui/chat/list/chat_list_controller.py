@@ -69,7 +69,7 @@ class ChatListController(QObject):
         try:
             return self._store.heads()
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)
             return []
 
     @Slot(str)
@@ -79,7 +79,7 @@ class ChatListController(QObject):
         if self._answers.of(chat_id) is not None:
             self._session.stop()
         if head is None:
-            self._page.prompt.show_error(
+            self._page.prompt.notices.tell(
                 "This chat is not on the disk, so there is nothing to put into the trash.",
                 "Begin another one with New chat.",
             )
@@ -117,7 +117,7 @@ class ChatListController(QObject):
         try:
             action()
         except UserError as error:
-            self._page.prompt.show_error(error.message, error.hint)
+            self._page.prompt.notices.tell(error)
             return False
         return True
 

@@ -185,10 +185,6 @@ class PromptBox(QWidget):
         """Put a question that could not be sent, if there is one, back into the fields, and say why."""
         if question is not None:
             self.put_back(question)
-        self.show_error(message, hint)
-
-    def show_error(self, message: str, hint: str = "") -> None:
-        """Say above the box what is wrong, until it is dismissed or the next prompt is sent."""
         self.notices.tell(message, hint)
 
     def set_try_offered(self, offered: bool) -> None:
@@ -298,7 +294,7 @@ class PromptBox(QWidget):
     def _mode_refused(self) -> None:
         if by_mouse(self._mode):
             self._to_prompt()
-        self.show_error(self._why_not, INFILL_NEEDS)
+        self.notices.tell(self._why_not, INFILL_NEEDS)
 
     @Slot(bool)
     def _toggle_system(self, opened: bool) -> None:

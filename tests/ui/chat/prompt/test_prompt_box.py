@@ -274,14 +274,14 @@ def test_setting_the_system_prompt_tells_nobody(qtbot: QtBot, box: PromptBox) ->
 
 
 def test_an_error_stands_above_until_it_is_dismissed(qtbot: QtBot, box: PromptBox) -> None:
-    box.show_error("The prompt is too long.", "Shorten it.")
+    box.notices.tell("The prompt is too long.", "Shorten it.")
     notice = box.findChild(Notice)
     assert notice is not None
     assert (notice.message, notice.hint) == ("The prompt is too long.", "Shorten it.")
     assert notice.geometry().bottom() < edit(box).mapTo(box, edit(box).rect().topLeft()).y()
     qtbot.mouseClick(button(box, "Dismiss"), Qt.MouseButton.LeftButton)
     assert not notice.isVisible()
-    box.show_error("Again.")
+    box.notices.tell("Again.")
     box.set_text("Hello")
     qtbot.keyClick(edit(box), ENTER)
     assert not notice.isVisible()
@@ -291,7 +291,7 @@ def test_an_error_of_the_new_prompt_is_not_swept_away(qtbot: QtBot, box: PromptB
     """The window answers `submitted` at once where it cannot send."""
 
     def refuse(question: Question) -> None:
-        box.show_error("No model is loaded.")
+        box.notices.tell("No model is loaded.")
         box.put_back(question)
 
     box.submitted.connect(refuse)
