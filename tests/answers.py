@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.engine.engine import Engine
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
@@ -29,9 +31,9 @@ def trace_of(events: list[Event]) -> Trace:
     return trace
 
 
-def answer(engine: Engine, prompt: str = "abcabcabd abc", **settings: object) -> Trace:
+def answer(engine: Engine, prompt: str = "abcabcabd abc", **settings: Any) -> Trace:
     """Generate from a raw prompt; `settings` are those of GenerationRequest."""
-    return trace_of(events_of(engine, GenerationRequest(prompt=prompt, **settings)))  # type: ignore[arg-type]
+    return trace_of(events_of(engine, GenerationRequest(prompt=prompt, **settings)))
 
 
 def assert_same_answer(trace: Trace, expected: Trace) -> None:

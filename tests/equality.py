@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from app.engine.engine import Engine
 from app.engine.native import AbortFlag, Context
@@ -75,6 +76,7 @@ class Parting:
     def is_near_tie(self) -> bool:
         return self.reproduced and self.gap < self.difference < LARGEST_ROUNDING
 
+    @override
     def __str__(self) -> str:
         kind = "near-tie" if self.is_near_tie else "WRONG"
         return (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 from scipy import stats
+from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.registry import StrategyKind
@@ -84,6 +85,7 @@ class Case:
     max_tokens: int = 8  # more than LENGTH, so that long drafts have room
     draft: Tiny = OWN
 
+    @override
     def __str__(self) -> str:
         settings = [
             f"{name}={getattr(self.sampling, name)}"
@@ -157,12 +159,11 @@ PLAIN_CASES = [
 
 def open_engine(target: Path, draft: Path) -> Engine:
     """An engine with caches in single precision: batch shapes then differ by a millionth at most."""
-    return Engine(
-        *(
-            ModelOptions(str(path), cache_type_k="f32", cache_type_v="f32", flash_attn="off", threads=1)
-            for path in (target, draft)
-        )
-    )
+
+    def single(path: Path) -> ModelOptions:
+        return ModelOptions(str(path), cache_type_k="f32", cache_type_v="f32", flash_attn="off", threads=1)
+
+    return Engine(single(target), single(draft))
 
 
 def prompt_ids(engine: Engine) -> NDArray[np.int32]:
@@ -187,9 +188,9 @@ def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
         return probabilities(row, sampling, ids.tolist(), breakers=breakers)
 
     first = row(())
-    for a in np.flatnonzero(first):
+    for a in map(int, np.flatnonzero(first)):
         second = row((a,))
-        for b in np.flatnonzero(second):
+        for b in map(int, np.flatnonzero(second)):
             law[a, b] = first[a] * second[b] * row((a, b))
     return law
 
@@ -205,6 +206,7 @@ class Echo(Drafter):
     def __init__(self, params: EchoParams, _resources: Resources) -> None:
         self._n_max = params.n_max
 
+    @override
     def propose(self, context: NDArray[np.int32], k: int) -> Proposal:
         last = int(context[-1])
         places = np.flatnonzero(context[:-1] == last)
@@ -226,6 +228,7 @@ class PaidAuto(AutoLength):
     """`length=auto` where drafting pays: it observes the times of a large target. With those of these models
     it would rest."""
 
+    @override
     def observe(self, cost: RoundCost) -> None:
         attempts = [
             msgspec.structs.replace(
@@ -249,6 +252,7 @@ class Beginning(Handover[Verified]):
         with suppress(ConsumerLeft):
             verify_rounds(run, self)
 
+    @override
     def put(self, verified: Verified) -> None:
         if self._seen is not None:
             self._seen.append(finished(self._run_of_loop, verified)[0])

@@ -70,7 +70,7 @@ def write_text_model(folder: Path, name: str) -> Path:
 def real_pair(folder: Path, name: str) -> Iterator[Engine]:
     """A loaded target with that vocabulary and a similar draft; `folder` is removed afterwards."""
     files = [write_model(folder, name, noise=noise, noise_seed=1) for noise in (0.0, 0.1)]
-    with Engine(*files) as engine:
+    with Engine(files[0], files[1]) as engine:
         yield engine
     shutil.rmtree(folder)
 

@@ -96,6 +96,6 @@ def probabilities(
         return result
     above = np.count_nonzero(softmax(values[kept]) >= sampling.xtc_threshold)
     dropped = np.zeros(len(values))
-    rest = kept[max(0, above - 1) :]
+    rest = kept[max(0, int(above) - 1) :]
     dropped[rest] = softmax(values[rest] / sampling.temperature)
     return (1 - sampling.xtc_probability) * result + sampling.xtc_probability * dropped

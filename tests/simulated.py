@@ -67,7 +67,7 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
         room = total - place - 1
         unread = pair.prompt_tokens + place - 1 - read
         asked = room > 0 and not length.sit_out()
-        k, looked = length.choose(NAME, room, lambda unread=unread: unread) if asked else 0, False
+        k, looked = length.choose(NAME, room, lambda unread=unread: unread) if asked else 0, False  # type: ignore[misc]
         if asked and not k:
             k = length.look(NAME, room)
             looked = k > 0

@@ -110,7 +110,7 @@ def spelled(text: str) -> str:
 
 
 def _merges(tiny: Tiny) -> list[tuple[str, str]]:
-    pairs = {}  # in order, each once
+    pairs: dict[tuple[str, str], None] = {}  # in order, each once
     for word in map(spelled, tiny.words):
         for at in range(1, len(word)):
             pairs[word[:at], word[at]] = None

@@ -75,21 +75,21 @@ class Engine:
         closed; if loading fails it is left unchanged. `templates` renders chat templates, by default in a
         process of its own.
         """
-        self._abort: AbortFlag = previous._abort if previous else AbortFlag()
-        self._abort.clear()  # set by an earlier `stop`
+        self.abort: AbortFlag = previous.abort if previous else AbortFlag()
+        self.abort.clear()  # set by an earlier `stop`
         if previous is not None:
-            previous._leave()
+            previous.leave()
         before = previous.models if previous else None
-        self.models: LoadedPair = LoadedPair(target, draft, self._abort, on_progress, before, on_test)
+        self.models: LoadedPair = LoadedPair(target, draft, self.abort, on_progress, before, on_test)
         self.target, self.draft = self.models.target, self.models.draft
-        self._lookup_caches = LookupCaches()
+        self.lookup_caches = LookupCaches()
         if previous is not None and _same_file(previous.models.info.target, self.models.info.target):
             # A lookup cache that answers are added to is drafted from in its state before all of them.
-            self._lookup_caches = previous._lookup_caches
+            self.lookup_caches = previous.lookup_caches
         self.warm = WarmDrafters(self.new_drafter)
-        self._templates: Templates = templates or (previous._templates if previous else Templates())
+        self.templates: Templates = templates or (previous.templates if previous else Templates())
         model = self.target.model
-        self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
+        self._template = ChatTemplate(model.chat_template, model.vocabulary, self.templates)
         self.pair = self.models.info
         self._rounds: Rounds | None = None  # of the current answer
         self.pace = Pace()
@@ -116,13 +116,13 @@ class Engine:
 
     def read_template(self) -> None:
         """Find out which thinking options the chat template takes, for `pair`. Raises PromptError."""
-        self.pair = replace_struct(self.pair, thinking=self._template.thinking(self._abort.is_set))
+        self.pair = replace_struct(self.pair, thinking=self._template.thinking(self.abort.is_set))
 
     def close(self) -> None:
         """Free the models and end the current answer."""
-        self._leave()
+        self.leave()
         self.models.close()
-        self._templates.close()
+        self.templates.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -132,7 +132,7 @@ class Engine:
 
     def stop(self) -> None:
         """Stop the running generation; safe from any thread. Its Finished follows."""
-        self._abort.set()
+        self.abort.set()
 
     def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
         """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished.
@@ -140,8 +140,8 @@ class Engine:
         Raises UserError if the request cannot be met, before anything is decoded. Cancels an earlier answer
         whose events were not all taken.
         """
-        self._leave()
-        self._abort.clear()
+        self.leave()
+        self.abort.clear()
         asked = time.perf_counter()
         answer, header, spec = self._prepare(request)
         yield Started(run, header)
@@ -176,9 +176,9 @@ class Engine:
                     first_token = zero - asked + round.offset + round.seconds
                 cached = answer.prompt_length + round.position + len(round.emitted) - 1
                 yield RoundFinished(run, round, text, cached)
-                if self._abort.is_set() and answer.finish is None:
+                if self.abort.is_set() and answer.finish is None:
                     raise Cancelled
-            if answer.finish is None:  # `_leave` ended it
+            if answer.finish is None:  # `leave` ended it
                 raise Cancelled
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
@@ -204,7 +204,7 @@ class Engine:
         )
         yield Finished(run, totals)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""
         if self._rounds is not None:
             self._rounds.close()
@@ -265,7 +265,7 @@ class Engine:
             end_ids=frozenset() if request.ignore_eos else ends,
             text=written,
             pace=self.pace,
-            is_stopped=self._abort.is_set,
+            is_stopped=self.abort.is_set,
         )
         header = TraceHeader(
             format=FORMAT,
@@ -299,7 +299,7 @@ class Engine:
             raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
         vocabulary = self.vocabulary
         if request.messages:
-            made = self._template.tokenize(request.messages, request.template_options, self._abort.is_set)
+            made = self._template.tokenize(request.messages, request.template_options, self.abort.is_set)
         elif request.prompt_ids:
             made = TokenizedPrompt(*from_ids(vocabulary, request.prompt_ids), {})
         elif request.suffix is not None:
@@ -315,12 +315,12 @@ class Engine:
     def new_drafter(self, part: StrategyPart) -> Drafter:
         """A drafter that has learned nothing yet."""
         vocabulary, fit = self.target.model.vocabulary, self.models.fit
-        resources = Resources(vocabulary, self.draft, fit, self._lookup_caches)
+        resources = Resources(vocabulary, self.draft, fit, self.lookup_caches)
         return KINDS[part.name].make(part.params, resources)
 
     def reset(self) -> None:
         """Empty both caches and all drafters: the next answer is cold."""
-        self._leave()
+        self.leave()
         self.models.clear()
         self.warm.reset()
 
@@ -334,7 +334,7 @@ class Engine:
             self.target.decode(chunk)
             done += len(chunk)
             yield done
-            if self._abort.is_set():
+            if self.abort.is_set():
                 raise Cancelled
 
     def _rehearse(self, answer: Generation, cached: int) -> Rehearsal:

@@ -41,7 +41,8 @@ def main() -> None:
     print(
         f"{'draft-simple:sample=1':24}" + "".join(f"{column:>18}" for column in (*columns, "tokens/s ratio"))
     )
-    with Engine(*(one_thread(DEMO_PAIR / name) for name in ("target.gguf", "draft.gguf"))) as engine:
+    target, draft = (one_thread(DEMO_PAIR / name) for name in ("target.gguf", "draft.gguf"))
+    with Engine(target, draft) as engine:
         list(engine.generate(_request(RULES[0], LENGTHS[0], 1.0, 0, demo_prompts(1)[0], 32)))  # a warm-up
         for n_max in LENGTHS:
             for temperature in TEMPERATURES:

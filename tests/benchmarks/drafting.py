@@ -33,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+from typing_extensions import override
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -59,6 +60,7 @@ class Peer(Drafter):
         same = PromptLookupParams()
         self._lookup = LlamaPromptLookupDecoding(same.max_ngram_size, same.num_pred_tokens)
 
+    @override
     def propose(self, context: np.ndarray, k: int) -> Proposal:
         return Proposal(ids=self._lookup(context).tolist())
 

@@ -63,7 +63,8 @@ def report(
     title: str, pair: tuple[Path, Path], requests: list[GenerationRequest], tokens: int, repeats: int
 ) -> None:
     """Measure all settings on a pair and print its table."""
-    with Engine(*map(one_thread, pair)) as engine, tempfile.TemporaryDirectory() as folder:
+    target, draft = map(one_thread, pair)
+    with Engine(target, draft) as engine, tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.jsonl"
         runs: dict[str, list[list[Answer]]] = defaultdict(list)
         for repeat in range(-1, repeats):  # the first is a warm-up

@@ -28,6 +28,7 @@ if (PEER.parent / "lib").is_dir():
     os.environ["LLAMA_CPP_LIB_PATH"] = str(PEER.parent / "lib")
 
 from app.engine import Engine, GenerationRequest, Message  # noqa: E402
+from app.engine.process.messages import Started  # noqa: E402
 from tests.benchmarks.measure import (  # noqa: E402
     DEMO_PAIR,
     as_user,
@@ -122,6 +123,7 @@ def run_peer(engine: Engine, prompt: str, tokens: int) -> Run:
 def rendered(engine: Engine, prompt: str) -> str:
     """The prompt as the chat template writes it: what the engine itself decodes."""
     started = next(iter(engine.generate(GenerationRequest(messages=(Message("user", prompt),)))))
+    assert isinstance(started, Started)
     return started.header.prompt
 
 

@@ -77,11 +77,13 @@ def rows(repeats: int) -> None:
             kept = row.copy()
             ours, theirs = _ours(row, sampling), _Chain(row, sampling)
             times: tuple[list[float], list[float]] = ([], [])
+            # The input of each was just written, as by a pass of the model.
+            pair: list[tuple[Callable[[], object], Callable[[], object]]] = [
+                (partial(np.copyto, row, kept), ours),
+                (theirs.refill, theirs.draw),
+            ]
             for repeat in range(-3, repeats):
-                # The input of each was just written, as by a pass of the model.
-                for which, (write, draw) in enumerate(
-                    ((partial(np.copyto, row, kept), ours), (theirs.refill, theirs.draw))
-                ):
+                for which, (write, draw) in enumerate(pair):
                     write()
                     began = time.perf_counter()
                     draw()
@@ -105,7 +107,7 @@ def rounds(pair: tuple[Path, Path], repeats: int) -> None:
         "temperature 0.8, filters, sample=1": ("draft-simple:n_max=4:sample=1", filters),
     }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in settings}
-    with Engine(*map(one_thread, pair)) as engine:
+    with Engine(one_thread(pair[0]), one_thread(pair[1])) as engine:
         for repeat in range(-1, repeats):
             for name, (strategy, sampling) in settings.items():
                 request = GenerationRequest(

@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -38,6 +40,7 @@ def child(began: float) -> None:
             self.window = window
             self.painted = False
 
+        @override
         def eventFilter(self, watched: QObject, event: QEvent) -> bool:
             if event.type() is QEvent.Type.UpdateRequest and not self.painted:
                 self.painted = True
@@ -57,12 +60,14 @@ def child(began: float) -> None:
 
     def exec_(*arguments: object) -> int:
         tell("event loop")
-        window = next(widget for widget in QApplication.topLevelWidgets() if widget.isVisible())
+        from app.ui.window.main_window import MainWindow  # the window is there: this costs nothing
+
+        window = next(shown for shown in QApplication.topLevelWidgets() if isinstance(shown, MainWindow))
         window.installEventFilter(Watch(window))
         window.session.changed.connect(told)
         return run()
 
-    QApplication.exec = exec_
+    QApplication.exec = exec_  # type: ignore[method-assign]
     from app.cli import main
 
     sys.exit(main([]))

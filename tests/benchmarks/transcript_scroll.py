@@ -124,7 +124,7 @@ class Bench:
 
     def arriving(self, rounds: list[Round], rate: float) -> Iterator[Callable[[], object]]:
         for batch in batches(rounds, rate):
-            yield lambda batch=batch: self.answer.add(batch)
+            yield lambda batch=batch: self.answer.add(batch)  # type: ignore[misc]
 
     def scrolling(self, step: int) -> Iterator[Callable[[], object]]:
         """Scroll from the end to the beginning, which lays everything out."""
@@ -137,7 +137,7 @@ class Bench:
         """Jump to places all over the chat, as when the handle is dragged far."""
         bar = self.view.verticalScrollBar()
         for place in range(200):
-            yield lambda place=place: bar.setValue(bar.maximum() * (place * 37 % 101) // 100)
+            yield lambda place=place: bar.setValue(bar.maximum() * (place * 37 % 101) // 100)  # type: ignore[misc]
 
     def repainting(self) -> Iterator[Callable[[], object]]:
         """Paint the whole viewport without moving it: the highest cost of a hover or a selection."""

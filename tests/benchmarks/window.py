@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -168,7 +169,7 @@ def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
                 return
 
 
-def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object:
+def make_bench_window(folder: Path, home: Callable[[], Any] | None) -> object:
     """The real window with settings of its own; `home` replaces the engine process."""
     from PySide6.QtWidgets import QApplication
 
@@ -183,9 +184,9 @@ def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object
     model = replace(settings.target, ctx_size=2048, threads=1)
     SettingsStore(paths.settings).save(
         replace(settings, target=model, draft=replace(model, path=settings.draft.path))
-    )  # type: ignore[union-attr]
+    )
     if home is not None:
-        wiring.make_home = lambda _kind: home()  # type: ignore[assignment, misc, return-value]
+        wiring.make_home = lambda _kind: home()  # type: ignore[attr-defined, assignment]
     window = wiring.make_window(application, paths, "process")
     window.resize(1600, 1000)
     window.show()

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from typing_extensions import override
 
 from app import __version__
 from app.cli.answer.options import parse_run
@@ -49,9 +50,8 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes are 
 def start(*arguments: object, **settings: Any) -> subprocess.Popen[bytes]:
     """The real command, as a process."""
     words = [sys.executable, "-m", "app", *(str(argument) for argument in arguments)]
-    return subprocess.Popen(
-        words, cwd=ROOT, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
-    )
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(words, cwd=ROOT, **pipes | settings)
 
 
 def finished(process: subprocess.Popen[bytes]) -> Ended:
@@ -395,6 +395,7 @@ def test_an_engine_that_dies_costs_one_line(
     command: Command, slow: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Dying(ProcessHome):
+        @override
         def receive(self, timeout: float) -> Event | None:
             event = super().receive(timeout)
             if isinstance(event, RoundFinished) and event.round.index == 3:
@@ -422,6 +423,7 @@ def test_a_bug_in_the_engine_costs_one_line(
         details = traceback.format_exc()
 
     class Buggy(ProcessHome):
+        @override
         def receive(self, timeout: float) -> Event | None:
             event = super().receive(timeout)
             if isinstance(event, RoundFinished):
@@ -618,7 +620,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
             calls.append(settings)
             return 0
 
-    monkeypatch.setitem(sys.modules, "app.wiring", Wiring)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "app.wiring", Wiring)
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     return calls
 

@@ -25,7 +25,7 @@ def made(tmp_path: Path, target: str, *words: str, output: str = "static.bin") -
     path = tmp_path / output
     assert main(["lookup-cache", *words, "--target", target, "--output", str(path)]) == 0
     cache = read_cache(path, 10**6)
-    return {key: dict(cache.get(key).items()) for key in cache}  # type: ignore[union-attr]
+    return {key: dict(cache.get(key).items()) for key in cache}
 
 
 def text(tmp_path: Path, name: str, words: str) -> str:

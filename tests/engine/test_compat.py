@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import pytest
+from typing_extensions import override
 
 from app.engine.compat import FIRST_COMPARED_ID, MAX_SIZE_DIFFERENCE, FitKind, check_vocabularies
 
 TEXTS = tuple(f"t{i}" for i in range(1000))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Words:
     """The compared parts of a vocabulary."""
 
@@ -85,6 +86,7 @@ def test_what_differs_is_named(draft: Words, said: str) -> None:
 
 def test_bytes_that_are_no_text_are_still_shown() -> None:
     class Bytes(Words):
+        @override
         def raw_text(self, id: int) -> bytes:
             return b"\xff" if id == 8 else super().raw_text(id)
 
@@ -102,6 +104,7 @@ def test_eos_matters_where_it_is_added() -> None:
 
 
 class Mute(Words):
+    @override
     def piece(self, id: int) -> bytes:
         return b""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.drafters.draft_simple import DraftSimple
@@ -65,13 +66,16 @@ class Diary(Drafter):
     def __init__(self) -> None:
         self.told: list[str] = []
 
+    @override
     def begin(self, context: np.ndarray, surroundings: RunContext) -> None:
         self.told.append("begin")
 
+    @override
     def propose(self, context: np.ndarray, k: int) -> Proposal:
         self.told.append("propose")
         return Proposal()
 
+    @override
     def finish(self, context: np.ndarray) -> None:
         self.told.append("finish")
 
@@ -567,14 +571,15 @@ def test_a_failed_load_leaves_the_previous_engine_as_it_was(
     mute = tiny_file(Tiny(name="mute", vocabulary=False))
     with Engine(*pair_files) as engine:
         expected = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
-        for files in [
+        bad: list[tuple[ModelOptions | Path, Path | None]] = [
             (tmp_path / "gone.gguf", pair_files[1]),
             (pair_files[0], tmp_path / "gone.gguf"),
             (pair_files[0], mute),
             (ModelOptions(str(pair_files[0]), ctx_size=-5), None),
-        ]:
+        ]
+        for files in bad:
             with pytest.raises(UserError):
-                Engine(*files, previous=engine)
+                Engine(files[0], files[1], previous=engine)
             warm = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
             assert_same_answer(warm, expected)
             assert warm.header.cached_tokens == len(LONG) - 1
@@ -598,9 +603,9 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
 
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path], temperature: float) -> None:
-    with Engine(*map(str, pair_files)) as engine:
+    with Engine(str(pair_files[0]), str(pair_files[1])) as engine:
 
-        def made(**changes: object) -> Trace:
+        def made(**changes: Any) -> Trace:
             request = GenerationRequest(prompt="Once upon", sampling=Sampling(temperature, seed=5))
             return trace_of(list(engine.generate(replace(request, **changes))))
 

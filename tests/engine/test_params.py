@@ -97,7 +97,7 @@ def test_wrong_values_are_refused_with_what_is_allowed(name: str, text: str) -> 
         Example(count="3"),  # type: ignore[arg-type]
         Example(share=float("nan")),
         Example(share="hot"),  # type: ignore[arg-type]
-        Example(share=None),  # type: ignore[arg-type]
+        Example(share=None),
         Example(choice="c"),
         Example(text=3),  # type: ignore[arg-type]
     ],

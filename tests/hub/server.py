@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from typing_extensions import override
+
 SECRET = "signature-that-no-log-may-hold"
 TOKEN = "hf_aTokenThatNobodyKnows"
 BAD_TOKEN = "hf_aTokenThatIsNone"
@@ -118,6 +120,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    @override
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients are killed in mid-answer here, which is expected."""
 
@@ -136,6 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
     fake: FakeHub
     is_cdn: bool
 
+    @override
     def log_message(self, format: str, *args: Any) -> None:
         pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,9 +34,9 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
         if COMMITS[0] in str(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-    def stat_(path: object, **rest: object) -> os.stat_result:
+    def stat_(path: Any, **rest: Any) -> os.stat_result:
         refuse(path)
-        return stat(path, **rest)  # type: ignore[arg-type, call-overload, no-any-return]
+        return stat(path, **rest)
 
     def scandir_(path: object) -> object:
         refuse(path)

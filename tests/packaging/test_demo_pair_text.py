@@ -14,7 +14,8 @@ def test_packages_tell_the_licence_that_the_library_names() -> None:
     assert len(sources) > 30
     for source, licence in sources.items():
         metadata = distribution(source).metadata
-        own = [metadata.get("License-Expression") or metadata.get("License", "")[:30]]
+        said = metadata.json
+        own = [str(said.get("license_expression") or said.get("license", ""))[:30]]
         own += [text for text in metadata.get_all("Classifier", []) if text.startswith("License")]
         words = " ".join(own)
         assert licence.split("-")[0] in words, f"{source}: {words}"

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -182,7 +183,7 @@ for number in range(20):
 def test_presets_that_two_processes_save_are_all_kept(store: PresetStore) -> None:
     store.save([PLAIN])
     command = [sys.executable, "-c", _SAVES, str(store.path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with (
         subprocess.Popen([*command, "first"], **pipes) as first,
         subprocess.Popen([*command, "second"], **pipes) as second,

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
+from app.engine.process.host import EngineHome
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
 from app.ui.widgets.work.collector import Collector
@@ -58,9 +59,18 @@ def windows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Windows]:
     """Whole windows over the tiny pair, on a home folder of their own."""
+    import app.wiring
+
     # Without a collection, a test process keeps every window of every test.
     monkeypatch.setattr("app.wiring._settle_memory", lambda: None)
     made = Windows(qtbot, tmp_path / "home", pair_files)
+    make_home = app.wiring.make_home  # type: ignore[attr-defined] # as it is imported there
+
+    def remember(engine: str) -> EngineHome:
+        made.homes.append(make_home(engine))
+        return made.homes[-1]
+
+    monkeypatch.setattr("app.wiring.make_home", remember)
     yield made
     made.close_all()
 

@@ -18,14 +18,15 @@ def name_of(widget: QWidget) -> str:
 
 
 def all_named(inside: QWidget, name: str, kind: type[Kind]) -> list[Kind]:
-    """The visible widgets of a kind with a name."""
-    return [widget for widget in inside.findChildren(kind) if widget.isVisible() and name_of(widget) == name]
+    """The widgets of a kind with a name, as far as they are visible once `inside` is."""
+    shown = [widget for widget in inside.findChildren(kind) if widget.isVisibleTo(inside)]
+    return [widget for widget in shown if name_of(widget) == name]
 
 
 def named(inside: QWidget, name: str, kind: type[Kind]) -> Kind:
-    """The only visible widget of a kind with a name."""
+    """The only widget of a kind with a name that is visible once `inside` is."""
     found = all_named(inside, name, kind)
-    there = sorted({name_of(widget) for widget in inside.findChildren(kind) if widget.isVisible()})
+    there = sorted({name_of(widget) for widget in inside.findChildren(kind) if widget.isVisibleTo(inside)})
     assert len(found) == 1, f"{len(found)} are called {name!r}; there are {there}"
     return found[0]
 

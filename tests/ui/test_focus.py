@@ -30,7 +30,7 @@ def desk(windows: Windows) -> Iterator[Desk]:
 def type_somewhere(desk: Desk, text: str) -> None:
     """Type a text into whatever widget has the focus."""
     for letter in text:
-        QTest.keyClick(QApplication.focusWidget() or desk.window, letter)
+        desk.qtbot.keyClick(QApplication.focusWidget() or desk.window, letter)
 
 
 def press(key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
@@ -140,7 +140,7 @@ def test_arrows_walk_in_both_directions_of_the_prompts_to_try(
 ) -> None:
     desk = windows.open(ready=False, target=ModelOptions(BUNDLED_TARGET), draft=ModelOptions(BUNDLED_DRAFT))
     panel: TryPanel = desk.page.prompt.try_panel
-    panel.setParent(None)  # type: ignore[call-overload]
+    panel.setParent(None)
     desk.qtbot.addWidget(panel)
     panel.resize(width, 600)
     panel.show()

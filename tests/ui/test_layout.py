@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
+from typing_extensions import override
 
 from app.ui.transcript.legend import FateSample
 from app.ui.widgets.chip import Chip
@@ -64,7 +65,7 @@ def test_chips_do_not_overlap_and_the_strategy_is_the_last_to_be_cut(windows: Wi
     desk = windows.open(text_scale=scale)
     header = desk.header
     resize(desk, 1100, 700)
-    order = [header.target, header.draft, header.strategy, header.sampling]
+    order: list[Chip] = [header.target, header.draft, header.strategy, header.sampling]
     for left, right in pairwise(order):
         assert left.geometry().right() < right.geometry().left()
     assert header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
@@ -160,6 +161,7 @@ def test_a_header_that_is_short_of_room_is_laid_out_once(windows: Windows) -> No
     asked: list[QEvent] = []
 
     class Watch(QObject):
+        @override
         def eventFilter(self, watched: QObject, event: QEvent) -> bool:
             if watched is desk.header and event.type() == QEvent.Type.LayoutRequest:
                 asked.append(event)

@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """Whole windows over real engines, each with its own home folder, and the actions of a user."""
 
 from __future__ import annotations
@@ -6,28 +5,33 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QListView, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import Paths, find_paths
+from app.engine.process.host import EngineHome, ProcessHome
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
+from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.state.engine_session import BUSY, Activity
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item
+from app.ui.widgets.fold import FoldButton
 from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.notice import Notice
 from app.ui.window.main_window import MainWindow
+from tests.ui.named import named
 
 PATIENCE = 60_000  # milliseconds; the machine may be busy
+_DOUBT = ": does not work with these settings"
 
 
 def settings_in_use(paths: Paths, **changes: object) -> SettingsInUse:
@@ -38,7 +42,10 @@ def settings_in_use(paths: Paths, **changes: object) -> SettingsInUse:
 class Desk:
     """A window, and the actions of its user."""
 
-    def __init__(self, qtbot: QtBot, window: MainWindow, paths: Paths) -> None:
+    def __init__(
+        self, qtbot: QtBot, window: MainWindow, paths: Paths, homes: Sequence[EngineHome] = ()
+    ) -> None:
+        """`homes` are those of the engines that were started so far."""
         self.qtbot = qtbot
         self.window = window
         self.paths = paths
@@ -46,7 +53,10 @@ class Desk:
         self.header = window.header
         self.controller = window.controller
         self.session = window.session
-        self.prompt = window.page.prompt._edit
+        prompt = window.page.prompt.focusProxy()
+        assert isinstance(prompt, PromptEdit)
+        self.prompt = prompt
+        self._homes = homes
 
     # ------------------------------------------------------------------ waiting
 
@@ -107,7 +117,7 @@ class Desk:
         self.until_ready()
         return self.answers()[-1]
 
-    def load(self, target: Path | str | None = None, draft: Path | None = None, **changes: object) -> None:
+    def load(self, target: Path | str | None = None, draft: Path | None = None, **changes: Any) -> None:
         """Apply a target or a draft from its panel, and wait until that has ended."""
         panel = self.header.target_panel if target is not None else self.header.draft_panel
         options = dataclasses.replace(ModelOptions(str(target or draft)), **changes)
@@ -116,6 +126,19 @@ class Desk:
         self.until(lambda: self.session.activity is not Activity.LOADING)
 
     # ------------------------------------------------------------------ looking
+
+    @property
+    def engine_pid(self) -> int:
+        """The process id of the engine that was started last."""
+        home = self._homes[-1]
+        assert isinstance(home, ProcessHome) and home.pid
+        return home.pid
+
+    def system_prompt(self) -> PromptEdit:
+        """The field of the system prompt, unfolded."""
+        (fold,) = self.page.prompt.findChildren(FoldButton)
+        fold.setChecked(True)
+        return named(self.page.prompt, "System prompt", PromptEdit)
 
     def place(self, name: str) -> Any:
         """A place that is made when first opened; None before."""
@@ -145,8 +168,7 @@ class Desk:
     def fates(self) -> list[list[tuple[str, str, int, int]]]:
         """Every token on the screen with its fate."""
         return [
-            [(span.text, span.fate, span.round, span.place) for span in item._spans]
-            for item in self.answers()
+            [(span.text, span.fate, span.round, span.place) for span in item.spans] for item in self.answers()
         ]
 
     def notes(self) -> list[str]:
@@ -170,8 +192,18 @@ class Desk:
 
     def chats(self) -> list[str]:
         """The titles in the list of chats."""
-        rows = self.page.chats._rows
-        return [rows.index(row).data() for row in range(rows.rowCount())]
+        rows = self.page.chats.findChild(QListView).model()
+        return [rows.index(row, 0).data() for row in range(rows.rowCount())]
+
+
+def chip_text(chip: QAbstractButton) -> str:
+    """What a chip says is in use, without its caption."""
+    return chip.accessibleName().partition(" ")[2].removesuffix(_DOUBT)
+
+
+def doubted(chip: QAbstractButton) -> bool:
+    """Whether a chip says that what is in use does not work."""
+    return chip.accessibleName().endswith(_DOUBT)
 
 
 def _words(notice: Notice) -> str:
@@ -183,7 +215,8 @@ class Windows:
 
     def __init__(self, qtbot: QtBot, home: Path, pair: tuple[Path, Path]) -> None:
         self._qtbot = qtbot
-        self._pair = pair
+        self.pair = pair
+        self.homes: list[EngineHome] = []
         self._open: list[Desk] = []
         self.paths = find_paths({"DRAFTSCOPE_HOME": str(home)})
         # A theme takes the application's font size as the system's, and other tests need no style sheet.
@@ -191,7 +224,7 @@ class Windows:
 
     def settings(self, **changes: object) -> None:
         """Write a settings file: the tiny pair, short answers, no network, and these changes."""
-        target, draft = (ModelOptions(str(path)) for path in self._pair)
+        target, draft = (ModelOptions(str(path)) for path in self.pair)
         defaults = {"target": target, "draft": draft, "max_tokens": 24, "offline": True}
         SettingsStore(self.paths.settings).save(Settings(**defaults | changes))  # type: ignore[arg-type]
 
@@ -204,7 +237,7 @@ class Windows:
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         window = make_window(application, self.paths, engine)
-        desk = Desk(self._qtbot, window, self.paths)
+        desk = Desk(self._qtbot, window, self.paths, self.homes)
         self._open.append(desk)
         window.resize(1280, 800)
         window.show()
@@ -219,12 +252,14 @@ class Windows:
         desk.window.close()
         desk.window.deleteLater()
         theme.deleteLater()
-        for styler in QApplication.instance().findChildren(Styler):  # type: ignore[union-attr]
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        for styler in application.findChildren(Styler):
             styler.deleteLater()
         # The window goes first, so that it does not follow the changes of the look.
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         font, palette = self._look
-        QApplication.instance().setStyleSheet("")  # type: ignore[union-attr]
+        application.setStyleSheet("")
         QApplication.setFont(font)
         QApplication.setPalette(palette)
 

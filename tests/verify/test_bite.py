@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,8 +10,10 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+from typing_extensions import override
 
 import app.engine.loop.verify
+from app.engine.drafters.base import RunContext
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
 from app.engine.fates import Verdict
@@ -19,6 +22,7 @@ from app.engine.record.recheck import recheck
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.rows import TargetRows
+from app.engine.sampling.sampler import Sampler
 from app.engine.types import Draw, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
@@ -74,18 +78,28 @@ def residual_forgets_q(patch: Patch) -> None:
 
 def q_before_its_filters(patch: Patch) -> None:
     """Draft tokens are drawn after the filters and the temperature, but judged by the q before them."""
-    filtered = DraftSimple._distribution  # noqa: SLF001 (a planted fault)
+    begin = DraftSimple.begin
 
     class Misjudged(Distribution):
+        drawn_from: Distribution
+
+        @override
         def draw(self, u: float) -> tuple[int, Draw]:
             return self.drawn_from.draw(u)
 
-    def distribution(self: DraftSimple, proposal, row, context):  # type: ignore[no-untyped-def]
-        q = Misjudged(softmax(row).astype(np.float32))
-        q.drawn_from = filtered(self, proposal, row, context)
-        return q
+    class Misjudging(Sampler):
+        @override
+        def distribution(self, adjusted: np.ndarray, out: np.ndarray | None = None) -> Distribution:
+            q = Misjudged(softmax(adjusted).astype(np.float32))
+            q.drawn_from = super().distribution(adjusted, out)
+            return q
 
-    patch.setattr(DraftSimple, "_distribution", distribution)
+    def misled(self: DraftSimple, context: np.ndarray, surroundings: RunContext) -> None:
+        assert not surroundings.sampler.adjusts
+        sampler = Misjudging(surroundings.sampler.sampling)
+        begin(self, context, dataclasses.replace(surroundings, sampler=sampler))
+
+    patch.setattr(DraftSimple, "begin", misled)
 
 
 def same_draw_twice(patch: Patch) -> None:
@@ -119,7 +133,7 @@ def long_drafts_are_dropped(patch: Patch) -> None:
     """A drawn token is thrown away for being improbable: p_min after the draw."""
     real = DraftSimple.propose
 
-    def propose(self: DraftSimple, context: np.ndarray, k: int):  # type: ignore[no-untyped-def]
+    def propose(self: DraftSimple, context: np.ndarray, k: int):
         proposal = real(self, context, k)
         drafted = zip(proposal.q, proposal.ids, strict=True)
         doubtful = (i for i, (q, token) in enumerate(drafted) if q.of(token) < 0.15)
@@ -254,7 +268,7 @@ def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, mo
 def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
     real = app.engine.loop.verify.verify_greedy
 
-    def verify_greedy(draft, argmax):  # type: ignore[no-untyped-def]
+    def verify_greedy(draft, argmax):
         outcome = real(draft, argmax)
         if len(outcome.judged) > outcome.accepted:
             return msgspec.structs.replace(outcome, token=draft[outcome.accepted])

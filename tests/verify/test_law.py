@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.engine.devices.cores import cores
@@ -72,7 +73,7 @@ def measure(
         for seed in seeds
     }
     for seed, counted in parts.items():
-        counts = sum(part.result() for part in counted)
+        counts = np.sum([part.result() for part in counted], axis=0)
         assert counts.sum() == answers
         values = p_values(counts, law)
         print(f"{case}, seed {seed}: p-values {', '.join(f'{value:.3g}' for value in values)}")

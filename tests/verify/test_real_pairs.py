@@ -9,6 +9,7 @@ import functools
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from tests.llama_models import (
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 
 KINDS = STRATEGIES | NGRAMS
-FILTERS = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05, "repeat_penalty": 1.1}
+FILTERS = partial(Sampling, temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.1)
 
 
 @pytest.fixture(scope="module", params=VOCABULARIES)
@@ -43,7 +44,7 @@ def test_every_strategy_is_the_baseline(pair: Engine, baselines: Baselines, kind
         for rule in RULES:
             baselines.check(pair, greedy, KINDS[kind].format(k=k) + rule)
     for seed in range(3):
-        request = replace(greedy, sampling=Sampling(**FILTERS, seed=seed))
+        request = replace(greedy, sampling=FILTERS(seed=seed))
         baselines.check(pair, request, KINDS[kind].format(k=4) + ":verify=match")
 
 

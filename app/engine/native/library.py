@@ -19,6 +19,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 import llama_cpp
+from llama_cpp.llama_cpp import _lib as lib  # for what the bindings leave out
 
 log = logging.getLogger("llama.cpp")
 log.addHandler(logging.NullHandler())  # silent unless the program configures a log
@@ -57,7 +58,6 @@ _log = _Log()
 _on_log = llama_cpp.llama_log_callback(_log.take)
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
-lib = llama_cpp.llama_cpp._lib  # noqa: SLF001 (for what the bindings leave out)
 
 
 def raw_call(name: str, result: Any, *arguments: Any) -> Any:

@@ -51,7 +51,7 @@ class ComparePlace(PlaceWidget):
     ) -> None:
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
-        self._chat = chat
+        self.chat = chat
         self.works = Measurements(chat.engine, make_home, self)
         self.chips = SetupBar(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
         self.head = self.chips.head
@@ -95,13 +95,13 @@ class ComparePlace(PlaceWidget):
         head.sweep_panel.last_wanted.connect(self._show_grid)
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
-        outcome.stage.lanes.inspect_requested.connect(self._chat.inspection.open)
+        outcome.stage.lanes.inspect_requested.connect(self.chat.inspection.open)
         works.replaced.connect(self._engine_replaced)
         works.failed.connect(self.notice.tell)
         works.over.connect(self.earlier.offer_broken_off)
         self.earlier.wanted.connect(self._take_up)
         for page in (outcome.sweep_page, outcome.tune_page):
-            page.use_wanted.connect(self._chat.use_strategy)
+            page.use_wanted.connect(self.chat.use_strategy)
             page.compare_wanted.connect(self._compare_these)
             page.closed.connect(self._show_lanes)
         outcome.not_saved.connect(self.notice.tell)
@@ -193,7 +193,7 @@ class ComparePlace(PlaceWidget):
             return False
         if self.works.may_start:
             return True
-        busy = self._chat.engine.activity in BUSY
+        busy = self.chat.engine.activity in BUSY
         what = "The chat is still being answered." if busy else "The last measurement is still ending."
         self.notice.tell(what, "Wait a moment, or stop it; then press Run again.")
         return False
@@ -233,7 +233,7 @@ class ComparePlace(PlaceWidget):
     @Slot(int)
     def _use(self, lane: int) -> None:
         if (report := self.works.measured.report) is not None:
-            self._chat.use_strategy(report.lanes[lane].strategy)
+            self.chat.use_strategy(report.lanes[lane].strategy)
 
     @Slot(str)
     def _saved(self, name: str) -> None:
@@ -246,7 +246,7 @@ class ComparePlace(PlaceWidget):
     @Slot(str)
     def _go(self, place: str) -> None:
         self.head.close_panels()
-        self._chat.go(place)
+        self.chat.go(place)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -260,7 +260,7 @@ class ComparePlace(PlaceWidget):
 
     def _take_lanes(self) -> None:
         """Set up the lanes that the chat asked for, ready to be run."""
-        strategies = [spec for spec in self._chat.take_lanes() if StrategySpec.parse(spec).parts]
+        strategies = [spec for spec in self.chat.take_lanes() if StrategySpec.parse(spec).parts]
         if not strategies:
             return
         if self.works.at_work:

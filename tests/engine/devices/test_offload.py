@@ -100,7 +100,7 @@ def test_devices_and_split_modes(six: ModelOptions, change: dict[str, object], s
 
 def test_the_answer_is_that_of_the_cpu(six: ModelOptions) -> None:
     for change in ({"n_gpu_layers": 3}, {"tensor_split": "2,1"}, {"kv_offload": False}):
-        with Engine(replace(six, **change)) as far, Engine(replace(six, rpc="")) as near:  # type: ignore[arg-type]
+        with Engine(replace(six, **change)) as far, Engine(replace(six, rpc="")) as near:
             assert_same_answer(answer(far, max_tokens=20), answer(near, max_tokens=20))
 
 

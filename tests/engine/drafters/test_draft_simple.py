@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +53,7 @@ def drafter(
     return simple
 
 
-def rows_behind(context: Context, ids: np.ndarray, n: int) -> np.ndarray:
+def rows_behind(context: Context, ids: Sequence[int], n: int) -> np.ndarray:
     """The model's logits after the last `n` of `ids`, from an empty cache."""
     context.clear()
     rows = context.decode(np.asarray(ids, np.int32), logits=n).copy()

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.drafters.outside.guarded import LATE_TIMES, SLOW_BEGIN_SECONDS, SLOW_SECONDS, GuardedDrafter
@@ -40,18 +41,23 @@ class Scripted(Drafter):
         self.calls.append(name)
         return self.acts[name](*given) if name in self.acts else None
 
+    @override
     def begin(self, context: Any, surroundings: Any) -> None:
         self._act("begin", context)
 
+    @override
     def propose(self, context: Any, k: int) -> Proposal:
         return self._act("propose", context, k) if "propose" in self.acts else Proposal(ids=[1])
 
+    @override
     def observe(self, context: Any, proposal: Proposal, accepted: int) -> None:
         self._act("observe", context, proposal, accepted)
 
+    @override
     def finish(self, context: Any) -> None:
         self._act("finish", context)
 
+    @override
     def reset(self) -> None:
         self._act("reset")
 
@@ -92,7 +98,7 @@ def test_a_sound_proposal_goes_through(ids: Any) -> None:
     [
         (None, "trie gave None instead of a Proposal"),
         ([1, 2], "trie gave a value of type list instead of a Proposal"),
-        (Proposal(ids=None), "trie gave None instead of a list of ids"),  # type: ignore[arg-type]
+        (Proposal(ids=None), "trie gave None instead of a list of ids"),
         (Proposal(ids="12"), "trie gave a value of type str instead of a list of ids"),  # type: ignore[arg-type]
         (Proposal(ids=[1, 2, 3, 4, 5]), "trie gave 5 tokens where at most 4 were asked for"),
         (Proposal(ids=[1, 100]), "trie gave the id 100, and the vocabulary has 100"),
@@ -102,11 +108,11 @@ def test_a_sound_proposal_goes_through(ids: Any) -> None:
         (Proposal(ids=[True]), "trie gave a value of type bool where a token id belongs"),
         (Proposal(ids=["a"]), "trie gave a value of type str where a token id belongs"),  # type: ignore[list-item]
         (Proposal(ids=np.ones((2, 2), int)), "trie gave a value of type list where a token id belongs"),  # type: ignore[arg-type]
-        (Proposal(ids=[1], q=[np.ones(N_VOCAB)]), "trie gave a q, and drafts from outside are one-hot"),
+        (Proposal(ids=[1], q=[np.ones(N_VOCAB)]), "trie gave a q, and drafts from outside are one-hot"),  # type: ignore[list-item]
         (Proposal(ids=[1], draws=[Draw(0, 0, 1)]), "trie gave a q, and drafts from outside are one-hot"),
         (Proposal(ids=[1], match=10), "trie gave a match that is no place in the text"),
         (Proposal(ids=[1], match="1"), "trie gave a match that is no place in the text"),  # type: ignore[arg-type]
-        (Proposal(ids=[1], end=None), "trie gave None as the end of its draft"),  # type: ignore[arg-type]
+        (Proposal(ids=[1], end=None), "trie gave None as the end of its draft"),
     ],
 )
 def test_rubbish_is_a_lost_draft_and_said_in_words(proposal: Any, words: str) -> None:
@@ -145,6 +151,7 @@ def test_nothing_that_is_raised_gets_out(error: BaseException) -> None:
 
 def test_an_error_whose_own_text_is_broken_is_told_by_its_name() -> None:
     class BrokenError(Exception):
+        @override
         def __str__(self) -> str:
             raise ValueError
 
@@ -348,7 +355,7 @@ WRONGS: dict[str, tuple[Callable[[int], Any], str]] = {
     "out-of-range": (lambda _k: Proposal(ids=[10**6]), "naughty gave the id 1,000,000"),
     "no-ids": (lambda _k: Proposal(ids=["a"]), "where a token id belongs"),  # type: ignore[list-item]
     "too-many": (lambda k: Proposal(ids=[1] * (k + 1)), "tokens where at most"),
-    "q": (lambda _k: Proposal(ids=[1], q=[np.ones(3, np.float32)]), "one-hot"),
+    "q": (lambda _k: Proposal(ids=[1], q=[np.ones(3, np.float32)]), "one-hot"),  # type: ignore[list-item]
     "slow": (lambda _k: time.sleep(1.2 * SLOW_SECONDS) or Proposal(ids=[1]), "more than 100 ms"),
 }
 

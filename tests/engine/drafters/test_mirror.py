@@ -62,7 +62,7 @@ def ids_of(spelling: Spelling, text: str, control: bool = False) -> np.ndarray:
     return spelling.vocabulary.tokenize(text, special=False, parse_special=control)
 
 
-def text_of(spelling: Spelling, ids: np.ndarray) -> bytes:
+def text_of(spelling: Spelling, ids: np.ndarray | list[int]) -> bytes:
     return b"".join(spelling.vocabulary.piece(id) for id in np.asarray(ids).tolist())
 
 

@@ -55,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drafter_of(scenario: dict[str, Any], files: Path) -> NgramCache:
-    paths = {
+    paths: dict[str, Any] = {
         f"lookup_cache_{kind}": str(files / f"{kind}_{scenario['vocab']}.bin")
         for kind in ("static", "dynamic")
         if scenario[kind]
@@ -127,13 +127,18 @@ def test_the_vectors_would_show_statistics_left_aside(files: Path, monkeypatch: 
 def test_the_vectors_would_show_single_tokens_learned(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The n-grams that the original misses between the texts learned by two calls."""
 
+    texts: list[np.ndarray] = []
+
     def propose(drafter: NgramCache, context: np.ndarray, k: int) -> Any:
-        count_ngrams(drafter._context, context, first=drafter._learned)  # noqa: SLF001 (a planted fault)
-        drafter._learned = max(drafter._learned, len(context))  # noqa: SLF001
+        texts.append(context)
         return original(drafter, context, k)
+
+    def count(counts: dict[bytes, Followers], tokens: np.ndarray) -> None:
+        count_ngrams(counts, texts[-1], first=len(texts[-1]) - len(tokens))
 
     original = NgramCache.propose
     monkeypatch.setattr(NgramCache, "propose", propose)
+    monkeypatch.setattr(ngram_cache, "count_ngrams", count)
     assert any_parts(files)
 
 
@@ -229,8 +234,9 @@ BAD = {
 def test_a_bad_file_is_refused_and_left_alone(kind: str, fault: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.bin"
     path.write_bytes(BAD[fault])
+    params: dict[str, Any] = {f"lookup_cache_{kind}": str(path)}
     with pytest.raises(SettingError, match=r"bad\.bin") as refused:
-        NgramCache(NgramCacheParams(**{f"lookup_cache_{kind}": str(path)}), 50)
+        NgramCache(NgramCacheParams(**params), 50)
     assert ("vocabulary" in refused.value.message) == ("vocabulary" in fault)
     assert path.read_bytes() == BAD[fault]
 

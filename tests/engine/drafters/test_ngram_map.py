@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.drafters.ngram import buckets as ngram_buckets
@@ -60,6 +61,7 @@ def test_drafts_are_llama_cpps() -> None:
 class _KeepsAll(NgramMapK):
     """Planted fault: does not learn what was accepted."""
 
+    @override
     def observe(self, context: np.ndarray, proposal: Proposal, accepted: int) -> None:
         return
 
@@ -67,6 +69,7 @@ class _KeepsAll(NgramMapK):
 class _Forgets(NgramMapK4v):
     """Planted fault: forgets everything before every answer."""
 
+    @override
     def begin(self, context: np.ndarray, surroundings: object) -> None:
         self.reset()
         super().begin(context, SURROUNDINGS)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from app.engine.drafters.base import Proposal
 from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
@@ -51,6 +52,7 @@ def test_drafts_are_llama_cpps() -> None:
 
 def test_the_comparison_sees_a_draft_of_one_token_more() -> None:
     class Longer(NgramSimple):
+        @override
         def propose(self, context: np.ndarray, k: int) -> Proposal:
             proposal = super().propose(context, k)
             if proposal.match is not None and len(proposal.ids) < k:

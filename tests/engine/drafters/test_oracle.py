@@ -30,7 +30,7 @@ PROMPT = "the same words, and other words"
 
 def given(engine: Engine, strategy: str, **more: object) -> Trace:
     request: dict[str, object] = {"max_tokens": 120, "ignore_eos": True, "cold": True, **more}
-    return answer(engine, PROMPT, strategy=strategy, **request)  # type: ignore[arg-type]
+    return answer(engine, PROMPT, strategy=strategy, **request)
 
 
 def judged(trace: Trace) -> list[Verdict]:

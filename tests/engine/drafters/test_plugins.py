@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from app.engine import plugins
 from app.engine.drafters.base import Drafter, Proposal
@@ -44,6 +45,7 @@ class Nothing(Drafter):
     def __init__(self, params: Params, resources: Any) -> None:
         self.params = params
 
+    @override
     def propose(self, context: Any, k: int) -> Proposal:
         return Proposal()
 
@@ -98,7 +100,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    names: list = field(default_factory=list, metadata={"doc": "No kind that can be written."})  # type: ignore[type-arg]
+    names: list = field(default_factory=list, metadata={"doc": "No kind that can be written."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Unfinished(Drafter):
         (replace(KIND, summary=" "), "mine has no summary"),
         (replace(KIND, make=7), "make of mine cannot be called"),  # type: ignore[arg-type]
         (replace(KIND, make=dict), "dict is not derived from Drafter"),  # type: ignore[arg-type]
-        (replace(KIND, make=Unfinished), "Unfinished has no propose"),
+        (replace(KIND, make=Unfinished), "Unfinished has no propose"),  # type: ignore[arg-type]
         (replace(KIND, params=dict), "its params are not a dataclass"),
         (replace(KIND, params=NoDefault), "its params cannot be made: TypeError"),
         (replace(KIND, params=Outside), "its params cannot be made: SettingError: n_max cannot be 99."),
@@ -362,7 +364,7 @@ def test_the_examples_are_baselines_under_match_at_a_temperature(
 def made(engine: Engine, strategy: str) -> Drafter:
     part = StrategySpec.parse(strategy).parts[0]
     drafter = engine.new_drafter(part)
-    return drafter.drafter  # type: ignore[attr-defined,no-any-return] # behind the guard
+    return drafter.drafter  # type: ignore[attr-defined] # behind the guard
 
 
 def tokens(engine: Engine, text: str) -> np.ndarray:
@@ -371,7 +373,7 @@ def tokens(engine: Engine, text: str) -> np.ndarray:
 
 def proposed(engine: Engine, drafter: Drafter, text: str, k: int = 40) -> str:
     context = tokens(engine, text)
-    drafter.begin(context, None)  # type: ignore[arg-type]
+    drafter.begin(context, None)
     ids = drafter.propose(context, k).ids
     return b"".join(map(engine.target.model.vocabulary.piece, ids)).decode()
 
@@ -422,7 +424,7 @@ def test_the_pattern_follows_the_text_as_it_grows(engine: Engine) -> None:
     use(PATTERN)
     drafter = made(engine, "pattern:min_match=1:pattern=äbc")
     whole = tokens(engine, "x\näb")
-    drafter.begin(whole[:3], None)  # type: ignore[arg-type] # in the middle of a character
+    drafter.begin(whole[:3], None)  # in the middle of a character
     drafter.observe(whole, Proposal(), 0)
     assert drafter.propose(whole, 4).ids == tokens(engine, "c").tolist()
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_a_draft_that_writes_the_same_text_is_accepted(
 ) -> None:
     with Engine(tiny_file(target), tiny_file(draft)) as engine:
         assert engine.pair.vocabulary.startswith("different: through text (")
-        settings = {"prompt": text * 2, "max_tokens": 60, "ignore_eos": True}
+        settings: dict[str, Any] = {"prompt": text * 2, "max_tokens": 60, "ignore_eos": True}
         plain = answer(engine, **settings)
         assert (text * 9).startswith(plain.text[:20])
         trace = answer(engine, strategy=f"draft-simple:n_max={k}", **settings)
@@ -106,7 +107,7 @@ def test_a_draft_that_writes_the_same_text_is_accepted(
 def test_a_draft_with_longer_tokens_than_the_target(tiny_file: Make) -> None:
     """The draft cannot continue inside its own words, so every second round may fail; the rest passes."""
     with Engine(tiny_file(CODE_IN_PIECES), tiny_file(CODE_IN_WORDS)) as engine:
-        settings = {"prompt": CODE * 2, "max_tokens": 60, "ignore_eos": True}
+        settings: dict[str, Any] = {"prompt": CODE * 2, "max_tokens": 60, "ignore_eos": True}
         trace = answer(engine, strategy="draft-simple:n_max=4", **settings)
         assert trace.token_ids == answer(engine, **settings).token_ids
         assert totals(trace)[1] > 25
@@ -198,7 +199,10 @@ def test_match_at_a_temperature_is_plain_sampling(
 
 def test_the_engine_of_the_law_tests_drafts_through_text(law_engine_through_text: Engine) -> None:
     assert law_engine_through_text.pair.vocabulary.startswith("different")
-    settings = {"strategy": "draft-simple:n_max=3", "sampling": Sampling(temperature=1, seed=7)}
+    settings: dict[str, Any] = {
+        "strategy": "draft-simple:n_max=3",
+        "sampling": Sampling(temperature=1, seed=7),
+    }
     trace = answer(law_engine_through_text, prompt=PROMPT, max_tokens=90, ignore_eos=True, **settings)
     drafted, accepted = totals(trace)
     assert 3 < accepted < drafted
@@ -273,7 +277,7 @@ def test_the_targets_context_is_the_limit_where_it_is_the_shorter_one(tiny_file:
 OTHER_MARKS = ("<eos>", "<turn>", "</turn>")
 
 
-def marked(name: str, text: str, control: tuple[str, str, str], end: str, order: int = 0) -> Tiny:
+def marked(name: str, text: str, control: tuple[str, ...], end: str, order: int = 0) -> Tiny:
     return chain(name, *text, end, control=control, order=order)
 
 
@@ -286,7 +290,7 @@ def marked(name: str, text: str, control: tuple[str, str, str], end: str, order:
     ],
 )
 def test_the_draft_ends_the_answer_by_the_targets_own_token(
-    tiny_file: Make, marks: tuple[str, str, str], replaced: object, proposed: bool
+    tiny_file: Make, marks: tuple[str, ...], replaced: object, proposed: bool
 ) -> None:
     target = marked("ends", "abcdefg", Tiny().control, "<|im_end|>")
     draft = marked("other ends", "abcdefg", marks, marks[2], order=6)
@@ -313,7 +317,7 @@ def test_replacements_hold_both_ways(tiny_file: Make) -> None:
     pairs = quote(json.dumps([["<think>", "[T]"]]))
     text = "a<think>b\n"
     with Engine(tiny_file(target), tiny_file(draft)) as engine:
-        settings = {"prompt": text * 3, "max_tokens": 48, "ignore_eos": True}
+        settings: dict[str, Any] = {"prompt": text * 3, "max_tokens": 48, "ignore_eos": True}
         plain, swapped = (
             answer(engine, strategy=f"draft-simple:n_max=5{more}", **settings)
             for more in ("", f":replace={pairs}")

@@ -42,8 +42,8 @@ STRATEGIES = [
 )
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_verdict_stated_is_the_recorded_one(engine: Engine, strategy: str, sampling: Sampling) -> None:
-    for settings in ({}, {"stop": ("a", "\n")}):
-        trace = answer(engine, strategy=strategy, sampling=sampling, **({"max_tokens": 60} | settings))
+    for stop in ((), ("a", "\n")):
+        trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=60, stop=stop)
         assert recheck(trace) == []
         for round in trace.rounds:
             for place, token in enumerate(round.drafted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,13 @@ from app.engine.types import ModelOptions, Sampling
 HUB = "/cache/models--owner--small-GGUF/snapshots/" + "0" * 40 + "/small-Q4_K_M.gguf"
 
 
-def made(spec: str, target: str = "t.gguf", **sampling: float) -> CopiedCommand:
+def made(spec: str, target: str = "t.gguf", **sampling: Any) -> CopiedCommand:
     return vllm_command(
         StrategySpec.parse(spec),
         ModelOptions(target),
         ModelOptions("d.gguf"),
         Sampling(**sampling),
-        64,  # type: ignore[arg-type]
+        64,
     )
 
 
@@ -88,5 +89,5 @@ def test_models_of_the_hub_go_by_their_names() -> None:
         ("none", {"typical_p": 0.5}, "vLLM has no typical_p"),
     ],
 )
-def test_what_vllm_does_otherwise_is_said(spec: str, sampling: dict[str, float], words: str) -> None:
+def test_what_vllm_does_otherwise_is_said(spec: str, sampling: dict[str, Any], words: str) -> None:
     assert any(words in line for line in made(spec, **sampling).differences)

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 
 import pytest
+from typing_extensions import override
 
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
@@ -129,6 +130,7 @@ class Never(DraftLength):
 
     lazy = True
 
+    @override
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         return 0
 
@@ -148,7 +150,7 @@ def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
     """A strategy with n_min proposes nothing if fewer tokens are asked for."""
     length = AutoLength()
     length.begin(Outset([StrategyLimits("long", 20, 30)], 500, 40, 0.14))
-    asked = set()
+    asked: set[int] = set()
     for place in range(400):
         k = length.choose("long", 200, lambda: 0)
         looked = 0 if k else length.look("long", 200)

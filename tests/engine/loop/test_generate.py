@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +103,11 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
 def test_records_do_not_depend_on_how_fast_a_pass_is(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    settings = {"strategy": "draft-simple:n_max=3:sample=1", "sampling": SETTINGS[kind], "max_tokens": 30}
+    settings: dict[str, Any] = {
+        "strategy": "draft-simple:n_max=3:sample=1",
+        "sampling": SETTINGS[kind],
+        "max_tokens": 30,
+    }
     at_once = answer(engine, cold=True, **settings)
     put = Handover.put
 
@@ -150,13 +156,17 @@ def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> N
     assert threading.active_count() <= threads
     unread = engine.generate(request)
     next(event for event in unread if isinstance(event, RoundFinished))
+    assert isinstance(unread, Generator)
     unread.close()
     assert threading.active_count() <= threads
 
 
 def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> None:
     """Proposals hold whole vocabulary rows: they must be freed at once, not when the collector runs."""
-    settings = {"strategy": "draft-simple:n_max=4:sample=1", "sampling": Sampling(temperature=1, seed=1)}
+    settings: dict[str, Any] = {
+        "strategy": "draft-simple:n_max=4:sample=1",
+        "sampling": Sampling(temperature=1, seed=1),
+    }
     answer(engine, max_tokens=10, **settings)
     left = []
     for _ in range(3):  # threads left by other tests may make some garbage

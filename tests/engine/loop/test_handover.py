@@ -55,14 +55,17 @@ def test_settling_waits_until_a_thing_was_looked_at() -> None:
 
 
 def test_an_error_comes_behind_what_was_given_before() -> None:
+    failing = threading.Event()
+
     def work(handover: Handover[int]) -> None:
         handover.put(1)
+        failing.set()
         raise ZeroDivisionError
 
     taken = []
     with pytest.raises(ZeroDivisionError), Handover("beside", work) as handover:
         for number in handover:
-            time.sleep(0.01)
+            assert failing.wait(10)
             taken.append(number)
     assert taken == [1]
 
@@ -110,7 +113,8 @@ def test_an_error_of_the_taker_ends_the_thread() -> None:
 
 def test_the_work_begins_when_somebody_takes() -> None:
     begun = threading.Event()
-    with Handover("beside", lambda _handover: begun.set()) as handover:
+    beside: Handover[int] = Handover("beside", lambda _handover: begun.set())
+    with beside as handover:
         assert not begun.wait(0.02)
         assert list(handover) == []
     assert begun.is_set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -117,7 +117,8 @@ def test_an_answer_nobody_takes_ends_in_a_pause(paused: Engine) -> None:
     paused.pace.set(0, steps=1)
     while not isinstance(next(events), RoundFinished):
         pass
-    events.close()  # type: ignore[attr-defined] - a generator; waits until the loop has ended
+    assert isinstance(events, Generator)
+    events.close()  # waits until the loop has ended
     paused.pace.set(1)
     assert answer(paused, max_tokens=4).rounds
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.lengths.base import RIDE_ALONG, FixedLength
@@ -23,12 +24,15 @@ class Says(Drafter):
         self._tokens, self._end, self._fault = tokens, end, fault
         self.behind = behind  # tokens that it has not read yet
 
+    @override
     def unread(self, context: np.ndarray) -> int:
         return self.behind
 
+    @override
     def read(self, context: np.ndarray) -> None:
         self.behind = 0
 
+    @override
     def propose(self, context: np.ndarray, k: int) -> Proposal:
         return Proposal(ids=[7] * min(k, self._tokens), end=self._end, fault=self._fault)
 
@@ -84,12 +88,15 @@ class Lets(FixedLength):
     def __init__(self, sits_out: bool, looks_at: str = "") -> None:
         self._sits_out, self._looks_at = sits_out, looks_at
 
+    @override
     def sit_out(self) -> bool:
         return self._sits_out
 
+    @override
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         return 0 if name != "second" else room
 
+    @override
     def look(self, name: str, room: int) -> int:
         return 2 if name == self._looks_at else 0
 
@@ -128,6 +135,7 @@ class Takes(FixedLength):
     def __init__(self, tokens: int) -> None:
         self._tokens = tokens
 
+    @override
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         return self._tokens
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from app.engine.fates import Origin
 from app.engine.loop import verify
@@ -52,6 +53,7 @@ class Fixed(Model):
         self._row = np.zeros(VOCABULARY, np.float32)
         self._row[: len(p)] = p
 
+    @override
     def row(self, prefix: Prefix) -> np.ndarray:
         return self._row
 
@@ -89,14 +91,14 @@ def block_emissions(rule: Rule, draft: Prefix) -> Iterator[tuple[Prefix, float]]
         if reached * share > 0:
             accepts = [0.0 if i == place else ALMOST_ONE for i in range(k)]
             purpose = Purpose.TOKEN if place == k - 1 else Purpose.RESIDUAL
-            for token, width in intervals(lambda v, a=accepts, w=purpose: rule(draft, draws_of(a, w, v))):
+            for token, width in intervals(lambda v, a=accepts, w=purpose: rule(draft, draws_of(a, w, v))):  # type: ignore[misc]
                 yield (*draft[: place + 1], token), reached * share * width
         reached *= 1 - share
 
 
 def drafts_of(q: Model, k: int, *, sampled: bool, stop: Stop = never) -> Iterator[tuple[Prefix, float]]:
     """Every draft of at most k tokens, with its chance."""
-    waiting = [((), 1.0)]
+    waiting: list[tuple[Prefix, float]] = [((), 1.0)]
     while waiting:
         draft, chance = waiting.pop()
         if len(draft) == k or stop(draft):
@@ -297,7 +299,7 @@ def test_a_target_at_temperature_0_is_judged_greedily(sampled: bool) -> None:
         # A token that q never draws is no draft of a sampled one; here q is nowhere zero.
         rows = [q.after(draft[:place]) if sampled else None for place in range(2)]
         block = verify_block(draft, rows, row, Draws(7), POSITION)
-        greedy = verify_greedy(draft, lambda place, d=draft: int(p.row(d[:place]).argmax()))
+        greedy = verify_greedy(draft, lambda place, d=draft: int(p.row(d[:place]).argmax()))  # type: ignore[misc]
         assert (block.accepted, block.token, block.origin) == (greedy.accepted, greedy.token, greedy.origin)
         assert max(asked) == greedy.accepted, "rows behind a token that cannot pass are not looked at"
 
@@ -328,6 +330,7 @@ def test_a_place_is_judged_by_another_draw_in_the_next_round() -> None:
     asked: list[tuple[int, int]] = []
 
     class Watched(Draws):
+        @override
         def uniform(self, position: int, purpose: Purpose, round_start: int = 0) -> float:
             if purpose is Purpose.ACCEPT:
                 asked.append((position, round_start))

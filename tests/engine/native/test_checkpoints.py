@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 import numpy as np
@@ -35,7 +36,7 @@ _HEAD = 20  # bytes of a state: magic, sequence, number of cells, position, sequ
 Files = Callable[[Tiny], Path]
 
 
-def options_of(tiny_file: Files, architecture: str, swa_full: bool = True, **other: object) -> ModelOptions:
+def options_of(tiny_file: Files, architecture: str, swa_full: bool = True, **other: Any) -> ModelOptions:
     path = tiny_file(Tiny(name=f"{architecture}-long", architecture=architecture, n_ctx=2048, **other))
     return ModelOptions(str(path), ctx_size=1024, ubatch_size=32, swa_full=swa_full)
 

@@ -237,7 +237,7 @@ def test_a_setting_that_is_refused_is_its_models(pair_files: tuple[Path, Path], 
     options = dict(zip(Role, (ModelOptions(str(path)) for path in pair_files), strict=True))
     options[role] = replace(options[role], ctx_size=-3)
     with pytest.raises(SettingError, match="ctx_size") as refused:
-        Engine(*options.values())
+        Engine(options[Role.TARGET], options[Role.DRAFT])
     assert refused.value.role is role
 
 
@@ -250,7 +250,7 @@ def test_each_file_read_beside_another_has_its_own_error(
     files[role] = tmp_path / "cut.gguf"
     files[role].write_bytes(pair_files[role].read_bytes()[:-200])
     with pytest.raises(ModelFileError, match=r"cut\.gguf is cut short") as refused:
-        Engine(*files)
+        Engine(files[0], files[1])
     assert refused.value.role is list(Role)[role]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("reads ")]
 

@@ -350,7 +350,7 @@ def test_every_file_is_tested_after_loading(
 ) -> None:
     talk = new_talk()
     talk.home.send(Load(1, ModelOptions(path), ModelOptions(str(pair_files[1]))))
-    stages = []
+    stages: list[LoadStage] = []
     while not isinstance(event := talk.until((LoadProgress, Loaded)), Loaded):
         assert isinstance(event, LoadProgress)
         if not stages or stages[-1] is not event.stage:
@@ -478,5 +478,5 @@ def test_a_lost_worker_takes_its_devices_names_along() -> None:
 
 def test_without_a_pair_there_is_nothing_to_offer() -> None:
     for known in ({}, {"testing": True}, {"lost": ("x:1",)}):
-        told = explain_death(Death(-11, "signal 11", None, **known))  # type: ignore[arg-type]
+        told = explain_death(Death(-11, "signal 11", None, **known))
         assert told.offer is None and told.message and told.hint

@@ -100,7 +100,7 @@ def test_where_all_should_have_fitted_half_the_targets_layers_are_offered(room: 
 def test_the_offers_end(room: dict[str, int]) -> None:
     room["GPU"] = 9 * EACH
     command: Load | None = Load(1, TARGET, DRAFT)
-    words = []
+    words: list[str] = []
     while command is not None and len(words) < 20:
         offer = less_memory(command, fitting(command))
         words.append(offer.words if offer else "")

@@ -37,7 +37,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 def _of_record(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     replace = msgspec.structs.replace if isinstance(value, msgspec.Struct) else dataclasses.replace
-    for name, hint in _hints(type(value)).items():
+    for name, hint in _hints(type(value)).items():  # type: ignore[arg-type]
         old, field = getattr(value, name), f"{path}.{name}".removeprefix(".")
         optional = type(None) in getattr(hint, "__args__", ())
         if old is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from typing_extensions import override
 
 from app.engine import engine as engine_module
 from app.engine.engine import Engine
@@ -61,12 +62,14 @@ class RecordedAuto(AutoLength):
         super().__init__()
         self.rounds: list[Round] = []
 
+    @override
     def sit_out(self) -> bool:
         sat_out = super().sit_out()
         if sat_out:
             self.rounds.append(make_round(len(self.rounds), emitted="x", asked=()))
         return sat_out
 
+    @override
     def observe(self, cost: RoundCost) -> None:
         super().observe(cost)
         drafted = [attempt for attempt in cost.attempts if attempt.ids]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from app.engine.record.trace import FORMAT, Trace, TraceWriter, parse_trace, rea
 from app.engine.types import FinishReason, Sampling
 from tests.answers import answer
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "greedy": {"strategy": "draft-simple:n_max=4"},
     "speculative": {"strategy": "draft-simple:n_max=3:sample=1", "sampling": Sampling(temperature=1, seed=3)},
     "match": {"strategy": "prompt-lookup:verify=match", "sampling": Sampling(temperature=1, seed=2**63 - 1)},

@@ -120,7 +120,7 @@ def context_of(random: np.random.Generator, vocabulary: Vocabulary, breakers: Br
         elif kind < 0.82 and len(ends):
             made.append(int(random.choice(ends)))
         elif kind < 0.88 and breakers.sequences:
-            tail, is_head = breakers.sequences[random.integers(len(breakers.sequences))]
+            tail, is_head = breakers.sequences[int(random.integers(len(breakers.sequences)))]
             made.append(int(random.choice(is_head.nonzero()[0])))
             made += tail[: random.integers(1, len(tail) + 1)].tolist()
         else:

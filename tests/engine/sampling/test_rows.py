@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.row_store import RowStore
@@ -30,6 +31,7 @@ class Counted(Sampler):
         super().__init__(sampling)
         self.asked = 0
 
+    @override
     def distribution(self, adjusted: np.ndarray, out: np.ndarray | None = None) -> Distribution:
         self.asked += 1
         return super().distribution(adjusted, out)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from app.engine.templates import sandbox
 from app.engine.templates.sandbox import (
@@ -34,6 +35,7 @@ ENDS = {"bos_token": SETTINGS["bos"], "eos_token": SETTINGS["eos"], "seconds": 2
 
 class Today(datetime.datetime):
     @classmethod
+    @override
     def now(cls, _zone: object = None) -> Today:
         return cls(*SETTINGS["today"])
 

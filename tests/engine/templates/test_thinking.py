@@ -14,7 +14,7 @@ from app.engine.native import Model, Vocabulary
 from app.engine.process.host import make_home
 from app.engine.process.messages import Load, Loaded
 from app.engine.templates.chat import ChatTemplate
-from app.engine.templates.options import LARGEST, check_options, option_text, read_option
+from app.engine.templates.options import LARGEST, TemplateOptions, check_options, option_text, read_option
 from app.engine.templates.process import Templates
 from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import GenerationRequest, Message, ModelOptions
@@ -22,7 +22,7 @@ from tests.answers import events_of, trace_of
 from tests.tiny import CHAT_TEMPLATE, CONTROL, EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 
 HELLO = (Message("user", "hi"),)
-OFF = {"enable_thinking": False}
+OFF: TemplateOptions = {"enable_thinking": False}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -17,6 +18,7 @@ REPO = "owner/model-GGUF"
 FILE = "model-Q4_K_M.gguf"
 QUICK = Patience(stall=0.4, first_wait=0.0, longest_wait=0.0, attempts=3)
 SIZE = 200_000
+Kind = TypeVar("Kind")
 
 
 def random_bytes(seed: int, size: int = SIZE) -> bytes:
@@ -28,7 +30,7 @@ class Fetched:
     reports: list[Report]
     path: Path
 
-    def of(self, kind: type[Report]) -> list[Report]:  # type: ignore[valid-type] # a union of classes
+    def of(self, kind: type[Kind]) -> list[Kind]:
         return [report for report in self.reports if isinstance(report, kind)]
 
     @property

@@ -95,8 +95,8 @@ def test_what_huggingface_hub_brought_is_read_once(
     hf_hub_download(REPO, FILE, cache_dir=cache.folder, endpoint=server.address)
     server.asked.clear()
     checked = tmp_path / "data" / "checked.json"
-    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
-    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))
+    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))
     assert server.requests("cdn") == []
 
 
@@ -105,9 +105,9 @@ def test_what_was_downloaded_here_is_not_read_again_until_it_changes(
 ) -> None:
     checked = tmp_path / "checked.json"
     fetched = fetch(checked=checked)
-    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))
     os.utime(fetched.path.resolve(), ns=(1, 1))
-    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))
 
 
 @pytest.mark.parametrize("contents", ["{", '{"version": 99}', '{"sound": 3}', None])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from app.hub.hub import Hub
 from app.hub.repo import read_repo
 from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, wanted
 from tests.hub.server import SECRET, FakeHub, FakeRepo, Fault
+from tests.quiet import stays
 
 # -------------------------------------------------------------------------------------- the plain way
 
@@ -125,9 +125,7 @@ def test_pause_and_resume_go_on_where_it_stood(
     watched.wait(id, lambda download: download is not None and download.done > 20_000)
     watched.queue.pause(id)
     paused = watched.wait_for(id, State.PAUSED)
-    asked = len(server.asked)
-    time.sleep(0.3)
-    assert len(server.asked) == asked
+    assert stays(lambda: len(server.asked))
     assert watched.now(id) == paused
     server.always.clear()
     watched.queue.resume(id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from app.hub.cache import Cache
 from app.hub.downloads import (
@@ -18,6 +18,7 @@ from app.hub.hub import Hub
 from app.hub.repo import HubFile
 from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, wanted
 from tests.hub.server import TOKEN, FakeHub
+from tests.quiet import stays
 
 
 def test_gated_then_with_a_token(
@@ -39,6 +40,7 @@ def test_no_room_is_said_before_anything_is_queued(
     open_queue: Open, hub: Hub, data: bytes, home: Path
 ) -> None:
     class Full(Cache):
+        @override
         def free_bytes(self) -> int:
             return SIZE * 2 - 1
 
@@ -62,6 +64,7 @@ def test_whoever_asks_is_answered_whatever_goes_wrong(
     open_queue: Open, home: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Failing(Cache):
+        @override
         def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
             raise error
 
@@ -76,6 +79,7 @@ def test_what_came_earlier_needs_no_room(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, home: Path
 ) -> None:
     class Full(Cache):
+        @override
         def free_bytes(self) -> int:
             return SIZE - 100
 
@@ -110,8 +114,7 @@ def test_offline_nothing_is_fetched_and_it_is_said(
         watched.queue.add([item])
     watched.queue.resume(id)
     watched.wait_for(id, State.FAILED)
-    time.sleep(0.2)
-    assert len(server.asked) == asked
+    assert stays(lambda: len(server.asked)) and len(server.asked) == asked
 
     offline = False
     server.always.clear()

@@ -106,7 +106,7 @@ def test_the_best_is_first() -> None:
         judge_draft(target, local(110_000_000, "qwen2"), text),
         Candidate(local(1, name="c"), DraftVerdict.CANNOT, "it is broken"),
     ]
-    wished[3:5] = sorted(wished[3:5], key=lambda candidate: candidate.model.facts.architecture != "llama")  # type: ignore[union-attr]
+    wished[3:5] = sorted(wished[3:5], key=lambda candidate: candidate.model.facts.architecture != "llama")
     assert list(best_first(reversed(wished))) == wished
 
 

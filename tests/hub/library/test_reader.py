@@ -14,6 +14,7 @@ import gguf
 import numpy as np
 import psutil
 import pytest
+from typing_extensions import override
 
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
@@ -118,6 +119,7 @@ class Watched(Reader):
         super().__init__()
         self.asked = threading.Event()
 
+    @override
     def _ask_once(self, question: Question) -> Answer:
         self.asked.set()
         return super()._ask_once(question)
@@ -152,6 +154,7 @@ class Dying(Reader):
 
     dies = True
 
+    @override
     def _ask_once(self, question: Question) -> Answer:
         if self.dies:
             raise EOFError

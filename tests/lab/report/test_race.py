@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -14,7 +16,7 @@ from tests.answers import answer
 @pytest.fixture(scope="module")
 def traces(shared_engine: Engine) -> dict[int, Trace]:
     shared_engine.reset()
-    settings = {"max_tokens": 24, "ignore_eos": True, "cold": True}
+    settings: dict[str, Any] = {"max_tokens": 24, "ignore_eos": True, "cold": True}
     plain = answer(shared_engine, **settings)
     drafted = answer(shared_engine, strategy="draft-simple:n_max=4", **settings)
     return {0: paced(plain, 0.1), 1: paced(drafted, 0.15), 2: paced(plain, 0.2)}

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from typing_extensions import override
 
 from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
@@ -134,6 +135,7 @@ class Page(HTMLParser):
         self.in_cell = False
         self.feed(text)
 
+    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes += attrs
@@ -143,9 +145,11 @@ class Page(HTMLParser):
             self.in_cell = True
             self.rows[-1].append("")
 
+    @override
     def handle_endtag(self, tag: str) -> None:
         self.in_cell = self.in_cell and tag not in ("td", "th")
 
+    @override
     def handle_data(self, data: str) -> None:
         if self.in_cell:
             self.rows[-1][-1] += data

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from app.engine.engine import Engine
 from app.engine.errors import UserError
@@ -160,6 +161,7 @@ def test_a_cancel_just_after_a_run_was_kept_still_tells_of_it(pair_files: Files)
     control = Control()
 
     class Late(Runner):
+        @override
         def _keep(self, *kept: Any) -> None:
             super()._keep(*kept)
             control.cancel()
@@ -197,6 +199,7 @@ class Dying:
         self.made += 1
 
         class Home(ProcessHome):
+            @override
             def send(self, command: AnyCommand) -> None:
                 super().send(command)
                 if isinstance(command, Generate):
@@ -274,6 +277,7 @@ def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
 class LoadGone(AlwaysGone):
     """A home whose engine dies while it loads one target."""
 
+    @override
     def send(self, command: AnyCommand) -> None:
         if isinstance(command, Load) and command.target.path == self.strategy:
             self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)

@@ -68,6 +68,9 @@ class Paced:
             )
         return event
 
+    def end(self) -> None:
+        self.inner.end()
+
     def close(self) -> None:
         self.inner.close()
 

@@ -14,6 +14,7 @@ import pytest
 
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import Trace
+from app.engine.templates.options import TemplateOptions
 from app.engine.types import FinishReason
 from app.saved.chats import store as module
 from app.saved.chats.chat_file import NAME, write_chat
@@ -98,7 +99,7 @@ def test_both_texts_around_a_gap_come_back(store: ChatStore) -> None:
 
 
 def test_what_the_template_is_told_stays_with_its_chat(store: ChatStore) -> None:
-    told = {"enable_thinking": False, "reasoning_effort": "low"}
+    told: TemplateOptions = {"enable_thinking": False, "reasoning_effort": "low"}
     chat = store.set_template_options(store.new(), told)
     assert store.heads() == []
     saved = store.ask(chat, "Hello")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from app.engine.process.host import ProcessHome
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
@@ -24,9 +24,7 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
 
 def kill_engine(desk: Desk, by: signal.Signals = signal.SIGKILL) -> None:
-    home = desk.session._thread._home
-    assert isinstance(home, ProcessHome) and home.pid
-    os.kill(home.pid, by)
+    os.kill(desk.engine_pid, by)
 
 
 def test_the_context_is_full_in_mid_answer(windows: Windows) -> None:
@@ -172,7 +170,7 @@ def test_a_question_is_on_disk_before_the_engine_is_asked(
     found: list[list[str | None]] = []
     generate = desk.session.generate
 
-    def look(*arguments: object) -> None:
+    def look(*arguments: Any) -> None:
         store = ChatStore(desk.paths.chats)
         found.append([turn.text for head in store.heads() for turn in store.load(head.id).turns])
         generate(*arguments)

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
-from app.engine.process.host import ProcessHome
 from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.chats.measurement import Measurement
@@ -227,9 +226,7 @@ def test_the_engine_is_killed_while_it_measures(slow: Callable[[str], Desk]) -> 
     short_answer(desk)
     kept = desk.fates()
     measuring(desk)
-    home = desk.session._thread._home
-    assert isinstance(home, ProcessHome) and home.pid
-    os.kill(home.pid, signal.SIGKILL)
+    os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(desk.error)
     assert desk.error().startswith("The baseline was not measured: The engine stopped unexpectedly")
     desk.until_ready()

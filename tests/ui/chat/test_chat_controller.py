@@ -11,13 +11,16 @@ from PySide6.QtCore import Qt
 
 from app.base.paths import find_paths
 from app.demo import read_demo
-from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
 from app.ui.state.engine_session import Activity, EngineState
+from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.icons import IconButton
 from tests.stopping import ATTEMPTS, stop_limit
-from tests.ui.windows import Desk, Windows, seconds_until
+from tests.ui.named import named, words_in
+from tests.ui.transcript.places import open_editor
+from tests.ui.windows import Desk, Windows, doubted, seconds_until
 
 DEMO = read_demo(find_paths().resources)[0].prompt
 
@@ -65,7 +68,7 @@ def test_a_prompt_sent_while_the_models_load_waits_for_them(windows: Windows) ->
 def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("first")
-    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
     assert desk.session.activity is Activity.LOADING
     desk.type("for the first chat")
     desk.page.prompt.set_text("typed since")
@@ -76,7 +79,7 @@ def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Wind
 
 def test_another_message_while_the_models_load_loses_none(windows: Windows) -> None:
     desk = windows.open()
-    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
     desk.type("typed at length")
     desk.controller.send(Question("suggested"))
     desk.until(lambda: desk.tokens() == 24)  # it may be over already
@@ -86,7 +89,7 @@ def test_another_message_while_the_models_load_loses_none(windows: Windows) -> N
 def test_that_the_models_load_is_said_until_they_are_there(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("first")
-    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
     desk.page.transcript.regenerate_requested.emit(desk.items()[1].turn)
     assert desk.error().startswith("The models are still loading.")
     desk.until_ready()
@@ -115,17 +118,18 @@ def test_the_stop_button_says_that_it_is_stopping(slow: Callable[..., Desk]) -> 
     desk.type("go")
     desk.until_streaming()
     assert desk.header.stop.isVisible() and not desk.header.regenerate.isVisible()
-    told: list[tuple[str, bool]] = []
+    told: list[tuple[bool, bool]] = []
 
     def look(now: EngineState, before: EngineState) -> None:
         if now.activity is Activity.STOPPING is not before.activity:
-            told.append((desk.page.prompt._hint.text(), desk.page.prompt._button.isEnabled()))
+            button = named(desk.page.prompt, "Stop", IconButton)
+            told.append(("Stopping" in words_in(desk.page.prompt), button.isEnabled()))
 
     desk.session.changed.connect(look)
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
-    assert told == [("Stopping", False)]
-    assert desk.page.prompt._button.isEnabled()
+    assert told == [(True, False)]
+    assert named(desk.page.prompt, "Send", IconButton).isEnabled()
     assert desk.header.regenerate.isVisible() and desk.header.regenerate.isEnabled()
 
 
@@ -144,7 +148,7 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     assert desk.texts() == ["one", desk.texts()[1]] and desk.fates() == before[:1]
     desk.ask("two")
     desk.page.transcript.edit(desk.items()[0].turn)
-    editor = desk.page.transcript._furniture.editor
+    editor = open_editor(desk.page.transcript)
     assert editor is not None
     editor.submitted.emit(Question("other"))
     desk.answered()
@@ -166,16 +170,16 @@ def test_a_message_that_is_being_edited_keeps_its_new_text(windows: Windows) -> 
         lambda: desk.ask("two"),
     ):
         transcript.edit(desk.items()[0].turn)
-        editor = transcript._furniture.editor
+        editor = open_editor(transcript)
         assert editor is not None
         editor.field.setPlainText("one and a half")
         leave()
         transcript.edit(desk.items()[0].turn)
-        editor = transcript._furniture.editor
+        editor = open_editor(transcript)
         assert editor is not None and editor.field.toPlainText() == "one and a half"
         desk.press(Qt.Key.Key_Escape, editor.field)
         transcript.edit(desk.items()[0].turn)
-        editor = transcript._furniture.editor
+        editor = open_editor(transcript)
         assert editor is not None and editor.field.toPlainText() == "one", "Esc is a way back"
         desk.press(Qt.Key.Key_Escape, editor.field)
 
@@ -229,16 +233,16 @@ def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("hello")
     chat = desk.controller.chat_id
-    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.system_prompt().set_text("In verse.")
     desk.controller.regenerate()
     desk.answered()
     trace = desk.trace
     assert trace is not None and "In verse." in trace.header.prompt
-    desk.page.prompt._system.edit.set_text("In prose.")
+    desk.system_prompt().set_text("In prose.")
     desk.controller.new_chat()
-    assert desk.page.prompt._system.edit.text() == ""
+    assert desk.system_prompt().text() == ""
     desk.page.chats.chat_chosen.emit(chat)
-    assert desk.page.prompt._system.edit.text() == "In prose."
+    assert desk.system_prompt().text() == "In prose."
 
 
 def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Windows) -> None:
@@ -246,7 +250,7 @@ def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Window
     desk.ask("one")
     store = ChatStore(desk.paths.chats)
     store.ask(store.load(desk.controller.chat_id), "from elsewhere")
-    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.system_prompt().set_text("In verse.")
     desk.controller.regenerate()
     assert "changed in another window" in desk.error() and not desk.busy()
     assert desk.texts()[-1] == "from elsewhere"
@@ -257,10 +261,10 @@ def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., 
     desk.type("one")
     desk.until_streaming()
     chat = desk.controller.chat_id
-    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.system_prompt().set_text("In verse.")
     desk.controller.new_chat()
     desk.page.chats.chat_chosen.emit(chat)
-    assert desk.page.prompt._system.edit.text() == "In verse."
+    assert desk.system_prompt().text() == "In verse."
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
     assert desk.controller.shown.chat.system_prompt == "In verse."
@@ -268,16 +272,15 @@ def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., 
 
 def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk = windows.open()
-    desk.page.prompt._system.edit.set_text("Answer in verse.")
+    desk.system_prompt().set_text("Answer in verse.")
     desk.ask("hello")
     trace = desk.trace
     assert trace is not None
     assert "Answer in verse." in trace.header.prompt and "<|im_start|>user\nhello" in trace.header.prompt
     assert desk.texts()[0] == "Answer in verse."
     desk.controller.new_chat()
-    assert desk.page.prompt._system.edit.text() == ""
-    desk.page.prompt._mode.picked.emit("completion")
-    desk.page.prompt.set_mode("completion")
+    assert desk.system_prompt().text() == ""
+    desk.press(Qt.Key.Key_Right, named(desk.page.prompt, "Mode: chat", Segmented))
     assert "only this is sent" in desk.prompt.placeholderText()
     desk.ask("Once upon")
     trace = desk.trace
@@ -311,14 +314,14 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
 
 def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> None:
     desk = windows.open(draft=None, strategy="draft-simple:n_max=4")
-    assert desk.header.strategy._alert
+    assert doubted(desk.header.strategy)
     assert "needs a draft model" in desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")
     desk.until(desk.error)
     assert "needs a draft model and none is loaded" in desk.error()
     assert desk.page.prompt.text() == "hello" and desk.chats() == []
     desk.type_strategy("prompt-lookup")
-    assert not desk.header.strategy._alert
+    assert not doubted(desk.header.strategy)
     desk.press(Qt.Key.Key_Return)
     desk.answered()
     assert desk.tokens() == 24 and desk.error() == ""
@@ -327,9 +330,7 @@ def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> 
 def test_no_engine_process_is_left_behind(windows: Windows) -> None:
     before = {child.pid for child in psutil.Process().children()}
     desk = windows.open("process", draft=None, strategy="none")
-    home = desk.session._thread._home
-    assert isinstance(home, ProcessHome)
-    engine = home.pid
+    engine = desk.engine_pid
     assert engine in {child.pid for child in psutil.Process().children()} - before
     windows.close(desk)
     assert engine not in {child.pid for child in psutil.Process().children()}

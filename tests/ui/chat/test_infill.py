@@ -14,9 +14,13 @@ from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions
 from app.saved.chats.conversation import INFILL, Question
 from app.saved.chats.store import ChatStore
+from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.state.engine_session import Activity
 from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.widgets.fields.segmented import Segmented
 from tests.tiny import CONTROL, Tiny
+from tests.ui.named import named
+from tests.ui.transcript.places import open_editor
 from tests.ui.windows import Desk, Windows
 
 FIM = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
@@ -33,14 +37,14 @@ def coder(tiny_file: Callable[[Tiny], Path]) -> dict[str, ModelOptions]:
 
 @pytest.fixture
 def desk(windows: Windows, coder: dict[str, ModelOptions]) -> Desk:
-    made = windows.open(**coder)
+    made = windows.open(target=coder["target"], draft=coder["draft"])
     choose_infill(made)
     return made
 
 
 def choose_infill(desk: Desk) -> None:
-    for _ in range(2):
-        desk.press(Qt.Key.Key_Right, desk.page.prompt._mode)
+    for mode in ("chat", "completion"):
+        desk.press(Qt.Key.Key_Right, named(desk.page.prompt, f"Mode: {mode}", Segmented))
 
 
 def fill(desk: Desk, prefix: str = PREFIX, suffix: str = SUFFIX) -> AnswerItem:
@@ -55,7 +59,7 @@ def asked(desk: Desk) -> tuple[str, str | None]:
 
 
 def typed(desk: Desk) -> tuple[str, str]:
-    return desk.page.prompt.text(), desk.page.prompt._suffix.edit.text()
+    return desk.page.prompt.text(), named(desk.page.prompt, "Text after the gap", PromptEdit).text()
 
 
 def test_the_answer_is_painted_between_its_texts(desk: Desk) -> None:
@@ -76,7 +80,7 @@ def test_a_filled_gap_is_there_again_after_a_restart(windows: Windows, desk: Des
     windows.close(desk)
     again = windows.open()
     assert [block.text for block in again.answers()[0].blocks] == shown and again.fates() == fates
-    assert again.page.prompt._mode.choice() == INFILL
+    assert named(again.page.prompt, f"Mode: {INFILL}", Segmented)
     chat = ChatStore(again.paths.chats).load(again.controller.chat_id)
     assert chat.turns[0] == Question(PREFIX, SUFFIX) and chat.head.mode == INFILL
     again.controller.regenerate()
@@ -98,7 +102,7 @@ def test_both_texts_of_a_gap_are_edited(desk: Desk) -> None:
     before = fill(desk).text
     transcript = desk.page.transcript
     transcript.edit(desk.items()[0].turn)
-    editor = transcript._furniture.editor
+    editor = open_editor(transcript)
     assert editor is not None and editor.suffix is not None
     editor.suffix.setPlainText("\nprint(add(3, 4))")
     desk.press(Qt.Key.Key_Return, editor.field)
@@ -138,7 +142,7 @@ def test_an_infill_that_is_too_long_comes_back(desk: Desk) -> None:
 
 
 def test_an_infill_waits_for_the_models(windows: Windows, coder: dict[str, ModelOptions]) -> None:
-    desk = windows.open(ready=False, mode=INFILL, **coder)
+    desk = windows.open(ready=False, mode=INFILL, target=coder["target"], draft=coder["draft"])
     desk.until(lambda: desk.session.activity is Activity.LOADING)
     desk.page.prompt.put_back(Question(PREFIX, SUFFIX))
     desk.press(Qt.Key.Key_Return)
@@ -160,7 +164,7 @@ def test_a_target_without_the_tokens_gives_the_infill_back(desk: Desk, pair_file
     assert "no tokens to fill in the middle" in desk.error()
     assert typed(desk) == (PREFIX, SUFFIX) and desk.fates() == shown
     desk.controller.new_chat()
-    assert desk.page.prompt._mode.choice() == "chat", "a new chat begins in a mode that can be asked"
+    assert named(desk.page.prompt, "Mode: chat", Segmented), "a new chat begins in a mode that can be asked"
 
 
 def test_a_chat_after_an_infill_sends_both_of_its_texts(desk: Desk) -> None:

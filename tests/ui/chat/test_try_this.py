@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -13,12 +14,15 @@ from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions, Sampling
+from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.icons import IconButton
 from app.ui.widgets.popover import Popover
+from tests.ui.named import named
 from tests.ui.test_layout import SHADOW, clipped, resize
-from tests.ui.windows import Desk, Windows
+from tests.ui.windows import Desk, Windows, chip_text
 
-PROMPTS = [
+PROMPTS: list[dict[str, Any]] = [
     {"title": "Code", "strategy": "draft-simple:n_max=4"},
     {"title": "Copied", "strategy": "prompt-lookup:max_ngram_size=2"},
     {"title": "Warm", "strategy": "draft-simple:n_max=2", "temperature": 0.7},
@@ -54,7 +58,7 @@ def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> 
 
 
 def opened(windows: Windows, **changes: object) -> Desk:
-    own = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
+    own: dict[str, Any] = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
     return windows.open(**own | changes)
 
 
@@ -141,7 +145,7 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     assert desk.texts()[0] == "Copied abcabc" and len(desk.items()) == 2, "in a chat of its own"
     trace = desk.trace
     assert trace is not None and trace.header.strategy == "prompt-lookup:max_ngram_size=2"
-    assert desk.header.strategy._value == "prompt-lookup:max_ngram_size=2"
+    assert chip_text(desk.header.strategy).startswith("prompt-lookup:max_ngram_size=2")
     assert said(desk) == (
         look("Copied"),
         "Set for it: strategy prompt-lookup:max_ngram_size=2 (was draft-simple:n_max=4).",
@@ -152,10 +156,10 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     trace = desk.trace
     assert trace is not None
     assert trace.header.sampling == Sampling(temperature=0.7, top_k=9, seed=5), "the rest stays"
-    assert desk.header.sampling._value == "temperature 0.7"
+    assert chip_text(desk.header.sampling).startswith("temperature 0.7")
     assert "strategy draft-simple:n_max=2 (was draft-simple:n_max=4)" in said(desk)[1]
     assert "sampling temperature 0.7 (was greedy)" in said(desk)[1]
-    desk.page.prompt.remark._action.click()
+    named(desk.page.prompt.remark, "Put back", QPushButton).click()
     assert in_use(desk) == ("draft-simple:n_max=4", 0.0, BUNDLED_DRAFT), "those from before both"
     assert said(desk)[0] == look("Warm") and not said(desk)[2]
     assert "Made for draft-simple:n_max=2 · temperature 0.7" in said(desk)[1]
@@ -176,7 +180,7 @@ def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) 
     assert trace is not None and trace.header.pair.draft is not None
     assert trace.header.pair.draft.path.endswith("small-draft.gguf")
     assert "draft small-draft.gguf (was draft.gguf)" in said(desk)[1]
-    desk.page.prompt.remark._action.click()
+    named(desk.page.prompt.remark, "Put back", QPushButton).click()
     desk.until_ready()
     assert desk.window.settings.now.draft == ModelOptions(BUNDLED_DRAFT, threads=1)
 
@@ -223,7 +227,7 @@ def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
     assert said(desk) == ("", "", ""), "another question"
     desk.ask("Warm abcabc")  # typed
     assert said(desk)[0] == look("Warm")
-    desk.page.prompt.remark._dismiss()
+    named(desk.page.prompt.remark, "Dismiss this remark", IconButton).click()
     desk.controller.regenerate()
     desk.answered()
     assert said(desk) == ("", "", ""), "dismissed"
@@ -232,10 +236,10 @@ def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
 def test_it_is_a_message_where_new_chats_are_bare_text(bundled: Windows) -> None:
     desk = opened(bundled, mode="completion")
     choose(desk, "Code")
-    assert desk.page.prompt._mode.choice() == "chat"
+    assert named(desk.page.prompt, "Mode: chat", Segmented)
     assert desk.trace is not None and "<|im_start|>" in desk.trace.header.prompt
     desk.controller.new_chat()
-    assert desk.page.prompt._mode.choice() == "completion"
+    assert named(desk.page.prompt, "Mode: completion", Segmented)
 
 
 def test_the_keyboard_does_all_of_it(bundled: Windows) -> None:
@@ -271,15 +275,14 @@ def test_the_menu_is_above_its_button_and_inside_the_window(
     choose(desk, "Copied")
     resize(desk, *size)
     assert clipped(desk.page.prompt) == []
-    remark, send = desk.page.prompt.remark, desk.page.prompt._button
-    assert remark.isVisible() and send.isVisible()
+    remark, send = desk.page.prompt.remark, named(desk.page.prompt, "Send", IconButton)
+    assert remark.isVisible()
     if size[1] >= 480 * scale:
         assert remark.height() >= remark.heightForWidth(remark.width())
         assert send.height() >= send.sizeHint().height()
     press_shortcut(desk)
     button = desk.page.prompt.try_this
-    card = button._popover
-    assert isinstance(card, Popover) and card.isVisible()
+    (card,) = [popover for popover in desk.window.findChildren(Popover) if popover.isVisible()]
     shown = QRect(card.mapTo(desk.window, QPoint(16, 16)), card.size().shrunkBy(SHADOW))
     assert desk.window.rect().contains(shown)
     assert shown.bottom() < button.mapTo(desk.window, QPoint(0, 0)).y()

@@ -1,14 +1,17 @@
-# ruff: noqa: SLF001
 """Words, journals and the race's clock: what needs no engine."""
 
 from __future__ import annotations
 
 import zipfile
+from html import unescape
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.engine.types import FinishReason, ModelOptions
@@ -189,20 +192,36 @@ def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> N
     assert bar.slider.orientation() is Qt.Orientation.Horizontal
 
 
+def discs(plot: Scatter, colour: str) -> list[QPoint]:
+    """The middles of the points that a plot paints, from left to right."""
+    image = plot.grab().toImage()
+    inside = {
+        (x, y)
+        for x in range(image.width())
+        for y in range(image.height())
+        if image.pixelColor(x, y) == QColor(colour)
+    }
+    middles = [
+        QPoint(x, y) for x, y in sorted(inside)
+        if inside.issuperset({(x - 4, y), (x + 4, y), (x, y - 4), (x, y + 4)})
+    ]  # fmt: skip
+    return [at for before, at in pairwise((QPoint(-99, 0), *middles)) if at.x() - before.x() > 9]
+
+
 def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     plot = Scatter(theme)
     qtbot.addWidget(plot)
     plot.resize(600, 240)
     points = [Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4)]
     plot.set_points(points)
-    bottom, top, _ = plot._range()
-    assert bottom <= 0.4
-    assert top >= 1.4
-    for at, point in enumerate(points):
-        assert plot._near(plot._at(point.acceptance, point.factor)) == at
-    assert plot._at(0.9, 1.4).y() < plot._at(0.1, 0.5).y()
-    assert plot._near(plot._plot().center()) is None
-    assert not plot.grab().isNull()
+    plot.show()
+    first, second = discs(plot, theme.palette.text)
+    assert first.x() < second.x() and first.y() > second.y()
+    for place, point in ((first, points[0]), (second, points[1])):
+        qtbot.mouseMove(plot, place)
+        qtbot.waitUntil(lambda point=point: point.reading in unescape(QToolTip.text()))  # type: ignore[misc]
+    qtbot.mouseMove(plot, (first + second) / 2)
+    qtbot.waitUntil(lambda: not QToolTip.isVisible())
 
 
 def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: Theme) -> None:
@@ -240,7 +259,7 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     tried = tuple(
         Score(f"suffix:n_max={at + 1}", Speedup(2.0 - at / 10), 0.5, 3, kept=True) for at in range(6)
     )
-    session = TuneSession(None, None)  # type: ignore[arg-type]
+    session = TuneSession(None, None)
     session.rungs = [Rung(24, 1.0, tried)]
     page = TunePage(theme, session)
     qtbot.addWidget(page)

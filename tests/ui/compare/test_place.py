@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """The Compare place over real engines: run, race, read, save."""
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
     stage.bar.play.click()
     desk.until(lambda: not stage.bar.playing)
     assert [card.answer.cursor for card in stage.lanes.cards] == rounds
-    first = race._by_finish()[0]
+    (first,) = [lane for lane, state in race.at(race.seconds).items() if state.place == 1]
     assert stage.lanes.cards[first].caption.text().startswith("this run: 1st")
 
 
@@ -210,7 +209,7 @@ def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> N
     assert place.works.session.stage is Stage.FREEING
     assert not place.head.export.isEnabled()
     asked: list[str] = []
-    place.exports.choose = lambda _window, name, _pattern: asked.append(name) or ""  # type: ignore[func-returns-value]
+    place.exports.choose = lambda _window, name, _pattern: asked.append(name) or ""
     for action in exports_of(place)[:5]:  # a menu that was open already
         action.trigger()
     assert asked == []
@@ -225,6 +224,6 @@ def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
     measured(desk, place)
-    place._use(1)
+    place.outcome.results.table.use_wanted.emit(1)
     assert desk.window.settings.now.strategy == "prompt-lookup"
     assert desk.header.strategy_panel.spec() == "prompt-lookup"

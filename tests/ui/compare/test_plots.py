@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """Plots of the lanes, the scatter and the heat map: what they read out, and what a right click saves."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
@@ -101,11 +100,17 @@ def test_all_lanes_have_the_same_axes(qtbot: QtBot, theme: Theme) -> None:
     view = LanesView(theme, nowhere)
     qtbot.addWidget(view)
     view.set_lanes([("none", ""), ("suffix", "")])
-    for card, seconds in zip(view.cards, (0.2, 0.05), strict=True):
-        card.plot.show_trace(answer(seconds=seconds), 20)
+    view.resize(800, 400)
+    view.show()
+    slow, fast = (card.plot for card in view.cards)
+    slow.show_trace(answer(seconds=0.2), 20)
+    fast.show_trace(answer(seconds=0.05), 20)
+    own_axes = fast.grab().toImage()
     view.share_axes(40, (10.0, 10.0))
-    assert {card.plot._top for card in view.cards} == {40.0}
-    assert {card.plot._across for card in view.cards} == {40}
+    assert fast.grab().toImage() != own_axes
+    slow.show_trace(answer(seconds=0.05), 20)
+    assert slow.size() == fast.size()
+    assert slow.grab().toImage() == fast.grab().toImage(), "the same answer looks the same in both"
 
 
 def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme) -> None:
@@ -114,11 +119,11 @@ def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme)
     view.set_lanes([("none", ""), ("suffix", "")])
     view.show()
     view.resize(600, view.minimumSizeHint().height())
-    qtbot.wait(20)
+    QApplication.processEvents()  # it is laid out
     for card in view.cards:
         assert card.plot.height() == card.plot.sizeHint().height()
-        assert card.plot.geometry().bottom() < card._head.height()
-        assert card.text.geometry().top() > card._head.geometry().bottom()
+        assert card.plot.geometry().bottom() < card.plot.parentWidget().height()
+        assert card.text.geometry().top() > card.plot.parentWidget().geometry().bottom()
         assert card.text.geometry().bottom() < card.height()
 
 

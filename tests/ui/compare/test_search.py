@@ -97,7 +97,7 @@ def test_a_cell_is_compared_side_by_side(windows: Windows) -> None:
     desk.until_ready()
     place.outcome.sweep_page.compare.click()
     desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    assert len(place.works.session.experiment.lanes) == 2  # type: ignore[union-attr]
+    assert len(place.works.session.experiment.lanes) == 2
     assert place.outcome.currentWidget() is place.outcome.lanes
 
 

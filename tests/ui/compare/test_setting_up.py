@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """What the Compare place measures: lanes, prompts, amounts, and where a set-up cannot run."""
 
 from __future__ import annotations
@@ -21,15 +20,18 @@ from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
 from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
-from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.field import NumberField
+from app.ui.widgets.icons import IconButton
 from tests.ui.compare.measuring import opened
+from tests.ui.named import named, words_in
 from tests.ui.windows import Windows
 
 
 def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
     place = opened(windows.open(), tokens=256)
-    box = place.head.prompts_panel.amount.field("max_tokens").control
-    assert isinstance(box, NumberBox)
+    field = place.head.prompts_panel.amount.field("max_tokens")
+    assert isinstance(field, NumberField)
+    box = field.control
     box.lineEdit().setCursorPosition(0)
     QTest.keyClicks(box.lineEdit(), "10")
     QTest.keyClick(box.lineEdit(), Qt.Key.Key_Return)
@@ -43,13 +45,13 @@ def test_built_in_prompts_have_their_template_again_after_a_plain_file(
     plain.write_text("Once upon\n")
     place = opened(windows.open(), tokens=16)
     panel = place.head.prompts_panel
-    panel._choose = lambda _parent: str(plain)
+    panel.choose = lambda _parent: str(plain)
     panel.source.picked.emit(Source.FILE)
     panel.open.click()
     assert not place.chips.setup.chat and not panel.chat.isChecked()
     panel.source.picked.emit(Source.SUITE)
     assert place.chips.setup.chat and panel.chat.isChecked()
-    assert "up to 16 tokens" in panel._about.text()
+    assert "up to 16 tokens" in words_in(panel)
 
 
 def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> None:
@@ -120,10 +122,10 @@ def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
 ) -> None:
     desk = windows.open()
     place = opened(desk)
-    real = place._chat.pair()
+    real = place.chat.pair()
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF rubbish")
-    object.__setattr__(place._chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
+    object.__setattr__(place.chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
     place.run()
     desk.until(lambda: place.works.session.stage is Stage.FAILED)
     assert place.notice.isVisible()
@@ -138,7 +140,8 @@ def test_a_set_up_that_cannot_run_says_why(windows: Windows) -> None:
     assert not place.works.session.at_work
     assert place.notice.message == "There is no prompt."
     place.head.prompts_panel.own.setPlainText("abc")
-    place.head.lanes_panel._edit(strategy="draft-simple", pair=Pair(place._chat.pair().target))
+    alone = Lane("draft-simple", pair=Pair(place.chat.pair().target))
+    place.head.lanes_panel.changed.emit(dataclasses.replace(place.chips.setup, lanes=(alone,)))
     place.run()
     assert "needs a draft" in place.notice.message
 
@@ -171,7 +174,7 @@ def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
         panel.add.click()
     assert len(place.chips.setup.lanes) == 7  # eight with the baseline
     assert not panel.add.isEnabled()
-    panel._remove(0)
+    named(panel, "Remove prompt-lookup", IconButton).click()
     assert place.chips.setup.lanes[0].strategy != "prompt-lookup"
     assert len(place.outcome.stage.lanes.cards) == 7
     assert len({lane.strategy for lane in place.chips.setup.lanes}) == 6
@@ -195,11 +198,14 @@ def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
     desk.window.go("compare")
     place = desk.place("compare")
     assert place is not None
-    real = place._chat.pair()
+    real = place.chat.pair()
     assert real.draft is not None
     lanes = [lane.strategy for lane in place.chips.setup.lanes]
-    for suite in place.head.prompts_panel._suites:
-        place.head.prompts_panel._pick_suite(place.head.prompts_panel._suites.index(suite))
+    suites = place.head.prompts_panel.suite
+    for at in range(suites.count()):
+        suites.activated.emit(at)
+        suite = place.chips.setup.suite
+        assert suite.title == suites.itemText(at)
         place.head.prompts_panel.amount.field("per_category").set_value(0)
         place.head.prompts_panel.amount.changed.emit()
         shown = place.chips.experiment()

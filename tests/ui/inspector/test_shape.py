@@ -11,6 +11,7 @@ from app.engine.engine import Engine
 from app.engine.fates import Origin
 from app.engine.record.stats import AlternativeStatistics, Statistics
 from app.engine.record.trace import Trace
+from app.engine.types import Verification
 from app.saved.chats.measurement import Measurement
 from app.ui.inspector.shape import contents
 from app.ui.inspector.shape.bars import Bars
@@ -64,7 +65,7 @@ def test_a_wider_draft_is_told_with_its_doubt() -> None:
     greedy = AnswerModel(make_trace([]))
     assert "2 tokens a place the draft would have held 70" in contents.draft_choices(greedy, folded).words
     assert "estimate" not in contents.draft_choices(greedy, folded).words
-    drawn = AnswerModel(Trace(make_header(verification=contents.Verification.BLOCK, temperature=0.8)))
+    drawn = AnswerModel(Trace(make_header(verification=Verification.BLOCK, temperature=0.8)))
     assert "estimate" in contents.draft_choices(drawn, folded).words
 
 

@@ -28,6 +28,7 @@ from tests.ui.instruments.answers import (
     totals,
     trace,
 )
+from tests.ui.instruments.drawn import dots, lines, top
 from tests.ui.windows import PATIENCE
 
 
@@ -429,8 +430,7 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
 def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
     made = trace(32)
     show(panel, made)
-    whole = panel.acceptance._whole.getData()
-    partial = panel.acceptance._partial.getData()
+    whole, partial = (group.getData() for group in dots(panel.acceptance.canvas))
     drafted = [round for round in made.rounds if round.drafted]
     assert whole[0].tolist() == [r.index for r in drafted if r.accepted == len(r.drafted)]
     expected = {r.index: r.accepted / len(r.drafted) for r in drafted if r.accepted < len(r.drafted)}
@@ -440,13 +440,9 @@ def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
 def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
     show(panel, trace(20_000))
     width = panel.acceptance.canvas.plot_width
-    for data in (
-        panel.acceptance._whole.getData(),
-        panel.acceptance._partial.getData(),
-        panel.acceptance._pooled.getData(),
-        panel.speed._rate.getData(),
-    ):
-        assert len(data[0]) <= width / 2 + 1
+    acceptance, speed = panel.acceptance.canvas, panel.speed.canvas
+    for item in (*dots(acceptance), *lines(acceptance), *lines(speed)):
+        assert len(item.getData()[0]) <= width / 2 + 1
     # A power of two that leaves at least two pixels for a dot, three for a bar.
     for card, pixels, mark in ((panel.acceptance, 2, "dot"), (panel.length, 3, "bar")):
         step = next(2**n for n in range(20) if 20_000 / 2**n <= width // pixels)
@@ -465,13 +461,13 @@ def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
     begin(panel, header())
     panel.answer.add(fast)
     qtbot.waitUntil(panel.speed.message.isHidden, timeout=PATIENCE)
-    top = panel.speed.canvas._ticks[-1].value
+    highest = top(panel.speed.canvas)
     last = fast[-1].offset + fast[-1].seconds
     panel.answer.add([replace_offset(round, last + round.offset) for round in slow])
     panel.speed.canvas.zoomed.emit(0.2, 80)
-    assert panel.speed.canvas._ticks[-1].value == top, "only slow rounds are in sight"
+    assert top(panel.speed.canvas) == highest, "only slow rounds are in sight"
     panel.answer.end(totals(slow))
-    assert panel.speed.canvas._ticks[-1].value < top
+    assert top(panel.speed.canvas) < highest
 
 
 def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
@@ -485,7 +481,8 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
     image = panel.length.canvas.grab().toImage()
     round = next(round for round in panel.answer.rounds if round.accepted)
     assert bar_pixel(panel, image, round.index, 0.5) == QColor(palette.fate("accepted"))
-    assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
+    (pooled,) = lines(panel.acceptance.canvas)
+    assert pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
 def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
@@ -501,7 +498,7 @@ def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
     made = trace(50)
     show(panel, made)
     panel.answer.measure(measurement(2.0, 50))
-    panel._count_from(10)
+    panel.answer.count_from(10)
     for card in panel.cards:
         card.save_table()
     assert dialog.asked == ["acceptance.csv", "tokens-per-second.csv", "tokens-per-round.csv"]

@@ -161,8 +161,9 @@ def test_every_button_of_a_download_has_a_place_of_its_own(shop: Shop, stocked: 
     def look() -> None:
         for button in buttons:
             if button.isVisible():
-                where = QRect(button.mapTo(shop.place, QPoint()), button.size())
-                places.setdefault(button.toolTip(), set()).add(where.getRect())
+                at = button.mapTo(shop.place, QPoint())
+                where = (at.x(), at.y(), button.width(), button.height())
+                places.setdefault(button.toolTip(), set()).add(where)
 
     shop.until(lambda: row.download.done > 0)
     height = row.height()

@@ -16,6 +16,7 @@ from app.hub.downloads import State
 from app.ui.models.hub.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
 from tests.hub.server import FakeHub, Fault
+from tests.quiet import stays
 from tests.ui.models.shop import FIRST
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
@@ -85,8 +86,7 @@ def test_offline_mode_is_remembered(windows: Windows, stocked: FakeHub) -> None:
     desk = windows.open(offline=True)
     place = open_models(desk)
     assert place.offline.isChecked()
-    desk.qtbot.wait(100)
-    assert stocked.asked == []
+    assert stays(lambda: len(stocked.asked)) and stocked.asked == []
     click(desk, place.offline)
     desk.until(lambda: first(place).state == "Confirmed with the Hub.")
     assert desk.saved()["offline"] is False

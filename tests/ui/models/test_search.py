@@ -8,9 +8,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from app.ui.models.hub import token_panel
+from app.hub.token import kept_token
 from app.ui.models.hub.repo_page import MOST_ROWS
 from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
+from tests.quiet import stays
 from tests.ui.models.shop import Shop
 from tests.ui.named import all_named, named, words_in
 
@@ -73,9 +74,7 @@ def test_a_quantisation_is_fetched_and_ticked(shop: Shop) -> None:
     shop.click(row.button)
     assert shop.place.view == "Library"
     shop.until(lambda: shop.place.library.details.model is not None)
-    shop.until(
-        lambda: shop.place.library.details.model.path.name == "SmolLM2-1.7B-Instruct-Q8_0.gguf"  # type: ignore[union-attr]
-    )
+    shop.until(lambda: shop.place.library.details.model.path.name == "SmolLM2-1.7B-Instruct-Q8_0.gguf")
 
 
 def test_shards_are_one_row_and_what_is_left_out_is_named(shop: Shop) -> None:
@@ -100,7 +99,7 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     assert "does not know this token" in panel.error and panel.field.text() == ""
     panel.field.setText(TOKEN)
     shop.click(panel.save)
-    shop.until(token_panel.kept_token)
+    shop.until(kept_token)
     shop.until(lambda: not panel.field.isVisible())
     assert panel.field.text() == "" and "is used" in panel.words.text()
     row = shop.row("Q4_0")
@@ -145,7 +144,6 @@ def test_offline_the_search_says_so_and_comes_back(make_shop: Callable[..., Shop
     assert not shop.place.search.field.isEnabled()
     asked = len(stocked.asked)
     shop.place.search.search()
-    shop.qtbot.wait(80)
-    assert len(stocked.asked) == asked
+    assert stays(lambda: len(stocked.asked)) and len(stocked.asked) == asked
     shop.click(shop.place.offline)
     assert shop.search_words() == "" and shop.row("Q8_0").button.isEnabled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -31,7 +32,7 @@ def models(
     return {tiny.name: str(tiny_file(tiny)) for tiny in (TARGET, DRAFT, SMALL)}
 
 
-def pair(models: dict[str, str]) -> dict[str, object]:
+def pair(models: dict[str, str]) -> dict[str, Any]:
     return {"target": ModelOptions(models["target"]), "draft": ModelOptions(models["draft"])}
 
 

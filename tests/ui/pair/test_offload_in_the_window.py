@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
@@ -34,6 +35,7 @@ from app.ui.pair.placement.placement import BY_HAND
 from app.ui.state.engine_session import Activity
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
+from tests.quiet import stays
 from tests.tiny import Tiny
 from tests.ui.homes import Homes, loaded
 from tests.ui.named import named
@@ -105,7 +107,7 @@ def add_worker(desk: Desk, panel: ModelPanel, endpoint: str) -> None:
 def add_workers(desk: Desk, panel: ModelPanel, two: tuple[Worker, Worker]) -> None:
     for number, started in enumerate(two):
         add_worker(desk, panel, started.endpoint)
-        desk.until(lambda number=number: f"RPC{number}" in panel.form.placement.chosen)
+        desk.until(lambda number=number: f"RPC{number}" in panel.form.placement.chosen)  # type: ignore[misc]
 
 
 def until_measured(desk: Desk, panel: ModelPanel) -> None:
@@ -443,7 +445,7 @@ def test_a_pair_whose_measurement_kills_the_engine_is_not_retried(windows: Windo
     homes.last.say(loaded(sent(homes, Load)[-1].run))
     desk.until_ready()
     desk.until(lambda: "stopped unexpectedly" in words(panel.memory))
-    desk.qtbot.wait(400)
+    assert stays(lambda: len(sent(homes, Measure)))
     assert not sent(homes, Measure) and len(homes.made) == 2
 
 
@@ -470,7 +472,7 @@ def test_a_pair_that_does_not_fit_is_made_to_fit_with_one_button(
 
 
 def test_without_the_draft_the_strategy_needs_none(windows: Windows, homes: Homes) -> None:
-    bundled = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
+    bundled: dict[str, Any] = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
     desk = windows.open(ready=False, strategy="suffix+draft-simple", **bundled)
     desk.until(lambda: homes.made and sent(homes, Load))
     load = sent(homes, Load)[-1]

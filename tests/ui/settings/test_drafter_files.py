@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """The user's own drafters in the window: added and removed in the settings, offered at once, used and
 saved."""
 
@@ -19,7 +18,9 @@ from app.lab.experiment import Lane
 from app.ui.settings.drafter_files import WARNING, DrafterFiles
 from app.ui.state.engine_session import Activity
 from app.ui.theme import Theme
+from app.ui.widgets.text.elided import ElidedButton
 from tests.drafter_files import PHRASE_TRIE, write_drafter
+from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 
 pytestmark = pytest.mark.usefixtures("known_strategies")
@@ -204,11 +205,9 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
         return {round.strategy for round in trace.rounds if round.drafted}
 
     assert strategies_used() == {"echo"}
-    home = desk.session._thread._home
-    assert home is not None
     seen: list[Activity] = []
     desk.session.changed.connect(lambda now, _before: seen.append(now.activity))
-    os.kill(home.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(lambda: Activity.LOADING in seen)
     desk.until_ready()
     assert strategies_used() == {"echo"}
@@ -229,8 +228,8 @@ def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
     press(shown, "Reload the drafter files")
     desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
     panel = place.head.lanes_panel
-    for at in (1, 0):
-        panel._select(at)
+    for name in ("suffix", "echo"):
+        named(panel, name, ElidedButton).click()
     (card,) = panel.strategy.cards.shown
     assert card.form is not None and card.form.field("most").value() == 4
     desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)

@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """Presets in the real window: save, apply, rename, delete, undo."""
 
 from __future__ import annotations
@@ -109,18 +108,20 @@ def test_applying_loads_another_pair(desk: Desk, windows: Windows) -> None:
 def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None:
     save(desk, "Pair")
     kept = desk.window.settings.now
-    other = Preset.of("Other", dataclasses.replace(kept, draft=None, strategy="none", sampling=WARM))
-    desk.window.presets._change(lambda presets: (*presets, other))
-    desk.session._set(activity=Activity.GENERATING)
-    try:
-        row(desk, "Other").button.click()
-        assert panel(desk).isVisible()
-        assert "still at work" in panel(desk).notice.message
-        assert desk.window.settings.now.strategy == kept.strategy
-        row(desk, "Pair").button.click()  # the same pair: nothing to load
-        assert not panel(desk).isVisible()
-    finally:
-        desk.session._set(activity=Activity.READY)
+    desk.window.settings.change(draft=None, strategy="none", sampling=WARM)
+    save(desk, "Alone")
+    desk.window.settings.change(draft=kept.draft, strategy=kept.strategy, sampling=kept.sampling)
+    desk.window.settings.change(max_tokens=900)
+    desk.type("go")
+    desk.until_streaming()
+    row(desk, "Alone").button.click()
+    assert desk.session.activity is Activity.GENERATING and panel(desk).isVisible()
+    assert "still at work" in panel(desk).notice.message
+    assert desk.window.settings.now.strategy == kept.strategy
+    row(desk, "Pair").button.click()  # the same pair: nothing to load
+    assert not panel(desk).isVisible()
+    desk.controller.stop()
+    desk.until_ready()
 
 
 def test_presets_are_there_after_a_restart(desk: Desk, windows: Windows) -> None:

@@ -23,6 +23,7 @@ from app.engine.process.messages import (
 )
 from app.engine.types import GenerationRequest, ModelOptions, Role, Round, Totals, TraceHeader
 from app.ui.state.engine_session import STOP_MILLISECONDS, Activity, EngineSession, EngineState
+from tests.quiet import stays
 from tests.ui.homes import Homes, loaded
 from tests.ui.traces import make_header, make_round, make_totals
 
@@ -297,7 +298,7 @@ def test_a_pair_that_kills_the_engine_twice_is_not_loaded_for_ever(talk: Talk) -
     talk.say(Failed(talk.run, "The engine stopped unexpectedly.", gone=True))
     talk.until_is(Activity.EMPTY)
     talk.until(lambda: len(talk.homes.made) == 3)
-    talk.qtbot.wait(100)
+    assert stays(lambda: len(talk.homes.last.sent))
     assert talk.homes.last.sent == [] and len(talk.failures) == 1
     talk.load(SECOND)
 
@@ -325,9 +326,9 @@ def test_nothing_is_told_after_closing(qtbot: QtBot) -> None:
     talk.load()
     sink = talk.ask()
     talk.say(finished(talk.run))
-    time.sleep(0.05)  # the signal is emitted but not yet delivered
+    talk.homes.last.wait_passed_on()  # but not delivered: no event of Qt is processed
     talk.session.close()
-    qtbot.wait(80)
+    assert stays(lambda: len(sink.heard))
     assert sink.heard == [] and talk.homes.last.closed
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.engine.process.messages import Event, Failed, Stop
 from app.ui.state.engine_thread import EngineThread
@@ -91,6 +92,7 @@ def test_ending_what_never_started() -> None:
 class _Teller(QThread):
     told = Signal(bool, object)
 
+    @override
     def run(self) -> None:
         for number in range(5000):
             self.told.emit(number % 2 == 0, number)

@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001
 """Focus rings: for the keyboard, not for the mouse."""
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout,
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from app.ui.theme import rings
 from app.ui.theme.rings import FocusBefore, FocusRings, by_mouse, ring_shown
 
 
@@ -30,7 +28,7 @@ def buttons(qtbot: QtBot) -> Iterator[tuple[QPushButton, QPushButton]]:
     window.show()
     qtbot.waitActive(window)
     yield pair
-    application.focusChanged.disconnect(kept._changed)
+    delete(kept)
 
 
 def test_tab_leaves_a_ring(buttons: tuple[QPushButton, QPushButton]) -> None:
@@ -47,7 +45,7 @@ def test_a_click_leaves_none(
     second.setFocus()
     with monkeypatch.context() as patch:
         # Offscreen, clicks of a test do not reach the state of the mouse that Qt keeps.
-        patch.setattr(rings.QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
         QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
     assert first.hasFocus() and by_mouse(first) and not ring_shown(first)
     QTest.keyClick(first, Qt.Key.Key_Tab)
@@ -73,7 +71,7 @@ def test_a_clicked_button_hands_on_what_had_the_keyboard_before_it(
     field.show()
     field.setFocus()
     with monkeypatch.context() as patch:
-        patch.setattr(rings.QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
         QTest.mouseClick(opener, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
     assert by_mouse(opener)
     before = FocusBefore(inside)

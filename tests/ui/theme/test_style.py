@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.base.paths import find_paths
 from app.ui.theme import DARK, LIGHT, Palette, Theme
@@ -101,6 +102,7 @@ class Stylings(QObject):
         super().__init__()
         self.times: Counter[QObject] = Counter()
 
+    @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.StyleChange:
             self.times[watched] += 1

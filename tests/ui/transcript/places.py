@@ -9,6 +9,7 @@ from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.stack import Position, Token
+from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.text.spans import Span
 from tests.ui.traces import make_header
 
@@ -35,7 +36,7 @@ def add(view: TranscriptView, rounds: list[Round]) -> None:
 
 def note(view: TranscriptView, told: Note | None) -> None:
     """End the first answer with a note below it."""
-    model = turn(view, "a").answer
+    model = answer(view).answer
     model.end(model.totals, told)
 
 
@@ -79,6 +80,11 @@ def point(view: TranscriptView, text: str, kind: str = "a", end: bool = False) -
         return view.to_viewport(rect).toRect().center() + QPoint(round(rect.width() / 2), 0)
     rect = view.stack.rects(where, where.offset + 1)[0]
     return QPoint(round(view.to_viewport(rect).left()), round(view.to_viewport(rect).center().y()))
+
+
+def open_editor(view: TranscriptView) -> TurnEditor | None:
+    """The editor that stands in place of a message, if there is one."""
+    return next((editor for editor in view.findChildren(TurnEditor) if not editor.isHidden()), None)
 
 
 def spans(view: TranscriptView, kind: str = "a") -> list[Span]:

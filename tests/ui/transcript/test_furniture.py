@@ -12,10 +12,11 @@ from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.overlays.controls import NoteCard, TurnActions
-from app.ui.transcript.overlays.turn_editor import TurnEditor
+from app.ui.transcript.overlays.empty_state import EmptyState
 from app.ui.transcript.text.turns import Turn
+from tests.ui.named import words_in
 from tests.ui.traces import drawing, make_round, simulate
-from tests.ui.transcript.places import add, note, point, turn
+from tests.ui.transcript.places import add, note, open_editor, point, turn
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -34,7 +35,7 @@ def chat(view: TranscriptView) -> TranscriptView:
 
 
 def actions(view: TranscriptView) -> TurnActions:
-    return view._furniture.actions
+    return view.findChild(TurnActions)
 
 
 def point_at(qtbot: QtBot, view: TranscriptView, kind: str) -> None:
@@ -89,13 +90,9 @@ def test_notes_are_plain_text(chat: TranscriptView) -> None:
 # ------------------------------------------------------------------------------------------ editor
 
 
-def editor(view: TranscriptView) -> TurnEditor | None:
-    return view._furniture.editor
-
-
 def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) -> None:
     qtbot.mouseDClick(chat.viewport(), LEFT, Qt.KeyboardModifier.NoModifier, point(chat, "mean", "u"))
-    field = editor(chat)
+    field = open_editor(chat)
     assert field is not None
     assert field.field.toPlainText() == "Rewrite mean."
     assert chat.focusWidget() is field.field
@@ -105,7 +102,7 @@ def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) 
     with qtbot.waitSignal(chat.edit_submitted) as told:
         qtbot.keyClick(field.field, Qt.Key.Key_Return)
     assert told.args == [turn(chat, "u"), Question("Rewrite mean. Now\nplease")]
-    assert editor(chat) is None
+    assert open_editor(chat) is None
     assert chat.text_of(turn(chat, "u")) == "Rewrite mean."  # the owner decides what happens
 
 
@@ -115,8 +112,8 @@ def test_escape_leaves_everything_as_it_was(qtbot: QtBot, chat: TranscriptView) 
     assert chat.stack.height > height
     told: list[object] = []
     chat.edit_submitted.connect(lambda *what: told.append(what))
-    qtbot.keyClick(editor(chat).field, Qt.Key.Key_Escape)
-    assert (editor(chat), told, chat.stack.height) == (None, [], height)
+    qtbot.keyClick(open_editor(chat).field, Qt.Key.Key_Escape)
+    assert (open_editor(chat), told, chat.stack.height) == (None, [], height)
     assert chat.hasFocus()
 
 
@@ -124,30 +121,30 @@ def test_an_empty_message_is_not_sent(qtbot: QtBot, chat: TranscriptView) -> Non
     chat.edit(turn(chat, "u"))
     told: list[object] = []
     chat.edit_submitted.connect(lambda *what: told.append(what))
-    editor(chat).field.setPlainText("  \n")
-    qtbot.keyClick(editor(chat).field, Qt.Key.Key_Return)
-    assert told == [] and editor(chat) is not None
+    open_editor(chat).field.setPlainText("  \n")
+    qtbot.keyClick(open_editor(chat).field, Qt.Key.Key_Return)
+    assert told == [] and open_editor(chat) is not None
 
 
 def test_the_editor_grows_with_its_text(qtbot: QtBot, chat: TranscriptView) -> None:
     chat.edit(turn(chat, "u"))
-    before = editor(chat).height()
+    before = open_editor(chat).height()
     below = chat.stack.top(2)
-    editor(chat).field.setPlainText("a\nb\nc\nd")
-    assert editor(chat).height() > before
-    assert chat.stack.top(2) - below == editor(chat).height() - before
-    editor(chat).field.setPlainText("line\n" * 100)
-    assert editor(chat).height() < 400
+    open_editor(chat).field.setPlainText("a\nb\nc\nd")
+    assert open_editor(chat).height() > before
+    assert chat.stack.top(2) - below == open_editor(chat).height() - before
+    open_editor(chat).field.setPlainText("line\n" * 100)
+    assert open_editor(chat).height() < 400
 
 
 def test_only_user_messages_are_edited_and_not_while_an_answer_is_written(chat: TranscriptView) -> None:
     chat.edit(turn(chat, "s"))
-    assert editor(chat) is None
+    assert open_editor(chat) is None
     chat.edit(turn(chat, "a"))
-    assert editor(chat) is None
+    assert open_editor(chat) is None
     chat.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     chat.edit(turn(chat, "u"))
-    assert editor(chat) is None
+    assert open_editor(chat) is None
 
 
 # ------------------------------------------------------------------------------- actions and menu
@@ -177,7 +174,7 @@ def test_actions_act(qtbot: QtBot, chat: TranscriptView) -> None:
     assert told.args == [turn(chat, "a")]
     point_at(qtbot, chat, "u")
     qtbot.mouseClick(actions(chat).edit, LEFT)
-    assert editor(chat) is not None
+    assert open_editor(chat) is not None
 
 
 def test_while_an_answer_is_written_it_cannot_be_regenerated(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -244,7 +241,7 @@ def test_the_menu_key_reaches_every_message(qtbot: QtBot, view: TranscriptView) 
 
 def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_suggestions({"Write a date parser.": "Dates", "Say this and do that.": "Say & do"})
-    empty = view._furniture.empty
+    empty = view.findChild(EmptyState)
     assert empty.isVisible()
     buttons = [button for button in view.findChildren(QPushButton) if button.isVisible()]
     assert [button.accessibleName() for button in buttons] == ["Dates", "Say & do"]
@@ -259,7 +256,7 @@ def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> Non
 
 def test_other_words_for_an_empty_chat(view: TranscriptView) -> None:
     view.set_empty_words("No pair is loaded", "Choose a target and a draft above.")
-    assert view._furniture.empty.title.text() == "No pair is loaded"
+    assert words_in(view).startswith("No pair is loaded\nChoose a target")
 
 
 def test_everything_has_a_name_for_screen_readers(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -270,12 +267,12 @@ def test_everything_has_a_name_for_screen_readers(qtbot: QtBot, chat: Transcript
     for button in chat.findChildren(QPushButton):
         assert button.accessibleName() or button.text()
     bar = chat.find_bar
-    for widget in (bar.field, bar.before, bar.next, bar.close_button, editor(chat).field):
+    for widget in (bar.field, bar.before, bar.next, bar.close_button, open_editor(chat).field):
         assert widget.accessibleName()
 
 
 def test_a_chat_with_many_notes_scrolls(chat: TranscriptView) -> None:
-    turns = []
+    turns: list[Turn] = []
     for _ in range(10):
         turns.append(UserTurn("Hi"))
         turns.append(AnswerTurn(AnswerModel(simulate("words " * 40), Note("Broken.", "", "Again")), "m"))
@@ -283,8 +280,9 @@ def test_a_chat_with_many_notes_scrolls(chat: TranscriptView) -> None:
     bar = chat.verticalScrollBar()
     while bar.value():
         bar.setValue(bar.value() - 150)
-        for item in chat.stack.items:
-            card = chat._furniture._notes.get(item)
-            if card is not None:
-                y = chat.stack.top(chat.stack.index_of(item.turn)) + item.note_top - chat.scroller.top
-                assert card.y() == y + 10
+        below = [
+            chat.stack.top(index) + item.note_top - chat.scroller.top
+            for index, item in enumerate(chat.stack.items)
+            if item.note is not None
+        ]
+        assert sorted(card.y() - 10 for card in notes(chat)) == below

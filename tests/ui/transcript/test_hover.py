@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -169,6 +170,7 @@ def test_escape_with_nothing_to_end_is_left_to_the_window(qtbot: QtBot, theme: T
     class Window(QWidget):
         escaped = 0
 
+        @override
         def keyPressEvent(self, event) -> None:
             self.escaped += event.key() == Qt.Key.Key_Escape
 

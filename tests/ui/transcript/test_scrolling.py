@@ -11,6 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from app.ui.transcript.overlays.controls import EndButton
+from tests.ui.named import named
 from tests.ui.traces import make_round, make_trace, simulate
 from tests.ui.transcript.places import add, last, position, turn
 
@@ -30,7 +32,7 @@ def chat(view: TranscriptView) -> TranscriptView:
     return view
 
 
-def seen(view: TranscriptView) -> dict[tuple[int, int], float]:
+def seen(view: TranscriptView) -> dict[tuple[int, int], int]:
     """The visible blocks and their tops."""
     top = view.scroller.top
     found = {}
@@ -133,8 +135,7 @@ def test_who_scrolled_up_is_left_in_peace(qtbot: QtBot, chat: TranscriptView) ->
     bar = chat.verticalScrollBar()
     bar.setValue(bar.value() - 120)
     before = seen(chat)
-    button = chat._furniture.to_end
-    assert button.isVisible() is True
+    button = named(chat, "Go to the end", EndButton)
     add(chat, rounds[60:200])
     after = seen(chat)
     assert {after[key] - before[key] for key in before.keys() & after.keys()} == {0}

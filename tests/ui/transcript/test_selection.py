@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from tests.quiet import stays
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 from tests.ui.transcript.places import point, turn
 
@@ -162,7 +163,5 @@ def test_dragging_below_the_edge_scrolls(qtbot: QtBot, view: TranscriptView) -> 
     qtbot.mouseMove(viewport, QPoint(100, viewport.height() + 40))
     qtbot.waitUntil(lambda: view.verticalScrollBar().value() > 300, timeout=3000)
     qtbot.mouseRelease(viewport, LEFT, NONE, QPoint(100, viewport.height() + 40))
-    stopped = view.verticalScrollBar().value()
-    qtbot.wait(100)
-    assert view.verticalScrollBar().value() == stopped
+    assert stays(view.verticalScrollBar().value)
     assert len(view.selected_text) > 250

@@ -73,11 +73,11 @@ def test_live_and_stored_show_the_same(view: TranscriptView, drafts_shown: bool)
     assert trace.totals is not None
     live(view, trace)
     last(view).end(trace.totals)
-    shown = [(block.text, block.paragraph.kind) for block in answer(view).blocks]
+    shown = [(block.text, block.paragraph.kind) for block in answer(view).blocks]  # type: ignore[attr-defined]
     picture = view.grab().toImage()
     view.set_turns([AnswerTurn(AnswerModel(trace), "demo 32M")])
     assert view.text_of(turn(view, "a")) == trace.totals.text
-    assert [(block.text, block.paragraph.kind) for block in answer(view).blocks] == shown
+    assert [(block.text, block.paragraph.kind) for block in answer(view).blocks] == shown  # type: ignore[attr-defined]
     assert view.grab().toImage() == picture
     assert Kind.CODE in {kind for _, kind in shown}
 
@@ -165,7 +165,7 @@ def test_a_completion_goes_on_in_the_code_that_is_open(view: TranscriptView, ren
     if rendered:
         assert [block.text for block in blocks] == ["values):\n    pass", "That is all."]
         return
-    kinds = [block.paragraph.kind for block in blocks]
+    kinds = [block.paragraph.kind for block in blocks]  # type: ignore[attr-defined]
     assert kinds == [Kind.CODE, Kind.CODE, Kind.FENCE, Kind.PROSE]
 
 

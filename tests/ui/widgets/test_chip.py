@@ -49,8 +49,8 @@ class Bench(QMainWindow):
         self.combo = QComboBox()
         self.combo.addItems(["one", "two"])
         self.button = QPushButton("Apply")
-        for widget in (self.line, self.combo, self.button):
-            inner.addWidget(widget)
+        for part in (self.line, self.combo, self.button):
+            inner.addWidget(part)
         self.popover = Popover(theme, self.content, 300)
         self.chip.set_popover(self.popover)
         for widget in (self.chip, self.other, self.beside):

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QThread, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication, QProgressBar, QPushButton
+from shiboken6 import isValid
 
-from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions, Sampling
+from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.engine_session import Activity
+from app.ui.widgets.fields.field import NumberField
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.words.model_words import describe_model
+from app.ui.widgets.words.numbers import SPACE
 from tests.tiny import Tiny
-from tests.ui.windows import Windows
+from tests.ui.named import named, words_in
+from tests.ui.windows import Windows, chip_text, doubted
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
@@ -52,6 +60,11 @@ def broken(
     return files
 
 
+def reading(panel: ModelPanel) -> bool:
+    """Whether a panel says that its file is being read."""
+    return any(not bar.isHidden() for bar in panel.findChildren(QProgressBar))
+
+
 def test_a_target_that_cannot_be_loaded_leaves_the_pair_in_use(
     windows: Windows, broken: dict[str, Path]
 ) -> None:
@@ -64,15 +77,15 @@ def test_a_target_that_cannot_be_loaded_leaves_the_pair_in_use(
         assert desk.panel_error(panel).startswith(path.name)
         assert desk.panel_error(desk.header.draft_panel) == ""
         assert words in desk.error() and "target is still loaded" in desk.error()
-        assert desk.header.target._alert and not desk.header.draft._alert
-        assert desk.header.target._value.startswith("target"), "the chip says what is in use"
+        assert doubted(desk.header.target) and not doubted(desk.header.draft)
+        assert chip_text(desk.header.target).startswith("target"), "the chip says what is in use"
         assert desk.session.activity is Activity.READY
-        assert panel._progress.isHidden() and desk.header.draft_panel._progress.isHidden()
+        assert not reading(panel) and not reading(desk.header.draft_panel)
     assert desk.saved()["target"] == before["target"], "the next start does not load the pair that failed"
     desk.ask("hello")
     assert desk.tokens() == 24 and desk.error() == ""
-    desk.load(windows._pair[0], ctx_size=256)
-    assert desk.panel_error(panel) == "" and not desk.header.target._alert
+    desk.load(windows.pair[0], ctx_size=256)
+    assert desk.panel_error(panel) == "" and not doubted(desk.header.target)
     assert desk.saved()["target"]["ctx_size"] == 256  # type: ignore[index]
 
 
@@ -90,9 +103,12 @@ def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
         desk.load(draft=path)
         assert words in desk.panel_error(panel)
         assert desk.panel_error(desk.header.target_panel) == ""
-        assert desk.header.draft._alert and not desk.header.target._alert
-        assert desk.header.target_panel._progress.isHidden()
-        assert desk.header.target_panel._info is not None, "the target is loaded, and its panel says so"
+        assert doubted(desk.header.draft) and not doubted(desk.header.target)
+        assert not reading(desk.header.target_panel)
+        said = words_in(desk.header.target_panel)
+        assert describe_model(desk.session.pair.target).replace(SPACE, " ") in said, (
+            "it is loaded, and its panel says so"
+        )
     desk.ask("hello")
     assert desk.trace is not None and desk.trace.header.pair.draft is not None
 
@@ -117,7 +133,7 @@ def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> No
     assert desk.window.status.state.text() == "No model loaded"
     desk.type("hello")
     assert "No model is loaded" in desk.error() and desk.page.prompt.text() == "hello"
-    desk.load(windows._pair[0])
+    desk.load(windows.pair[0])
     desk.window.settings.change(strategy="none")
     desk.ask("hello")
     assert desk.tokens() == 24
@@ -126,12 +142,13 @@ def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> No
 def test_a_context_that_is_out_of_range(windows: Windows) -> None:
     desk = windows.open()
     field = desk.header.target_panel.form.field("ctx_size")
-    field.control.lineEdit().setText("-3") if hasattr(field.control, "lineEdit") else field.control.setText(
-        "-3"
-    )
+    assert isinstance(field, NumberField)
+    field.control.lineEdit().setText("-3")
     field.control.edited.emit()
-    assert "0" in field.error_text() and not desk.header.target_panel._apply.isEnabled()
-    desk.load(windows._pair[0], ctx_size=-3)
+    desk.header.target.click()
+    apply = named(desk.window, "Apply", QPushButton)
+    assert "0" in field.error_text() and not apply.isEnabled()
+    desk.load(windows.pair[0], ctx_size=-3)
     assert "ctx_size" in desk.panel_error(desk.header.target_panel)
     desk.ask("hello")
     assert desk.tokens() == 24
@@ -153,14 +170,12 @@ def test_a_question_without_a_model_leaves_the_reason_why_there_is_none(
 def test_the_engine_is_killed_while_it_loads(windows: Windows) -> None:
     desk = windows.open("process", ready=False)
     desk.until(lambda: desk.session.activity is Activity.LOADING)
-    desk.until(lambda: desk.session._thread._home is not None)
-    home = desk.session._thread._home
-    assert isinstance(home, ProcessHome) and home.pid
-    os.kill(home.pid, signal.SIGKILL)
+    desk.until(lambda: windows.homes)
+    os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(desk.error)
     assert "stopped unexpectedly" in desk.error()
     assert desk.session.activity is Activity.EMPTY
-    desk.load(windows._pair[0], ctx_size=512)
+    desk.load(windows.pair[0], ctx_size=512)
     desk.ask("hello")
     assert desk.tokens() == 24
 
@@ -173,9 +188,9 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
     assert "holds values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
     desk.until_ready()
     assert "holds values" in desk.error(), "the pair from before is back; the notice is still shown"
-    assert desk.header.target._value.startswith("target")
+    assert chip_text(desk.header.target).startswith("target")
     assert "hostile" not in str(desk.saved()["target"])
-    desk.load(windows._pair[0], ctx_size=512)
+    desk.load(windows.pair[0], ctx_size=512)
     assert desk.error() == "", "another pair has been loaded"
     desk.ask("after")
     assert len(desk.items()) == 4 and desk.tokens() == 24
@@ -197,8 +212,8 @@ def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: W
         assert (header.strategy, header.sampling, header.max_tokens, header.stop, header.seed) == (
             "prompt-lookup:max_ngram_size=2", sampling, 11, ("@@",), 5,
         )  # fmt: skip
-        assert desk.header.strategy._value == "prompt-lookup:max_ngram_size=2"
-        assert desk.header.sampling._value == "temperature 0.7"
+        assert chip_text(desk.header.strategy).startswith("prompt-lookup:max_ngram_size=2")
+        assert chip_text(desk.header.sampling).startswith("temperature 0.7")
         windows.close(desk)
         desk = windows.open()
         desk.ask("three")
@@ -212,7 +227,7 @@ def test_a_wrong_spec_is_told_where_it_was_typed_and_is_not_used(windows: Window
     assert desk.saved()["strategy"] == before
     desk.type_strategy("draft-simple:verify=greedy")
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(Sampling(temperature=1.0), 24))
-    assert desk.header.strategy._alert and desk.panel_error(desk.header.strategy_panel)
+    assert doubted(desk.header.strategy) and desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")
     desk.until(desk.error)
     assert "greedy" in desk.error() and desk.page.prompt.text() == "hello"
@@ -229,7 +244,7 @@ def test_wrong_settings_in_the_file_are_named(windows: Windows) -> None:
 
 def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     desk = windows.open(max_tokens=60)
-    desk.page.prompt._system.edit.set_text("Be brief.")
+    desk.system_prompt().set_text("Be brief.")
     desk.ask("one")
     desk.ask("two")
     texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.chat_id
@@ -243,11 +258,15 @@ def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     assert again.fates() == fates and {"accepted", "rejected"} <= {token[1] for token in fates[0]}
     assert again.notes() == notes
     assert again.page.instruments.answer.statistics == statistics
-    assert again.page.prompt._system.edit.text() == "Be brief."
+    assert again.system_prompt().text() == "Be brief."
     assert not again.page.chats.isVisible() and not again.page.transcript.drafts_shown
     again.ask("three")
     trace = again.trace
     assert trace is not None and all(word in trace.header.prompt for word in ("Be brief.", "one", "two"))
+
+
+def files_open_in(folder: Path) -> list[str]:
+    return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
 
 
 def test_an_answer_cut_off_by_closing_comes_back_as_far_as_it_came(windows: Windows) -> None:
@@ -255,10 +274,9 @@ def test_an_answer_cut_off_by_closing_comes_back_as_far_as_it_came(windows: Wind
     desk.type("go")
     desk.until_streaming(20)
     shown = desk.fates()[0]
-    answering = desk.controller.shown.live
+    assert files_open_in(desk.paths.chats)
     windows.close(desk)
-    assert answering is not None and answering._recorder is not None
-    assert answering._recorder._writer._file.closed
+    assert not files_open_in(desk.paths.chats)
     again = windows.open()
     assert again.fates()[0][: len(shown)] == shown
     assert again.notes() == ["The answer was cut off."]
@@ -287,7 +305,7 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
     desk.ask("hello")
     shortcut("Ctrl+,")
     assert window.settings_page.isVisible()
-    window.rail._buttons["chat"].click()
+    named(window.rail, "Chat", IconButton).click()
     assert desk.page.isVisible()
     shortcut("Ctrl+B")
     assert not desk.page.chats.isVisible()
@@ -341,16 +359,22 @@ def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
     assert desk.page.isVisible()
 
 
+def running_threads() -> list[QThread]:
+    """The threads of Qt that run."""
+    threads = [each for each in gc.get_objects() if issubclass(type(each), QThread)]
+    return [thread for thread in threads if isValid(thread) and thread.isRunning()]
+
+
 def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     threads = set(threading.enumerate())
     desk = windows.open(max_tokens=900, strategy="none")
-    worker = desk.session._thread
     desk.type("go")
     desk.until_streaming()
+    assert running_threads()
     timers = desk.window.findChildren(QTimer)
     assert timers
     windows.close(desk)
-    assert worker.isFinished()
+    assert running_threads() == []
     # Python keeps a dummy thread for every Qt thread that waited for a Python thread.
     left = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith("Dummy-")]
     assert left == []

@@ -52,7 +52,7 @@ class PromptsPanel(QWidget):
         super().__init__()
         self._theme = theme
         self._suites = tuple(suites)
-        self._choose = choose
+        self.choose = choose
         self._setup = CompareSetup(self._suites[0])
         self._boxes: list[QCheckBox] = []
         title = QLabel("Prompts")
@@ -176,7 +176,7 @@ class PromptsPanel(QWidget):
 
     @Slot()
     def _ask(self) -> None:
-        path = self._choose(self)
+        path = self.choose(self)
         if not path:
             return
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import groupby
 
 from app.engine.types import Round, TraceHeader
@@ -165,6 +166,11 @@ class AnswerItem(Item):
         self.caption = "" if self._finished else answer.progress
         if self._finished and answer.totals is not None and self.note is None:
             self.caption = answer.totals.error or CAPTIONS[answer.totals.finish_reason]
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """The tokens as they are shown, drafts that were struck among them."""
+        return self._spans
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, Qt, QTimer
 from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -65,6 +65,11 @@ def view(chats: ChatList) -> QListView:
     found = chats.findChild(QListView)
     assert found is not None
     return found
+
+
+def timer(chats: ChatList, milliseconds: int) -> QTimer:
+    """The timer of the list that runs for so long."""
+    return next(timer for timer in chats.findChildren(QTimer) if timer.interval() == milliseconds)
 
 
 def index(chats: ChatList, row: int) -> QModelIndex:
@@ -170,7 +175,7 @@ def test_f2_renames_in_place(qtbot: QtBot, chats: ChatList) -> None:
 def test_renaming_outlives_what_happens_meanwhile(qtbot: QtBot, chats: ChatList) -> None:
     editor = start_rename(qtbot, chats)
     editor.setText("Halfway")
-    chats._tick()
+    timer(chats, module.TICK_MS).timeout.emit()
     chats.set_current(HEADS[1].id)
     chats.set_chats((head(9, "Newer"), *HEADS))
     assert editor.text() == "Halfway"
@@ -242,7 +247,7 @@ def test_ctrl_z_undoes_while_it_is_offered(qtbot: QtBot, chats: ChatList) -> Non
 
 
 def test_the_offer_to_undo_goes_away(qtbot: QtBot, chats: ChatList) -> None:
-    chats._undo_timer.setInterval(1)
+    timer(chats, module.UNDO_SECONDS * 1000).setInterval(1)
     chats.show_deleted("Haiku")
     qtbot.waitUntil(lambda: "Deleted “Haiku”" not in texts(chats))
 
@@ -303,6 +308,7 @@ def test_it_follows_the_theme(chats: ChatList, theme: Theme) -> None:
 
 
 def test_no_timer_runs_while_it_is_hidden(chats: ChatList) -> None:
-    assert chats._tick_timer.isActive()
+    tick = timer(chats, module.TICK_MS)
+    assert tick.isActive()
     chats.hide()
-    assert not chats._tick_timer.isActive()
+    assert not tick.isActive()

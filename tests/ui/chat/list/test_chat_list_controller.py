@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 
+from PySide6.QtWidgets import QLineEdit
+
 from app.saved.chats.store import ChatStore
+from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 
 
@@ -47,10 +50,11 @@ def test_rename_and_search(windows: Windows) -> None:
     assert desk.chats() == ["Vulpes", "about lanterns"]
     desk.ask("more of them")
     assert desk.chats()[0] == "Vulpes", "a new turn keeps the title"
+    search = named(desk.page.chats, "Search chats", QLineEdit)
     for words, found in (("LANTERN", ["about lanterns"]), ("foxes", ["Vulpes"]), ("nowhere", [])):
-        desk.page.chats._field.setText(words)
-        desk.until(lambda found=found: desk.chats() == found)
-    desk.page.chats._field.clear()
+        search.setText(words)
+        desk.until(lambda found=found: desk.chats() == found)  # type: ignore[misc]
+    search.clear()
     desk.until(lambda: len(desk.chats()) == 2)
 
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.record.recheck import recheck
+from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import ModelOptions
 from app.ui.chat.prompt.prompt_box import PromptBox
@@ -134,7 +135,7 @@ def thinks(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
     return ModelOptions(str(tiny_file(Tiny(name="thinks", template=THINKING_TEMPLATE))))
 
 
-def told(desk: Desk) -> tuple[dict[str, object], bool]:
+def told(desk: Desk) -> tuple[TemplateOptions, bool]:
     """The template options of the answer that the instruments show, and whether its prompt
     ends with PREFILLED."""
     trace = desk.trace

@@ -14,6 +14,7 @@ from app.engine.types import Round
 from app.saved.chats.measurement import Measurement
 from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals
+from tests.ui.instruments.drawn import dots, lines
 
 ROUNDS = answer(60)  # some drafts are empty, so passes over a single token were measured
 
@@ -55,10 +56,11 @@ def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
     panel.answer.end(totals(ROUNDS))
     cost, alpha = CostModel.of(ROUNDS), Statistics.of(ROUNDS).alpha
     assert alpha is not None
-    x, y = panel.cost._line.getData()
+    (curve,), (_best, here) = lines(panel.cost.canvas), dots(panel.cost.canvas)
+    x, y = curve.getData()
     assert list(x) == list(range(LONGEST + 1))
     assert list(y) == pytest.approx([cost.predicted(alpha, k) for k in range(LONGEST + 1)])
-    (here_x,), (here_y,) = panel.cost._here.getData()
+    (here_x,), (here_y,) = here.getData()
     assert (here_x, here_y) == pytest.approx((cost.mean_length, cost.over_rounds))
     assert panel.cost.value.text() == numbers.factor(cost.over_rounds)
     assert panel.cost.message.isHidden()
@@ -72,11 +74,12 @@ def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     panel.answer.end(totals(long))
     mean = CostModel.of(long).mean_length
     assert mean is not None and mean > LONGEST + 1
-    (x,), _ = panel.cost._here.getData()
+    (curve,), (_best, here) = lines(panel.cost.canvas), dots(panel.cost.canvas)
+    (x,), _ = here.getData()
     left, right = panel.cost.canvas.box.viewRange()[0]
     assert left < x < right
-    assert panel.cost._line.getData()[0][-1] >= x
-    last = int(panel.cost._line.getData()[0][-1])
+    last = int(curve.getData()[0][-1])
+    assert last >= x
     panel.cost.canvas.hovered.emit(last)
     assert panel.cost.canvas.reading.startswith(f"k = {last}: ")
     begin(panel, header())

@@ -19,7 +19,7 @@ def device(name: str, free: float, total: float = 8) -> Device:
 def memory(
     name: str, weights: float, context: float = 0, compute: float = 0, layers: int = 0
 ) -> DeviceMemory:
-    return DeviceMemory(name, *(round(size * GB) for size in (weights, context, compute)), layers=layers)
+    return DeviceMemory(name, round(weights * GB), round(context * GB), round(compute * GB), layers=layers)
 
 
 def plain(text: str) -> str:

@@ -53,7 +53,7 @@ def test_the_answer_stands_in_the_lines_of_its_gap(
     assert answer(view).text_with_gap == prefix + text + suffix
     whole = (prefix + text + suffix).split("\n")
     assert len(lines(view)) == sum(bool(line) for line in whole)
-    assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}
+    assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}  # type: ignore[attr-defined]
 
 
 def test_live_and_stored_infills_look_the_same(view: TranscriptView) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPointF, QRect
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import DARK, LIGHT, Palette, Theme
@@ -231,21 +233,25 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
     class Watch(QObject):
         painted = 0
 
+        @override
         def eventFilter(self, watched: QObject, event: QEvent) -> bool:
             if isinstance(event, QPaintEvent):
-                self.painted += sum(r.width() * r.height() for r in event.region())
+                self.painted += sum(r.width() * r.height() for r in event.region())  # type: ignore[attr-defined]
             return False
 
     view.set_turns([AnswerTurn(AnswerModel(simulate("some words\n" * 200)), "m")])
     bar = view.verticalScrollBar()
-    bar.setValue(bar.maximum() // 2)  # the button to the end covers the text now
-    qtbot.wait(20)
     watch = Watch()
     view.viewport().installEventFilter(watch)
+    bar.setValue(bar.maximum() // 2)  # the button to the end covers the text now
+    qtbot.waitUntil(lambda: watch.painted > 0)
+    QApplication.processEvents()
+    watch.painted = 0
     bar.setValue(bar.value() + 60)
-    qtbot.wait(20)
+    qtbot.waitUntil(lambda: watch.painted > 0)
+    QApplication.processEvents()
     whole = view.viewport().width() * view.viewport().height()
-    assert 0 < watch.painted < whole / 3
+    assert watch.painted < whole / 3
 
 
 def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot: QtBot) -> None:
@@ -259,15 +265,19 @@ def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot:
     view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     bar = view.verticalScrollBar()
     steps = [0, 0, 0, 0, -60, 0, 35, -200, 0, 0, 400, 0, 0, -1000, 90, 0, 2000, 0, 0, 0]
+    shown = 0
     for index, step in enumerate(steps):
         if step:
             bar.setValue(bar.value() + step)
         else:
-            add(view, trace.rounds[index * 6 : index * 6 + 6])
-        qtbot.wait(130)  # the label counts rounds ten times a second
+            add(view, trace.rounds[shown : shown + 6])
+            shown += 6
+        # The label counts rounds ten times a second.
+        qtbot.waitUntil(lambda shown=shown: f"{shown} rounds" in view.stack.items[-1].label)  # type: ignore[misc]
+        QApplication.processEvents()
         moved = screen()
         view.viewport().update()
-        qtbot.wait(10)
+        QApplication.processEvents()
         assert moved == screen(), f"step {index}"
 
 

@@ -73,7 +73,7 @@ def test_a_question_that_nobody_sees_is_gone_when_its_subject_changed(qtbot: QtB
     qtbot.addWidget(page)
     asking, subjects = AskFirst(), ["it", "another"]
     asking.setParent(page)
-    asking.ask(lambda: Confirmation("Delete it?", "Delete", page.close, subjects[0]))
+    asking.ask(lambda: Confirmation("Delete it?", "Delete", page.hide, subjects[0]))
     del subjects[0]
     asking.refresh()
     assert asking.isHidden()

@@ -1,0 +1,24 @@
+"""What the plots draw, asked of pyqtgraph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyqtgraph as pg
+
+from app.ui.instruments.plots.canvas import Canvas
+
+
+def lines(canvas: Canvas) -> list[Any]:
+    """The lines of a plot, in the order in which they are painted."""
+    return [item for item in canvas.box.allChildren() if isinstance(item, pg.PlotCurveItem)]
+
+
+def dots(canvas: Canvas) -> list[Any]:
+    """The groups of dots of a plot, in the order in which they are painted."""
+    return [item for item in canvas.box.allChildren() if isinstance(item, pg.ScatterPlotItem)]
+
+
+def top(canvas: Canvas) -> float:
+    """The value at the upper edge of a plot."""
+    return float(canvas.box.viewRange()[1][1])
