@@ -5,7 +5,8 @@ question is written to `chat.jsonl` before the engine is asked, and removed if t
 change of a chat touches `.changed` beside the chats, which each window checks once a second. The trash has a
 clock that advances by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
 nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. The options of the chat
-template (`template_options`) belong to the chat, as the system prompt does.
+template (`template_options`) belong to the chat, as the system prompt does. A question with a `suffix` asks
+to fill the gap between its two texts, whatever the mode of its chat is when it is answered again.
 """
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn
