@@ -21,7 +21,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     repo: str
     file: str
-    size: int  # bytes, approximate: the Hub gives the exact size
+    size: int = msgspec.field(name="approximate_size")  # bytes: the Hub gives the exact size
     licence: str = ""
     role: str = "target"  # or "draft"
 

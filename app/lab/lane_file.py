@@ -18,7 +18,7 @@ from app.lab.experiment import Lane, Pair
 
 
 class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A lane as the file has it: models are paths, or objects with their load options."""
+    """A lane as the file has it: models are paths or other names, or objects with their load options."""
 
     strategy: str
     label: str = ""
@@ -29,12 +29,17 @@ class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _entries = msgspec.json.Decoder(list[LaneEntry])
 
 
-def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tuple[Lane, ...]:
+def path_beside(written: str, folder: Path) -> str:
+    """The absolute path; a relative one starts at the folder."""
+    return os.path.abspath(folder / written)
+
+
+def read_lanes(path: Path, own: Pair, resolve: Callable[[str, Path], str] = path_beside) -> tuple[Lane, ...]:
     """The lanes of a JSON list of `LaneEntry`.
 
     A lane without models runs on `own`; with a draft only, on own's target with that draft; with a target
-    only, without a draft. `resolve` makes a real path of a written path; relative paths start at the file.
-    Where the file gives only a path, the model is loaded with own's options. Raises SettingError.
+    only, without a draft. `resolve` makes a model's path of what is written and the file's folder. Where the
+    file gives only a path, the model is loaded with own's options. Raises SettingError.
     """
     try:
         entries = decode(_entries, path.read_bytes())
@@ -47,7 +52,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
 
     def options(written: str | dict[str, Any], like: ModelOptions) -> ModelOptions:
         given = replace(like, path=written) if isinstance(written, str) else _options(written, path)
-        return replace(given, path=os.path.abspath(path.parent / resolve(given.path)))
+        return replace(given, path=resolve(given.path, path.parent))
 
     def pair(entry: LaneEntry) -> Pair | None:
         if entry.target is None and entry.draft is None:

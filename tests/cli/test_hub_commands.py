@@ -286,6 +286,19 @@ def test_bench_and_devices_fetch_what_they_name(command: Command, server: FakeHu
     assert server.requests("cdn") == []
 
 
+@pytest.mark.usefixtures("repos")
+def test_a_lanes_file_names_models_of_the_hub_too(command: Command, tmp_path: Path) -> None:
+    lanes, numbers = tmp_path / "lanes.json", tmp_path / "bench.json"
+    drafted = {"strategy": "draft-simple", "draft": {"path": "owner/Draft-GGUF:Q8_0", "threads": 1}}
+    lanes.write_text(json.dumps([drafted, {"strategy": "suffix", "target": "owner/Target-GGUF"}]))
+    words = ("-hf", "owner/Target-GGUF:Q8_0", "--prompt", "Hello", "--max-tokens", 8, "--repeat", 1)
+    bench = command("bench", *words, "--lanes", lanes, "--json", numbers)
+    assert bench.code == 0, bench.err
+    assert "Downloading Draft-Q8_0.gguf of owner/Draft-GGUF" in bench.err
+    report = json.loads(numbers.read_bytes())
+    assert any(pair["draft"] and pair["draft"]["file"] == "Draft-Q8_0.gguf" for pair in report["pairs"])
+
+
 def test_a_wrong_strategy_is_told_before_anything_is_fetched(command: Command, server: FakeHub) -> None:
     for words in (["run"], ["bench", "--repeat", 1], ["tune"], ["sweep", "--x", "n_max=1", "--y", "n_min=0"]):
         ended = command(*words, "-hf", "owner/Target-GGUF", "--prompt", "Hello", "--strategy", "magic")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from app.base.paths import find_paths
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.arguments import Parser, UsageError
@@ -21,6 +20,7 @@ from app.cli.measure.options import (
     add_output_options,
     asked_experiment,
     kept_seed,
+    lane_model,
     local_experiment,
     outputs,
 )
@@ -71,7 +71,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         "--lanes",
         metavar="FILE.json",
         type=Path,
-        help='More lanes, which may use other pairs: a JSON list of {"strategy", "label", "target", "draft"}',
+        help='More lanes, also on other pairs: a JSON list of {"strategy", "label", "target", "draft"}, '
+        "models named as for --target",
     )
     add_measure_options(parser)
     add_output_options(parser)
@@ -81,7 +82,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         raise UsageError("There is nothing to measure.", "Give --strategy or --lanes.")
     asked = asked_experiment(arguments, tuple(map(Lane, arguments.strategy)), arguments.repeat)
     if arguments.lanes is not None:
-        more = read_lanes(arguments.lanes, asked.pair, find_paths().model)
+        more = read_lanes(arguments.lanes, asked.pair, lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
     experiment = make_experiment(kept_seed(asked, arguments.journal))
     return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine)

@@ -27,6 +27,7 @@ from app.cli.interrupt import Interrupt
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.lane_file import path_beside
 from app.lab.runs.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
 
@@ -156,6 +157,17 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
 
     lanes = [msgspec.structs.replace(lane, pair=lane.pair and local(lane.pair)) for lane in experiment.lanes]
     return msgspec.structs.replace(experiment, pair=local(experiment.pair), lanes=tuple(lanes))
+
+
+def lane_model(written: str, folder: Path) -> str:
+    """The path of a model in a lanes file; a name on the Hub stays, unless there is such a file."""
+    real = find_paths().model(written)
+    path = path_beside(real, folder)
+    if real != written or os.path.exists(path):
+        return path
+    from app.cli.models.fetching import on_the_hub  # the Hub's client takes a moment to import
+
+    return written if on_the_hub(written) is not None else path
 
 
 def _absolute(pair: Pair) -> Pair:

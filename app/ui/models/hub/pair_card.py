@@ -154,7 +154,7 @@ class PairCard(QFrame):
             here = "here" if self._paths[entry.role] is not None else ""
             found = self._confirmed.get(entry.role)
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
-            self._lines[entry.role][1].setText(joined(file_size(self._size(entry)), licence, here))
+            self._lines[entry.role][1].setText(joined(self._size_words([entry]), licence, here))
             if found is not None and found.quantisation is not None and found.replaced:
                 name = _model_name(found.quantisation.file)
                 self._lines[entry.role][0].set_text(name)
@@ -199,7 +199,7 @@ class PairCard(QFrame):
     def _show_fetchable(self) -> None:
         problem = self._problem()
         missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
-        words = f"Fetch {file_size(sum(map(self._size, missing)))}"
+        words = f"Fetch {self._size_words(missing)}"
         if self._session.is_offline:
             self._state.setText("Offline: it can be fetched once offline mode is off.")
             self._offer(words, None, "Offline mode is on.")
@@ -307,6 +307,11 @@ class PairCard(QFrame):
 
     def _size(self, entry: Entry) -> int:
         return sum(file.size for file in self._files(entry)) or entry.size
+
+    def _size_words(self, entries: Sequence[Entry]) -> str:
+        """The size of these models; "about" it where the Hub was not asked."""
+        exact = all(any(file.size for file in self._files(entry)) for entry in entries)
+        return f"{'' if exact else 'about '}{file_size(sum(map(self._size, entries)))}"
 
     def _find(self, entry: Entry) -> Path | None:
         if self._session.is_offline or entry.role not in self._confirmed:
