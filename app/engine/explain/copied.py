@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
 
@@ -35,82 +34,89 @@ def is_copied(round: Round) -> bool:
     return bool(round.drafted) and round.drafted[0].draft_p is None and round.drafted[0].draft_draw is None
 
 
-def copied_from(before: Sequence[Round], round: Round, header: TraceHeader) -> Copied | None:
-    """Where the draft of a round was copied from; `before` are the answer's rounds before it. None where it
-    was not copied."""
-    if not is_copied(round):
-        return None
-    tokens = [token for earlier in before for token in earlier.emitted]
-    pieces = [_text(token) for token in tokens]
-    prompt = header.prompt.encode()
-    whole = prompt + b"".join(pieces)
-    copied = b"".join(map(_text, round.drafted))
-    unknown = round.position - len(
-        tokens
-    )  # tokens of an answer that was continued, whose rounds are not here
-    at = round.match - header.prompt_tokens if round.match is not None else None
-    if at is not None and at >= 0:
-        at -= unknown
-        same = [token.id for token in tokens[max(at, 0) : at + len(round.drafted)]]
-        if at < 0 or not same or same != [token.id for token in round.drafted[: len(same)]]:
+class ContextText:
+    """The text of a prompt and of the answer to it, and where the tokens of the answer begin.
+
+    It is read once and grows with the rounds, so that a round costs what it adds.
+    """
+
+    def __init__(self, header: TraceHeader) -> None:
+        self._prompt_tokens = header.prompt_tokens
+        self._prompt = len(header.prompt.encode())
+        self._text = bytearray(header.prompt.encode())
+        self._rounds = 0
+        self._first = 0  # position of the first known token: an answer that was continued has others before
+        self._tokens: list[tuple[int, int, int]] = []  # id, where its text begins, round
+
+    def read(self, rounds: Sequence[Round]) -> None:
+        """Read the rounds that are new; `rounds` are all of the answer so far, in order."""
+        for index in range(self._rounds, len(rounds)):
+            round = rounds[index]
+            if not self._tokens:
+                self._first = round.position
+            for token in round.emitted:
+                self._tokens.append((token.id, len(self._text), round.index))
+                self._text += _piece(token)
+        self._rounds = len(rounds)
+
+    def copied(self, round: Round) -> Copied | None:
+        """Where the draft of a round that was read was copied from; None where it was not copied."""
+        if not is_copied(round):
+            return None
+        here = round.position - self._first
+        end = self._tokens[here][1] if here < len(self._tokens) else len(self._text)
+        wanted = b"".join(map(_piece, round.drafted))
+        at = round.match - self._prompt_tokens if round.match is not None else None
+        if at is not None and at >= 0:
+            return self._from_answer(round, at - self._first, here, end, wanted)
+        last = self._prompt if at is not None else end  # a recorded place lies in the prompt
+        found = [offset for offset in self._places(wanted, last, end) if self._same_before(offset, end)]
+        if not found:
+            return _nowhere(in_prompt=at is not None)
+        return self._excerpt(found[-1], end, wanted, len(found), None)
+
+    def _from_answer(self, round: Round, at: int, here: int, end: int, wanted: bytes) -> Copied:
+        source = self._tokens[max(at, 0) : min(at + len(round.drafted), here)]
+        ids = [id for id, _, _ in source]
+        if at < 0 or not ids or ids != [token.id for token in round.drafted[: len(ids)]]:
             return _nowhere(in_prompt=False)
-        *_, offset = accumulate(map(len, pieces[:at]), initial=len(prompt))
-        return _excerpt(whole, offset, copied, 1, _round_of(before, at))
-    end = len(prompt) if at is not None else len(whole)  # a recorded place lies in the prompt
-    found = [offset for offset in _places(whole, copied, end) if _same_before(whole, offset)]
-    if not found:
-        return _nowhere(in_prompt=at is not None)
-    return _excerpt(whole, found[-1], copied, len(found), None, in_prompt=found[-1] < len(prompt))
+        _, offset, first = source[0]
+        return self._excerpt(offset, end, wanted, 1, first)
+
+    def _places(self, wanted: bytes, last: int, end: int) -> Iterator[int]:
+        """Where `wanted` begins before `last` and ends before `end`, at most 1,000 times."""
+        offset = self._text.find(wanted, 0, end) if wanted else -1
+        for _ in range(_MOST):
+            if not 0 <= offset < last:
+                return
+            yield offset
+            offset = self._text.find(wanted, offset + 1, end)
+
+    def _same_before(self, offset: int, end: int) -> int:
+        """How many bytes before a place are those before the draft, at most what an excerpt shows."""
+        text, same = self._text, 0
+        while same < min(_MATCHED, offset) and text[offset - same - 1] == text[end - same - 1]:
+            same += 1
+        return same
+
+    def _excerpt(self, offset: int, end: int, wanted: bytes, places: int, round: int | None) -> Copied:
+        text, matched = self._text, offset - self._same_before(offset, end)
+        while matched < offset and text[matched] & 0xC0 == 0x80:  # inside a character
+            matched += 1
+        behind = offset + len(wanted)
+        parts = (
+            text[max(matched - _BEFORE, 0) : matched],
+            text[matched:offset],
+            wanted,
+            text[behind : min(behind + _AFTER, end)],
+        )
+        before, same, copied, after = (part.decode(errors="ignore") for part in parts)
+        return Copied(before, same, copied, after, offset < self._prompt, places, round)
 
 
 def _nowhere(in_prompt: bool) -> Copied:
     return Copied("", "", "", "", in_prompt, 0)
 
 
-def _places(whole: bytes, wanted: bytes, end: int) -> Iterator[int]:
-    """Where `wanted` begins before `end`, at most 1,000 times."""
-    offset = whole.find(wanted) if wanted else -1
-    for _ in range(_MOST):
-        if not 0 <= offset < end:
-            return
-        yield offset
-        offset = whole.find(wanted, offset + 1)
-
-
-def _same_before(whole: bytes, offset: int) -> int:
-    """How many bytes before a place are those before the draft, at most what an excerpt shows."""
-    same = 0
-    while same < min(_MATCHED, offset) and whole[offset - same - 1] == whole[len(whole) - same - 1]:
-        same += 1
-    return same
-
-
-def _excerpt(
-    whole: bytes, offset: int, copied: bytes, places: int, round: int | None, *, in_prompt: bool = False
-) -> Copied:
-    matched = offset - _same_before(whole, offset)
-    while matched < offset and whole[matched] & 0xC0 == 0x80:  # inside a character
-        matched += 1
-    end = offset + len(copied)
-    parts = (
-        whole[max(matched - _BEFORE, 0) : matched],
-        whole[matched:offset],
-        copied,
-        whole[end : end + _AFTER],
-    )
-    around, same, taken, after = (part.decode(errors="ignore") for part in parts)
-    return Copied(around, same, taken, after, in_prompt, places, round)
-
-
-def _round_of(rounds: Sequence[Round], position: int) -> int | None:
-    """The round that emitted a token of the answer."""
-    emitted = 0
-    for round in rounds:
-        emitted += len(round.emitted)
-        if position < emitted:
-            return round.index
-    return None
-
-
-def _text(token: DraftedToken | EmittedToken) -> bytes:
+def _piece(token: DraftedToken | EmittedToken) -> bytes:
     return token.piece or token.label.encode()

@@ -122,9 +122,14 @@ class InspectorPlace(PlaceWidget):
         self._show_state()
 
     def _show_text(self) -> None:
-        """Show the answer's text while the place is on the screen: it would be laid out unseen."""
-        shown = self._inspection.answer is not None and self.isVisible()
-        self.text.set_turns([AnswerTurn(self.answer, "")] if shown else [])
+        """Show the answer's text. While the place is hidden it is not laid out, and does not grow."""
+        shown = self._inspection.answer
+        has = next((turn.answer for turn in self.text.turns if isinstance(turn, AnswerTurn)), None)
+        if shown is None or not self.isVisible():
+            if has is not None and (has is not shown or has.live):
+                self.text.set_turns([])
+        elif has is not shown:
+            self.text.set_turns([AnswerTurn(shown, "")])
         self._show_round()
 
     def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:

@@ -6,12 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
-from app.engine.explain.copied import copied_from, is_copied
+from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, Sampling
+from app.engine.types import GenerationRequest, Round, Sampling
 from tests.answers import answer
 
 PROMPT = "one two three, four five six. one two three, seven eight. one two"
+
+
+def copied_from(trace: Trace, round: Round) -> Copied | None:
+    text = ContextText(trace.header)
+    text.read(trace.rounds[: round.index])
+    text.read(trace.rounds)
+    return text.copied(round)
 
 
 def copies(engine: Engine, strategy: str, **settings: object) -> Trace:
@@ -30,7 +37,7 @@ def test_a_recorded_place_is_the_one_that_is_shown(engine: Engine, strategy: str
         begins.append(begins[-1] + len(pieces[id]))
     seen = 0
     for round in trace.rounds:
-        found = copied_from(trace.rounds[: round.index], round, trace.header)
+        found = copied_from(trace, round)
         assert (found is not None) == bool(round.drafted)
         if found is None or round.match is None:
             continue
@@ -55,8 +62,8 @@ def test_several_places_that_fit_are_counted(engine: Engine) -> None:
     round = next(round for round in trace.rounds if round.match is not None)
     header = replace(trace.header, prompt="1xyab 2xyab 3xyab -xy")
     token = replace(round.drafted[0], piece=b"ab", label="")
-    drafted = replace(round, index=0, position=0, drafted=(token,), match=1)
-    found = copied_from([], drafted, header)
+    drafted = replace(round, index=0, position=0, drafted=(token,), emitted=(), match=1)
+    found = copied_from(Trace(header, [drafted]), drafted)
     assert found is not None and found.places == 3 and found.in_prompt
     assert (found.before, found.matched, found.copied, found.after) == ("1xyab 2xyab 3", "xy", "ab", " -xy")
 
@@ -66,8 +73,8 @@ def test_what_is_not_found_is_said(engine: Engine) -> None:
     round = next(round for round in trace.rounds if round.match is not None)
     header = replace(trace.header, prompt="nothing of the kind")
     token = replace(round.drafted[0], piece=b"@@", label="")
-    drafted = replace(round, index=0, position=0, drafted=(token,), match=1)
-    found = copied_from([], drafted, header)
+    drafted = replace(round, index=0, position=0, drafted=(token,), emitted=(), match=1)
+    found = copied_from(Trace(header, [drafted]), drafted)
     assert found is not None and found.places == 0
 
 
@@ -75,6 +82,4 @@ def test_a_models_draft_is_not_copied(engine: Engine) -> None:
     for strategy in ("draft-simple:n_max=3", "draft-simple:n_max=3:sample=1"):
         trace = copies(engine, strategy, sampling=Sampling(temperature=0.8, seed=1))
         for round in trace.rounds:
-            assert (
-                not is_copied(round) and copied_from(trace.rounds[: round.index], round, trace.header) is None
-            )
+            assert not is_copied(round) and copied_from(trace, round) is None

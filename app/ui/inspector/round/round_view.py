@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.engine.explain.copied import copied_from, is_copied
+from app.engine.explain.copied import ContextText, Copied, is_copied
+from app.engine.types import Round, TraceHeader
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round.card_grid import CardGrid
 from app.ui.inspector.round.chain import BlockChain
@@ -45,6 +46,8 @@ class RoundView(InspectorPart):
             column.addWidget(widget)
         column.addSpacing(4)
         column.addWidget(self.grid)
+        self._text_of: TraceHeader | None = None  # whose answer was read
+        self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Round")
 
@@ -58,13 +61,22 @@ class RoundView(InspectorPart):
         round = answer.rounds[index]
         self.title.setText(f"Round {count(round.index)}")
         self.facts.setText(round_facts(round, header))
-        copied = copied_from(answer.rounds[:index], round, header) if is_copied(round) else None
+        copied = self._copied(round, header)
         said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
         self.source.setText(" ".join(said))
         self.copied.show_copied(copied)
         self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.source.text()}")
         self.chain.show_links(chain_of(round, header))
         self.grid.show_cards(cards_of(round, header))
+
+    def _copied(self, round: Round, header: TraceHeader) -> Copied | None:
+        """Where the draft was copied from."""
+        if not is_copied(round):
+            return None
+        if self._text_of is not header:
+            self._text_of, self._text = header, ContextText(header)
+        self._text.read(self.answer.rounds)
+        return self._text.copied(round)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):

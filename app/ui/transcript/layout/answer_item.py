@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, islice
+from sys import maxsize
 
 from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.around_gap import AroundGap
-from app.ui.transcript.layout.blocks import ParagraphBlock
+from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.rendered import RenderedBlock
@@ -304,10 +305,21 @@ class AnswerItem(Item):
 
     def block_of(self, span: Span) -> int:
         """The block in which a token begins; -1 where none shows it."""
-        for row, block in enumerate(self.blocks):
+        # Blocks stand in the order of rounds; one that begins with an earlier round may hold the token.
+        first = bisect_left(range(len(self.blocks)), span.round, key=self._round_from)
+        for row in range(max(first - 1, 0), len(self.blocks)):
+            block = self.blocks[row]
             if isinstance(block, ParagraphBlock) and block.holds(span):
                 return row
+            begun = _first_round(block)
+            if begun is not None and begun > span.round:
+                break
         return -1
+
+    def _round_from(self, row: int) -> int:
+        """The round of the first token in a block or after it; the largest number where there is none."""
+        rounds = map(_first_round, islice(self.blocks, row, None))
+        return next((round for round in rounds if round is not None), maxsize)
 
     def _ordinal(self, span: Span) -> int:
         """The index of a token among all emitted ones."""
@@ -395,6 +407,13 @@ class AnswerItem(Item):
         if not self.live:
             self._place(self._reader.finish())
         self.refresh_rendered()
+
+
+def _first_round(block: Block) -> int | None:
+    """The round of the first token that begins in a block; None where none does."""
+    if not isinstance(block, ParagraphBlock):
+        return None
+    return next((span.round for span in block.paragraph.spans if span.fate), None)
 
 
 def make_item(turn: Turn, setting: Setting, rendered: bool) -> Item:
