@@ -23,7 +23,6 @@ from app.demo import read_demo
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
-from app.engine.record.trace import salvage_trace
 from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from app.ui.state.chat_side import ChatSide
@@ -113,7 +112,7 @@ def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:
     """Build the Inspector, when it is first opened."""
     from app.ui.inspector.place import InspectorPlace
 
-    return InspectorPlace(theme, chat.inspection)
+    return InspectorPlace(theme, chat.inspection, chat.engine, chat.open_trace)
 
 
 def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:
@@ -160,7 +159,9 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     window = make_window(application, paths, engine)
     _keep_log(paths.logs)
     if trace is not None:
-        _open_trace(window, Path(trace))
+        damage = window.open_trace(Path(trace))
+        if damage:
+            window.show_notices((damage,))
     if window.size().width() < 800:
         window.resize(1280, 800)
     window.show()
@@ -174,17 +175,6 @@ def _end(application: QApplication, window: MainWindow, number: int) -> None:
     """Close the window, whatever dialog is open; the exit code names the signal."""
     window.close()
     application.exit(128 + number)
-
-
-def _open_trace(window: MainWindow, path: Path) -> None:
-    """Show a trace file as far as it can be read; raises UserError where nothing can be read."""
-    found = salvage_trace(path)
-    if found.trace is None:
-        assert found.damage is not None
-        raise found.damage
-    window.show_trace(found.trace, path)
-    if found.damage is not None:
-        window.show_notices((f"{found.damage.message} Everything before that is shown.",))
 
 
 def _keep_log(folder: Path) -> None:

@@ -40,7 +40,8 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import DraftedToken, FinishReason, LengthRule, Round, Verification
 
 FILLINGS = 24
-"""How often the open places are filled where there are any."""
+"""How often the open places are filled where there are any; fewer times in a long answer."""
+_WORK = 24_000  # places that the walks of an answer may have in all
 
 _ENDED = "the draft ended the answer"
 _UNSURE = "p_min"
@@ -118,7 +119,8 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None, see
     first = walk.through(random.Random(seed))
     fillings = [first]
     if first.open_places:
-        fillings += [walk.through(random.Random(seed + filling)) for filling in range(1, FILLINGS)]
+        often = min(FILLINGS, max(2, _WORK // len(walk.text)))
+        fillings += [walk.through(random.Random(seed + filling)) for filling in range(1, often)]
     n = len(fillings)
     rounds = [counts.rounds for counts in fillings]
     lengths = sum((counts.lengths for counts in fillings), Counter[int]())

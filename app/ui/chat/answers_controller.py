@@ -50,7 +50,7 @@ class AnswersController(QObject):
         answering.save_question()
         self._shown.asked()
         self.saved.emit()
-        self._session.generate(request, answering)
+        self._session.generate(request, answering, self._session.speed)
 
     def of(self, chat_id: str) -> Answering | None:
         """The answer that is being written for a chat, if there is one."""

@@ -7,5 +7,6 @@ round in detail is `AnswerModel.inspected`, so parts need not know each other: t
 - `round/`: the inspected round, a card for each drafted token and for the token that the target gave itself.
 - `timeline/`: all rounds on one axis; a click inspects a round.
 - `shape/`: the whole answer in figures, such as acceptance by place; it stands below the round.
-- `replay/`: the bar at the foot that steps, plays and scrubs by moving the cursor, and asks what if.
+- `replay/`: the bar at the foot that steps, plays and scrubs by moving the cursor, holds the engine while it
+  writes the answer, and asks what if. `trace_files.py`: traces opened and saved.
 """

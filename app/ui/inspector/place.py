@@ -9,11 +9,14 @@ from PySide6.QtGui import QFontMetricsF, QHideEvent, QKeyEvent, QResizeEvent, QS
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.ui.inspector.head import InspectorHead
+from app.ui.inspector.replay.transport import TransportBar
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
+from app.ui.inspector.trace_files import OpenTrace, TraceFiles
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
@@ -28,7 +31,9 @@ _TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline h
 class InspectorPlace(PlaceWidget):
     """Shows the answer of an inspection. All parts draw its model, and choose a round by pinning it."""
 
-    def __init__(self, theme: Theme, inspection: Inspection) -> None:
+    def __init__(
+        self, theme: Theme, inspection: Inspection, session: EngineSession, open_trace: OpenTrace
+    ) -> None:
         super().__init__()
         self._theme = theme
         self._inspection = inspection
@@ -42,6 +47,10 @@ class InspectorPlace(PlaceWidget):
         self.timeline = Timeline(theme)
         self.round = RoundView(theme)
         self.shape = ShapeView(theme)
+        self.replay = TransportBar(theme, session)
+        self.files = TraceFiles(theme, inspection, open_trace, self)
+        for button in (self.files.open, self.files.save):
+            self.head.buttons.addWidget(button)
         self.title = QLabel()
         self.title.setProperty("role", "title")
         self.hint = QLabel()
@@ -103,7 +112,9 @@ class InspectorPlace(PlaceWidget):
         column.setSpacing(0)
         column.addWidget(self.head)
         column.addWidget(line)
+        column.addWidget(self.files.message)
         column.addWidget(self._stack, 1)
+        column.addWidget(self.replay)
 
     # ------------------------------------------------------------------ the answer that it shows
 
@@ -118,6 +129,7 @@ class InspectorPlace(PlaceWidget):
             signal.connect(slot)
         for part in self._parts:
             part.set_answer(shown)
+        self.replay.set_answer(shown, self._inspection.is_chats)
         self._show_text()
         self._show_state()
 
@@ -160,6 +172,7 @@ class InspectorPlace(PlaceWidget):
         """Show the head, and the rounds or why there are none."""
         answer = self._inspection.answer
         self.head.show_answer(answer, self._inspection.name)
+        self.files.show_answer()
         title, hint = missing_rounds(answer)
         self.title.setText(title)
         self.hint.setText(hint)
@@ -181,7 +194,8 @@ class InspectorPlace(PlaceWidget):
         self.answer.pin(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right go from round to round, Home and End to the first and the last; Esc goes back."""
+        """Left and right go from round to round, Home and End to the first and the last. Space plays, Esc
+        goes back."""
         if not self._act_on(event.key()):
             super().keyPressEvent(event)
 
@@ -197,6 +211,8 @@ class InspectorPlace(PlaceWidget):
                 answer.pin(0)
             case Qt.Key.Key_End:
                 answer.pin(None)
+            case Qt.Key.Key_Space:
+                self.replay.player.toggle()
             case Qt.Key.Key_Escape:
                 self._inspection.leave()
             case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.base.paths import BUNDLED
@@ -26,12 +27,15 @@ class ChatSide:
         inspection: Inspection,
         load: Callable[[ModelOptions, ModelOptions | None], None],
         go: Callable[[str], None],
+        open_trace: Callable[[Path], str],
     ) -> None:
-        """`load` loads a pair and goes to the chat; `go` shows a place."""
+        """`load` loads a pair and goes to the chat; `go` shows a place; `open_trace` shows a trace file and
+        returns what is damaged in it."""
         self.engine = engine
         self.settings = settings
         self.inspection = inspection
         self.go = go
+        self.open_trace = open_trace
         self._load = load
         self._to_compare: tuple[str, ...] = ()  # strategies that Compare has not taken over yet
 

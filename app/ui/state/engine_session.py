@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.engine.loop.pace import TRUE_SPEED
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     DevicesListed,
@@ -28,6 +29,7 @@ from app.engine.process.messages import (
     Measured,
     PromptProgress,
     RoundFinished,
+    SetPace,
     Started,
     Stop,
 )
@@ -115,6 +117,7 @@ class EngineSession(QObject):
         self._questions: dict[int, Told] = {}  # by run id
         self.state = self._told = EngineState()
         self._telling = False
+        self.speed = TRUE_SPEED  # that the next answer of the chat begins with
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
 
     @property
@@ -184,12 +187,18 @@ class EngineSession(QObject):
         self._set(activity=Activity.LOADING, reading=None)
         self._thread.send(self._load)
 
-    def generate(self, request: GenerationRequest, sink: RunSink) -> None:
-        """Generate for `sink`. Only when the activity is READY."""
+    def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
+        """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
         self._give_way()
         self._run = _Run(self._next_id(), sink)
         self._set(activity=Activity.READING)
-        self._thread.send(Generate(self._run.id, request, self.drafters))
+        self._thread.send(Generate(self._run.id, request, self.drafters, speed))
+
+    def set_pace(self, speed: float, steps: int = 0) -> None:
+        """Let the rounds of the current run follow each other at a speed relative to the true one; 0 holds
+        them back, but for `steps` more."""
+        if self._run is not None:
+            self._thread.send(SetPace(self._run.id, speed, steps))
 
     def stop(self) -> None:
         """Stop the current run; its end is reported as usual."""

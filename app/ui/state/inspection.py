@@ -20,6 +20,11 @@ class Inspection(QObject):
         self.name = ""  # what the answer is called where it comes from, such as a chat's title
         self._chat: tuple[AnswerModel | None, str] = (None, "")
 
+    @property
+    def is_chats(self) -> bool:
+        """Whether the answer is the chat's."""
+        return self.answer is self._chat[0]
+
     def follow_chat(self, answer: AnswerModel | None, name: str) -> None:
         """The chat chose another answer, or none. It is shown unless another place's answer is."""
         showing = self.answer is self._chat[0]

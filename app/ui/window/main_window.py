@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
-from app.engine.record.trace import Trace
+from app.engine.record.trace import Trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
@@ -75,6 +75,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
+        self.setAcceptDrops(True)
         self.settings = settings
         self.session = session
         self.inspection = Inspection()
@@ -88,7 +89,9 @@ class MainWindow(QMainWindow):
         self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
         self.status = StatusBar(theme)
         self._stack = QStackedWidget()
-        self.chat_side = ChatSide(session, settings, self.inspection, self._load_elsewhere, self.go)
+        self.chat_side = ChatSide(
+            session, settings, self.inspection, self._load_elsewhere, self.go, self.open_trace
+        )
         self.places = (
             Place("chat", "Chat", "", self._chat()),
             *make_places(self.chat_side),
@@ -298,6 +301,38 @@ class MainWindow(QMainWindow):
     def show_trace(self, trace: Trace, file: Path) -> None:
         """Show a trace that was read from a file instead of a chat."""
         self.controller.show_trace(trace, file.name)
+        self.inspection.show_chat()
+
+    def open_trace(self, file: Path) -> str:
+        """Show a trace file instead of a chat, as far as it can be read. Returns what is damaged in it, or
+        "". Raises UserError where nothing can be read."""
+        found = salvage_trace(file)
+        if found.trace is None:
+            assert found.damage is not None
+            raise found.damage
+        self.show_trace(found.trace, file)
+        return f"{found.damage.message} Everything before that is shown." if found.damage is not None else ""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_trace(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open a trace file that was dropped on the window."""
+        file = _dropped_trace(event)
+        if file is None:
+            return
+        event.acceptProposedAction()
+        if self._place not in ("chat", "inspector"):
+            self.go("chat")
+        try:
+            damage = self.open_trace(file)
+        except UserError as error:
+            self.go("chat")
+            self.page.prompt.notices.tell(error)
+            return
+        if damage:
+            self.show_notices((damage,))
 
     def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair that was chosen in another place, and go to the chat."""
@@ -354,6 +389,13 @@ class MainWindow(QMainWindow):
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)
+
+
+def _dropped_trace(event: QDropEvent) -> Path | None:
+    """The trace file that is being dropped; None where it is anything else."""
+    urls = event.mimeData().urls()
+    file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return file if file is not None and file.suffix == ".jsonl" else None
 
 
 def _written(state: QByteArray) -> str:

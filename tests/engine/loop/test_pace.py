@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_every_step_shows_one_round(paused: Engine) -> None:
     watched = Watched(paused)
     for shown in (1, 2, 3):
         paused.pace.set(0, steps=1)
-        watched.until(lambda shown=shown: len(watched.rounds) >= shown)  # type: ignore[misc]
+        watched.until(partial(lambda wanted: len(watched.rounds) >= wanted, shown))
         time.sleep(0.05)
         assert len(watched.rounds) == shown
     paused.pace.set(0, steps=2)

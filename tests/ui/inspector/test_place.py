@@ -11,8 +11,10 @@ from pytestqt.qtbot import QtBot
 from app.engine.types import FinishReason
 from app.ui.inspector.place import InspectorPlace
 from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
+from tests.ui.homes import Homes
 from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace
 from tests.ui.windows import Windows
 
@@ -30,7 +32,7 @@ def inspection() -> Inspection:
 
 @pytest.fixture
 def place(qtbot: QtBot, theme: Theme, inspection: Inspection) -> InspectorPlace:
-    made = InspectorPlace(theme, inspection)
+    made = InspectorPlace(theme, inspection, EngineSession(Homes()), lambda _file: "")
     qtbot.addWidget(made)
     made.resize(1000, 640)
     made.show()

@@ -18,6 +18,7 @@ NAMES = [
     "compare",
     "models",
     "demos",
+    "first",
     "settings",
     "plus",
     "search",

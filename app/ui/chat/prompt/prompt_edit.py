@@ -97,6 +97,11 @@ class PromptEdit(QPlainTextEdit):
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:  # noqa: N802
+        """Traces are left to the window, which opens them."""
+        trace = any(url.path().endswith(".jsonl") for url in source.urls())
+        return not trace and super().canInsertFromMimeData(source)
+
     def insertFromMimeData(self, source: QMimeData) -> None:  # noqa: N802
         self.textCursor().insertText(_broken(source.text()))
         self.ensureCursorVisible()

@@ -1,0 +1,156 @@
+"""Plays an answer: its cursor follows a clock, or its engine follows the viewer."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal, Slot
+
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import EngineSession
+
+FRAME_MILLISECONDS = 16
+
+
+class Player(QObject):
+    """Steps and plays an answer at a speed relative to the recorded one.
+
+    A recorded round is shown when it had ended. Behind the last round of a live answer of the chat, steps and
+    speeds up to 1 are the engine's own.
+    """
+
+    changed = Signal()  # whether it plays, or its speed
+
+    def __init__(self, session: EngineSession) -> None:
+        super().__init__()
+        self.answer = AnswerModel()
+        self.speed = TRUE_SPEED
+        self.playing = False
+        self._session = session
+        self._paced = False  # the answer is the one that the engine writes
+        self._ends: list[float] = []  # of the rounds, in recorded seconds
+        self._from = 0.0  # recorded seconds at the last start of the clock
+        self._clock = QElapsedTimer()
+        self._timer = QTimer(self, interval=FRAME_MILLISECONDS)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+
+    def set_answer(self, answer: AnswerModel, paced: bool) -> None:
+        """Play another answer; `paced` says whether the chat's engine would write it."""
+        self._timer.stop()
+        if self._paced:
+            self.answer.ended.disconnect(self._over)
+        self.answer, self._paced, self._ends = answer, paced, []
+        if paced:
+            answer.ended.connect(self._over)
+        self.playing = self.writing and self._session.speed != PAUSED
+        self.changed.emit()
+
+    @property
+    def writing(self) -> bool:
+        """Whether the chat's engine is writing the answer."""
+        return self._paced and self.answer.live
+
+    @property
+    def _at_end(self) -> bool:
+        return self.answer.cursor == len(self.answer.rounds)
+
+    # ------------------------------------------------------------------ by hand
+
+    @Slot()
+    def first(self) -> None:
+        """Go before the first round."""
+        self.seek(0)
+
+    @Slot()
+    def back(self) -> None:
+        """Take the last round that is shown back."""
+        self.seek(self.answer.cursor - 1)
+
+    @Slot()
+    def step(self) -> None:
+        """Show the next round; behind the last one the engine makes one more."""
+        self.pause()
+        if not self._at_end:
+            self.seek(self.answer.cursor + 1)
+        elif self.writing:
+            self.answer.pin(None)
+            self._session.set_pace(PAUSED, steps=1)
+
+    def seek(self, cursor: int) -> None:
+        """Show the first `cursor` rounds, and play on from there if it plays."""
+        self.answer.pin(None)
+        self.answer.move(cursor)
+        if self._timer.isActive():
+            self._start_clock()
+
+    # ------------------------------------------------------------------ by the clock
+
+    @Slot()
+    def toggle(self) -> None:
+        """Play or pause."""
+        if self.playing:
+            self.pause()
+        else:
+            self.play()
+
+    def play(self) -> None:
+        """Play from the cursor, from the start where a finished answer is shown whole."""
+        if not self.answer.rounds and not self.writing:
+            return
+        self.answer.pin(None)
+        self.playing = True
+        if self.writing:
+            self._session.set_pace(min(self.speed, TRUE_SPEED))
+        elif self._at_end:
+            self.answer.move(0)
+        if not self._at_end:
+            self._start_clock()
+            self._timer.start()
+        self.changed.emit()
+
+    def pause(self) -> None:
+        """Stop where it is."""
+        self._timer.stop()
+        if self.writing:
+            self._session.set_pace(PAUSED)
+        self.playing = False
+        self.changed.emit()
+
+    def set_speed(self, speed: float) -> None:
+        """Play at another speed from now on."""
+        if self._timer.isActive():
+            self._from = self._now()
+            self._clock.restart()
+        self.speed = speed
+        if self.writing and self.playing:
+            self._session.set_pace(min(speed, TRUE_SPEED))
+        self.changed.emit()
+
+    def _start_clock(self) -> None:
+        """Begin at the moment at which the last shown round had ended."""
+        rounds = self.answer.rounds
+        self._ends += [round.offset + round.seconds for round in rounds[len(self._ends) :]]
+        self._from = self._ends[self.answer.cursor - 1] if self.answer.cursor else 0.0
+        self._clock.restart()
+
+    def _now(self) -> float:
+        return self._from + self._clock.elapsed() / 1000 * self.speed
+
+    @Slot()
+    def _tick(self) -> None:
+        rounds = self.answer.rounds
+        self._ends += [round.offset + round.seconds for round in rounds[len(self._ends) :]]
+        self.answer.move(max(bisect_right(self._ends, self._now()), self.answer.cursor))
+        if self._at_end:
+            self._timer.stop()
+            if not self.writing:  # else the engine plays on
+                self.playing = False
+                self.changed.emit()
+
+    @Slot()
+    def _over(self) -> None:
+        """The engine has ended the answer."""
+        self.playing = self._timer.isActive()
+        self.changed.emit()

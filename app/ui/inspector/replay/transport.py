@@ -1,0 +1,136 @@
+"""The bar at the foot of the Inspector: step, play, scrub, and what if."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.ui.inspector.replay.player import Player
+from app.ui.inspector.replay.what_if_panel import WhatIfPanel
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import EngineSession
+from app.ui.theme import Theme
+from app.ui.widgets.fields.field import QuietCombo
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.popover import Popover
+from app.ui.widgets.throttle import Throttle
+from app.ui.widgets.words.numbers import count
+
+SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
+_SCRUB_MS = 16
+
+
+class TransportBar(QWidget):
+    """Moves the cursor of an answer. While the chat's engine writes it, the engine waits for the viewer."""
+
+    def __init__(self, theme: Theme, session: EngineSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.answer = AnswerModel()
+        self.player = Player(session)
+        self.first = IconButton(theme, "first", "To the start")
+        self.back = IconButton(theme, "chevron-left", "One round back")
+        self.play = IconButton(theme, "demos", "Play (Space)")
+        self.step = IconButton(theme, "chevron-right", "One round on")
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Rounds shown")
+        self.slider.setPageStep(10)
+        self.position = QLabel()
+        self.position.setProperty("role", "secondary")
+        self.speed = QuietCombo()
+        self.speed.setAccessibleName("Speed of the replay")
+        self.speed.setToolTip(
+            "True speed is as recorded. An answer that is being written can only be slowed down."
+        )
+        self.speed.addItems(list(SPEEDS))
+        self.speed.setCurrentText("true speed")
+        self.hold = QPushButton("Hold next answer")
+        self.hold.setCheckable(True)
+        self.hold.setToolTip("The next answer of the chat waits before its first round: step it from here")
+        self.what_if = WhatIfPanel(theme)
+        self._panel = Popover(theme, self.what_if, 420)
+        self._panel.setParent(self)  # deleted with the bar; once opened it belongs to the window
+        self.ask = QPushButton("What if…")
+        self.ask.setToolTip("What this answer would have taken with other draft settings")
+        self._scrub = Throttle(self._seek, self, _SCRUB_MS)
+        self._follow = Throttle(self._show, self)
+        self._lay_out()
+        for button, act in (
+            (self.first, self.player.first), (self.back, self.player.back),
+            (self.play, self.player.toggle), (self.step, self.player.step),
+        ):  # fmt: skip
+            button.clicked.connect(act)
+        self.slider.valueChanged.connect(self._scrub.request)
+        self.speed.activated.connect(self._choose_speed)
+        self.hold.toggled.connect(self._hold)
+        self.ask.clicked.connect(self._open_what_if)
+        self.player.changed.connect(self._show)
+        for signal, slot in self._heard():
+            signal.connect(slot)
+        self._show()
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(24, 8, 24, 8)
+        row.setSpacing(8)
+        for button in (self.first, self.back, self.play, self.step):
+            row.addWidget(button)
+        row.addWidget(self.slider, 1)
+        for part in (self.position, self.speed, self.hold, self.ask):
+            row.addWidget(part)
+
+    def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
+        """Move another answer; `paced` says whether the chat's engine would write it."""
+        for signal, slot in self._heard():
+            signal.disconnect(slot)
+        self.answer = answer if answer is not None else AnswerModel()
+        for signal, slot in self._heard():
+            signal.connect(slot)
+        self._panel.close_panel()
+        self.player.set_answer(self.answer, paced)
+
+    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        answer = self.answer
+        return (
+            (answer.began, self._show), (answer.grew, self._follow.request), (answer.moved, self._show),
+            (answer.ended, self._follow.now),
+        )  # fmt: skip
+
+    @Slot()
+    def _show(self) -> None:
+        """Show where the cursor is, and what can be done."""
+        answer, player = self.answer, self.player
+        known = len(answer.rounds)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, known)
+            self.slider.setValue(answer.cursor)
+        self.position.setText(f"{count(answer.cursor)} of {count(known)} rounds")
+        for control in (self.first, self.back):
+            control.setEnabled(answer.cursor > 0)
+        self.step.setEnabled(answer.cursor < known or player.writing)
+        self.play.setEnabled(known > 0 or player.writing)
+        self.slider.setEnabled(known > 0)
+        self.play.set_icon("pause" if player.playing else "demos")
+        self.play.set_tooltip("Pause (Space)" if player.playing else "Play (Space)")
+        self.ask.setEnabled(known > 0 and answer.drafts)
+
+    @Slot()
+    def _seek(self) -> None:
+        self.player.seek(self.slider.value())
+
+    @Slot()
+    def _choose_speed(self) -> None:
+        self.player.set_speed(SPEEDS[self.speed.currentText()])
+
+    @Slot(bool)
+    def _hold(self, held: bool) -> None:
+        self._session.speed = PAUSED if held else TRUE_SPEED
+
+    @Slot()
+    def _open_what_if(self) -> None:
+        self.what_if.set_answer(self.answer)
+        self._panel.open_below(self.ask)

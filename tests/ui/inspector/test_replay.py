@@ -1,0 +1,244 @@
+"""Replay: the cursor moved by hand and by the clock, the engine that waits, what if, and trace files."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.engine.errors import TraceError, UserError
+from app.engine.record.trace import read_trace, write_trace
+from app.ui.inspector.replay.transport import SPEEDS, TransportBar
+from app.ui.inspector.trace_files import TraceFiles
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.inspection import Inspection
+from app.ui.theme import Theme
+from tests.ui.homes import Homes
+from tests.ui.traces import make_header, simulate
+from tests.ui.windows import Windows
+
+TEXT = "The fox ran over the hill and the dog ran after it. " * 4
+
+
+@pytest.fixture
+def answer() -> AnswerModel:
+    return AnswerModel(simulate(TEXT, seed=3))
+
+
+@pytest.fixture
+def bar(qtbot: QtBot, theme: Theme, answer: AnswerModel) -> TransportBar:
+    made = TransportBar(theme, EngineSession(Homes()))
+    qtbot.addWidget(made)
+    made.set_answer(answer, False)
+    made.resize(900, 60)
+    made.show()
+    return made
+
+
+def test_steps_and_the_slider_move_the_cursor(bar: TransportBar, answer: AnswerModel) -> None:
+    last = len(answer.rounds)
+    assert bar.slider.value() == last and not bar.step.isEnabled()
+    bar.back.click()
+    assert answer.cursor == last - 1 and bar.position.text() == f"{last - 1} of {last} rounds"
+    bar.step.click()
+    bar.first.click()
+    assert answer.cursor == 0 and not bar.first.isEnabled()
+    bar.slider.setValue(4)
+    assert answer.cursor == 4
+
+
+def test_play_shows_every_round_when_it_had_ended(
+    bar: TransportBar, answer: AnswerModel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    answer.moved.connect(lambda: seen.append(answer.cursor))
+    bar.speed.setCurrentText("4×")
+    bar.speed.activated.emit(0)
+    bar.play.click()
+    assert bar.player.playing and seen[0] == 0, "a whole answer is played from its start"
+    qtbot.waitUntil(lambda: not bar.player.playing, timeout=30_000)
+    assert seen == sorted(seen) and seen[-1] == len(answer.rounds) and answer.whole
+
+
+def test_a_pause_keeps_the_place_and_play_goes_on(
+    bar: TransportBar, answer: AnswerModel, qtbot: QtBot
+) -> None:
+    bar.player.set_speed(0.1)
+    answer.move(2)
+    bar.play.click()
+    qtbot.waitUntil(lambda: answer.cursor > 2, timeout=30_000)
+    bar.play.click()
+    at = answer.cursor
+    assert not bar.player.playing and 2 < at < len(answer.rounds)
+    bar.play.click()
+    assert bar.player.playing and answer.cursor == at
+    bar.player.pause()
+
+
+def test_all_speeds_are_between_a_tenth_and_four() -> None:
+    assert min(SPEEDS.values()) == 0.1 and max(SPEEDS.values()) == 4
+
+
+def test_nothing_can_be_done_without_rounds(bar: TransportBar) -> None:
+    bar.set_answer(None, False)
+    controls = (bar.first, bar.back, bar.play, bar.step, bar.slider, bar.ask)
+    assert not any(control.isEnabled() for control in controls)
+
+
+def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
+    desk = windows.open(max_tokens=40)
+    desk.window.go("inspector")
+    bar = desk.place("inspector").replay
+    bar.hold.click()
+    desk.type("hello")
+    desk.until(lambda: bar.answer.live and bar.answer.header is not None)
+    assert not bar.answer.rounds and not bar.player.playing and bar.step.isEnabled()
+    for rounds in (1, 2):
+        bar.step.click()
+        desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
+    bar.back.click()
+    bar.step.click()
+    assert (bar.answer.cursor, len(bar.answer.rounds)) == (2, 2), "a known round needs no engine"
+    bar.hold.click()
+    bar.play.click()
+    desk.until_ready()
+    answer = bar.answer
+    assert not answer.live and len(answer.rounds) > 2 and not bar.player.playing
+    assert answer.totals is not None and answer.rounds[-1].offset < answer.totals.seconds
+
+
+def test_a_held_answer_can_be_stopped(windows: Windows) -> None:
+    desk = windows.open(max_tokens=40)
+    desk.window.go("inspector")
+    bar = desk.place("inspector").replay
+    bar.hold.click()
+    desk.type("hello")
+    desk.until(lambda: bar.answer.live and bar.answer.header is not None)
+    desk.session.stop()
+    desk.until_ready()
+    assert not bar.answer.live
+
+
+def test_what_if_says_how_sure_it_is(windows: Windows) -> None:
+    desk = windows.open()
+    answer = desk.ask("hello").answer
+    desk.window.go("inspector")
+    bar = desk.place("inspector").replay
+    bar.ask.click()
+    panel = bar.what_if
+    rounds = f"{len(answer.rounds)} rounds"
+    assert panel.isVisible() and rounds in panel.recorded.text()
+    assert panel.outcome.text().startswith(rounds) and panel.why.text().startswith("Exact")
+    panel.longest.setValue(16)
+    desk.until(lambda: panel.outcome.text().startswith("About"))
+    assert panel.why.text().startswith("Estimate.")
+
+
+def test_what_if_says_where_it_has_no_answer(bar: TransportBar) -> None:
+    panel = bar.what_if
+    mixed = AnswerModel(simulate(TEXT, seed=3))
+    assert mixed.trace is not None
+    mixed.trace.header = make_header("prompt-lookup+draft-simple")
+    panel.set_answer(mixed)
+    assert "mix of strategies" in panel.outcome.text() and not panel.longest.isVisibleTo(panel)
+
+
+def test_a_trace_is_saved_and_opened_again(
+    qtbot: QtBot, theme: Theme, answer: AnswerModel, tmp_path: Path, windows: Windows
+) -> None:
+    path = tmp_path / "saved.jsonl"
+    desk = windows.open()
+    inspection = Inspection()
+    inspection.follow_chat(answer, "Foxes")
+    window = desk.window
+    files = TraceFiles(
+        theme, inspection, window.open_trace, window, lambda *_: str(path), lambda *_: str(path)
+    )
+    files.show_answer()
+    files.save.click()
+    assert read_trace(path) == answer.trace
+    files.open.click()
+    assert desk.trace == answer.trace and window.inspection.answer is not None
+    path.write_text("no trace")
+    files.open.click()
+    assert "is not a Draftscope trace" in files.message.message and desk.trace == answer.trace
+    missing = TraceFiles(
+        theme, inspection, window.open_trace, window, lambda *_: "", lambda *_: str(tmp_path / "no" / "x")
+    )
+    missing.save.click()
+    assert "was not saved" in missing.message.message
+    for made in (files, missing):
+        made.message.deleteLater()
+
+
+def test_a_trace_that_is_dropped_opens(windows: Windows, answer: AnswerModel, tmp_path: Path) -> None:
+    assert answer.trace is not None
+    path = tmp_path / "dropped.jsonl"
+    write_trace(path, answer.trace)
+    desk = windows.open()
+
+    def drop(file: Path) -> bool:
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(file))])
+        event = QDropEvent(
+            QPointF(9, 9),
+            Qt.DropAction.CopyAction,
+            data,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        event.setAccepted(False)
+        desk.window.dropEvent(event)
+        return event.isAccepted()
+
+    assert drop(path) and desk.trace == answer.trace
+    assert not drop(tmp_path / "picture.png")
+    assert drop(tmp_path / "gone.jsonl") and "cannot be read" in desk.error()
+    assert not desk.prompt.canInsertFromMimeData(_urls(path)) and desk.prompt.canInsertFromMimeData(_text())
+
+
+def test_a_damaged_trace_is_shown_up_to_the_damage(
+    windows: Windows, answer: AnswerModel, tmp_path: Path
+) -> None:
+    assert answer.trace is not None
+    path = tmp_path / "cut.jsonl"
+    write_trace(path, answer.trace)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:4], b"{}\n", *lines[5:]]))
+    desk = windows.open()
+    assert "line 5, is damaged" in desk.window.open_trace(path)
+    assert desk.trace is not None and len(desk.trace.rounds) == 3
+    path.write_bytes(b"")
+    with pytest.raises(TraceError):
+        desk.window.open_trace(path)
+    assert issubclass(TraceError, UserError)
+
+
+def test_space_plays_in_the_inspector(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("hello")
+    desk.window.go("inspector")
+    place = desk.place("inspector")
+    place.replay.player.set_speed(0.1)
+    QTest.keyClick(place.round, Qt.Key.Key_Space)
+    assert place.replay.player.playing
+    QTest.keyClick(place.round, Qt.Key.Key_Space)
+    assert not place.replay.player.playing
+
+
+def _urls(path: Path) -> QMimeData:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    return data
+
+
+def _text() -> QMimeData:
+    data = QMimeData()
+    data.setText("plain")
+    return data
