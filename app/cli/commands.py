@@ -19,6 +19,7 @@ COMMANDS = {
     "bench": "measure strategies side by side on the same prompts",
     "sweep": "measure one strategy over a grid of two of its settings",
     "tune": "find the fastest strategy on your prompts, within a time budget",
+    "drafts": "find the best draft among the files at hand, by teacher forcing, in seconds",
     "compare": "compare two results of bench lane by lane, such as those of two builds",
     "explain": "say what a llama-server command or log does about speculation, and why it does not draft",
     "replay": "print a recorded trace, or verify it",
@@ -77,6 +78,10 @@ def _run(words: list[str]) -> int:
             from app.cli.measure.tune import tune
 
             return tune(words[1:])
+        case ["drafts"]:
+            from app.cli.measure.drafts import drafts
+
+            return drafts(words[1:])
         case ["compare"]:
             from app.cli.measure.compare import compare
 

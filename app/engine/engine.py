@@ -12,14 +12,17 @@ from statistics import median
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
+from numpy.typing import NDArray
 
 from app import __version__
+from app.engine.compat import FitKind
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
 from app.engine.drafters.base import Drafter, Rehearsal, Resources, RunContext
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
+from app.engine.forcing import agreement, pass_seconds
 from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
@@ -28,7 +31,15 @@ from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Cancelled, Vocabulary
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
-from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
+from app.engine.process.messages import (
+    Event,
+    Finished,
+    Forced,
+    ForcedText,
+    PromptProgress,
+    RoundFinished,
+    Started,
+)
 from app.engine.record.trace import FORMAT
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
@@ -203,6 +214,47 @@ class Engine:
             draft_prompt_in_rounds=answer.draft_reading,
         )
         yield Finished(run, totals)
+
+    def force(self, texts: Sequence[ForcedText], run: int = 0) -> Forced:
+        """Compare the draft with the target over answers, by teacher forcing.
+
+        Raises UserError where there is no draft of the target's vocabulary, or a text does not fit.
+        """
+        self.leave()
+        self.abort.clear()
+        draft, fit = self.draft, self.models.fit
+        if draft is None or fit is None:
+            raise SettingError("There is no draft model to compare.", "Load one with the target.")
+        if fit.kind not in (FitKind.SAME, FitKind.PADDED):
+            raise SettingError(
+                f"Its vocabulary is not the target's: {fit.detail}.", "Measure it with bench, through text."
+            )
+        read = [self._whole(text) for text in texts]
+        longest = max((ids for ids, _ in read), key=len)
+        limit = min(self.target.n_ctx, draft.n_ctx)
+        if len(longest) > limit:
+            raise PromptError(
+                f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
+                "Raise the context size, or shorten the prompts.",
+            )
+        samplings = [text.request.sampling for text in texts]
+        samplers = [Sampler(each, (), breakers_of(self.vocabulary, each)) for each in samplings]
+        try:
+            found = tuple(
+                agreement(self.target, draft, sampler, *text)
+                for sampler, text in zip(samplers, read, strict=True)
+            )
+            seconds = pass_seconds(self.target, draft, longest, self.abort.is_set)
+        except Cancelled:
+            raise UserError("The comparison was stopped.") from None
+        finally:
+            self.models.clear()
+        return Forced(run, found, seconds)
+
+    def _whole(self, text: ForcedText) -> tuple[NDArray[np.int32], int]:
+        """The ids of prompt and answer, shape [n], and the index of the answer's first."""
+        prompt = self.tokenize(text.request).ids
+        return np.append(prompt, np.array(text.answer, np.int32)), len(prompt)
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""

@@ -53,31 +53,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
     """Add all options but the strategies."""
     add_pair_options(parser)
     prompts = parser.add_argument_group("the prompts")
-    source = prompts.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--prompts",
-        metavar="FILE",
-        type=Path,
-        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt per line',
-    )
-    source.add_argument(
-        "--suite", metavar="NAME", help=f"Prompts that come with Draftscope: {', '.join(_suite_names())}"
-    )
-    source.add_argument("--prompt", metavar="TEXT", type=plain_text, help="A single prompt")
-    prompts.add_argument(
-        "--category",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="Use only the prompts of this category, by its name here or in SPEED-Bench (code or coding); "
-        "may be given several times",
-    )
-    prompts.add_argument(
-        "--chat",
-        action="store_true",
-        help="Wrap each prompt as one user message with the model's chat template (the chat suites always "
-        "do)",
-    )
+    add_prompt_options(prompts)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
     add_end_options(answers)
@@ -93,6 +69,35 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
         )
     add_engine_option(answers)
     add_model_options(parser)
+
+
+def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True) -> None:
+    """Add the options that name the prompts; `asked_suite` reads them."""
+    source = group.add_mutually_exclusive_group(required=required)
+    source.add_argument(
+        "--prompts",
+        metavar="FILE",
+        type=Path,
+        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt per line',
+    )
+    source.add_argument(
+        "--suite", metavar="NAME", help=f"Prompts that come with Draftscope: {', '.join(_suite_names())}"
+    )
+    source.add_argument("--prompt", metavar="TEXT", type=plain_text, help="A single prompt")
+    group.add_argument(
+        "--category",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="Use only the prompts of this category, by its name here or in SPEED-Bench (code or coding); "
+        "may be given several times",
+    )
+    group.add_argument(
+        "--chat",
+        action="store_true",
+        help="Wrap each prompt as one user message with the model's chat template (the chat suites always "
+        "do)",
+    )
 
 
 def add_output_options(parser: Parser) -> None:
@@ -129,7 +134,7 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
     """The experiment of the options, before its baselines and its seed are set; raises UserError."""
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
-    suite = _suite(arguments)
+    suite = asked_suite(arguments)
     length: dict[str, Any] = LENGTH.given(arguments)
     max_tokens = length.get("max_tokens", suite.max_tokens)
     chat = arguments.chat or suite.chat
@@ -189,16 +194,17 @@ def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
     return msgspec.structs.replace(experiment, sampling=replace(experiment.sampling, seed=seed))
 
 
-def _suite(arguments: argparse.Namespace) -> Suite:
+def asked_suite(arguments: argparse.Namespace, default: str | None = None) -> Suite:
+    """The suite of the options; `default` names the one to take where none is given. Raises UserError."""
     if arguments.prompt is not None:
         if not arguments.prompt.strip():
             raise UsageError("--prompt is empty.", "Give a text.")
         suite = Suite("prompt", "One prompt", (Prompt(arguments.prompt),), chat=False)
-    elif arguments.suite is not None:
+    elif arguments.prompts is None and (name := arguments.suite or default) is not None:
         suites = {suite.name: suite for suite in built_in(find_paths().resources)}
-        if arguments.suite not in suites:
-            raise UsageError(f"There is no suite “{arguments.suite}”.", f"Allowed: {', '.join(suites)}.")
-        suite = suites[arguments.suite]
+        if name not in suites:
+            raise UsageError(f"There is no suite “{name}”.", f"Allowed: {', '.join(suites)}.")
+        suite = suites[name]
     else:
         suite = read_suite(arguments.prompts)
     return suite.only(tuple(arguments.category)) if arguments.category else suite

@@ -13,6 +13,9 @@ from app.engine.process.messages import (
     Event,
     Failed,
     Finished,
+    Force,
+    Forced,
+    ForcedText,
     Generate,
     Load,
     Loaded,
@@ -62,6 +65,10 @@ class EngineClient:
         `set_pace`). Raises EngineError."""
         return self._ask(Generate(self._next(), request, drafters, speed))
 
+    def force(self, texts: tuple[ForcedText, ...]) -> Iterator[Event]:
+        """Compare the loaded draft with its target over answers: yields Forced. Raises EngineError."""
+        return self._ask(Force(self._next(), texts))
+
     def set_pace(self, speed: float, steps: int = 0) -> None:
         """Change the pace of the current answer: `speed` relative to the true one, 0 to pause, and `steps`
         rounds that may begin in the pause. Safe from any thread."""
@@ -90,5 +97,5 @@ class EngineClient:
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, Finished | Loaded):
+                if isinstance(event, Finished | Loaded | Forced):
                     return

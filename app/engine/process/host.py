@@ -29,6 +29,7 @@ from app.engine.process.messages import (
     Event,
     Failed,
     Finished,
+    Forced,
     LastWords,
     Lighten,
     Lightened,
@@ -61,7 +62,7 @@ _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
     "Rename the file, or remove the characters that are not shown from the text.",
 )
-_ENDS = (Loaded, DevicesListed, Measured, Lightened, Finished, Failed)  # the events that end a command
+_ENDS = (Loaded, DevicesListed, Measured, Lightened, Forced, Finished, Failed)  # that end a command
 
 
 class EngineHome(Protocol):

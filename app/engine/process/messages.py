@@ -73,6 +73,19 @@ class Lighten(Command, frozen=True, tag=True):
     draft: ModelOptions | None = None
 
 
+class ForcedText(msgspec.Struct, frozen=True):
+    """An answer for teacher forcing, behind the prompt of a request."""
+
+    request: GenerationRequest
+    answer: tuple[int, ...]
+
+
+class Force(Command, frozen=True, tag=True):
+    """Compare the loaded draft with the target over answers, by teacher forcing."""
+
+    texts: tuple[ForcedText, ...]
+
+
 class Stop(Command, frozen=True, tag=True):
     """Stop the run with this id; its Finished follows."""
 
@@ -153,6 +166,28 @@ class RoundFinished(Event, frozen=True, tag=True):
     context_used: int  # tokens in the target's cache
 
 
+class Agreement(msgspec.Struct, frozen=True):
+    """The agreement over one text: sums over its places."""
+
+    places: int
+    overlap: float  # Σ min(p, q), after the sampler settings
+    same_best: int  # places where both models have the same most probable token
+
+
+class PassSeconds(msgspec.Struct, frozen=True):
+    """Median times of passes behind a text, with reading their logits."""
+
+    target: dict[int, float]  # by the number of tokens
+    draft: float  # over one token
+
+
+class Forced(Event, frozen=True, tag=True):
+    """The agreement over each text, and the times of passes."""
+
+    agreements: tuple[Agreement, ...]
+    seconds: PassSeconds
+
+
 class Finished(Event, frozen=True, tag=True):
     """The run ended or was stopped."""
 
@@ -191,7 +226,7 @@ class Failed(Event, frozen=True, tag=True):
     no_room: bool = False
 
 
-AnyCommand = Load | ListDevices | Measure | Lighten | Generate | SetPace | Stop | Shutdown
+AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Force | SetPace | Stop | Shutdown
 AnyEvent = (
     LoadProgress
     | Loaded
@@ -201,6 +236,7 @@ AnyEvent = (
     | PromptProgress
     | Started
     | RoundFinished
+    | Forced
     | Finished
     | LastWords
     | Failed

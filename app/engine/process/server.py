@@ -19,6 +19,7 @@ from app.engine.process.messages import (
     AnyEvent,
     DevicesListed,
     Failed,
+    Force,
     Generate,
     Lighten,
     Lightened,
@@ -150,6 +151,8 @@ class Server:
                 self._measure(command)
             elif isinstance(command, Lighten):
                 self._lighten(command)
+            elif isinstance(command, Force):
+                self._force(command)
         except UserError as error:
             offer = self._offer(command, error)
             self._emit(
@@ -250,6 +253,11 @@ class Server:
 
         loaded = self._held(command.target)
         self._emit(Lightened(command.run, lighten_pair(command.target, command.draft, loaded, check)))
+
+    def _force(self, command: Force) -> None:
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        self._emit(self._engine.force(command.texts, command.run))
 
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
         """Another way to load the pair, if loading failed."""

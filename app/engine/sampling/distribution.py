@@ -66,6 +66,14 @@ class Distribution:
             rest -= q  # the same as max(p - q, 0), in half its time
         return Distribution(rest, self.ids)
 
+    def overlap(self, other: Distribution) -> float:
+        """Σ min(p, q): the chance that a token drawn from the one passes for one of the other."""
+        if self.ids is not None:
+            return float(np.minimum(self.p, other._at(self.ids)).sum())
+        if other.ids is not None:
+            return other.overlap(self)
+        return float(np.minimum(self.p, other.p).sum())
+
     def _at(self, ids: Ids) -> Floats:
         """The probabilities of these tokens, shape [len(ids)]."""
         if self.ids is None:

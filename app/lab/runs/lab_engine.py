@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from app.engine.process.client import EngineClient, EngineError
 from app.engine.process.host import EngineHome
-from app.engine.process.messages import Event, Finished, Loaded, LoadProgress
+from app.engine.process.messages import Event, Finished, Forced, ForcedText, Loaded, LoadProgress
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
@@ -62,6 +62,14 @@ class LabEngine:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
         return self._followed(self._client, self._client.generate(request, drafters))
+
+    def force(self, texts: tuple[ForcedText, ...]) -> Forced:
+        """Compare the loaded draft with its target by teacher forcing. Raises UserError, EngineGone,
+        Interrupted."""
+        assert self._client is not None, "load a pair first"
+        (forced,) = self._followed(self._client, self._client.force(texts))
+        assert isinstance(forced, Forced)
+        return forced
 
     def _followed(self, client: EngineClient, events: Iterator[Event]) -> Iterator[Event]:
         """The events; raises Interrupted where they were stopped, and EngineGone where the engine died."""

@@ -1,0 +1,189 @@
+"""`draftscope drafts`: which of the files at hand drafts best for a target, by teacher forcing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from app.base import numbers
+from app.base.paths import BUNDLED_TARGET, find_paths
+from app.cli.answer.options import DRAFT, LENGTH, SAMPLING, TARGET, add_end_options, local_pair
+from app.cli.answer.recorder import check_writable, write_file
+from app.cli.answer.template_options import add_template_options, asked_options
+from app.cli.arguments import Parser, UsageError, add_engine_option
+from app.cli.console import put, say
+from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.measure.options import add_prompt_options, asked_suite
+from app.cli.models.common import open_shelf
+from app.cli.table import table
+from app.engine.errors import ModelFileError, UserError
+from app.engine.params import check_params
+from app.engine.process.host import make_home
+from app.engine.types import ModelOptions, Sampling
+from app.hub.library import DraftVerdict
+from app.lab.drafts import DraftScore, DraftsReport, answers_of, drafts_report, judged
+from app.lab.experiment import Experiment, Pair
+from app.lab.runs.control import Control
+from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
+
+PROG = "draftscope drafts"
+_DESCRIPTION = """\
+Find the best draft among the files at hand, in seconds: the target answers a few prompts, then target and
+draft each read these answers once. Printed are how often the draft would be right (α by teacher forcing, with
+its 95 % interval over the prompts), what a draft token costs, and the speed-up predicted from both."""
+_MAX_TOKENS = 64
+_HEAD = ("draft", "size", "of target", "α (95 %)", "same best", "c", "n_max", "predicted (95 %)")
+
+
+def drafts(argv: list[str]) -> int:
+    """Judge and print; returns the exit code. Raises UserError."""
+    arguments = _parser().parse_args(argv)
+    sampling = Sampling(**SAMPLING.given(arguments))
+    check_params(sampling)
+    if arguments.json is not None:
+        check_writable(arguments.json)
+    return run_interruptible(partial(_judge, arguments, sampling))
+
+
+def _parser() -> Parser:
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} --target T.gguf [FILE|FOLDER ...] [options]")
+    parser.add_argument(
+        "files",
+        metavar="FILE|FOLDER",
+        nargs="*",
+        type=Path,
+        help="Drafts to judge, or folders of them (default: all that the library has for this target)",
+    )
+    parser.add_argument(
+        "--target",
+        "-m",
+        "-hf",
+        metavar="MODEL",
+        help="The model to draft for: a file, or a name on the Hub (default: the bundled target)",
+    )
+    prompts = parser.add_argument_group("the prompts")
+    add_prompt_options(prompts, required=False)
+    add_template_options(prompts)
+    answers = parser.add_argument_group("the answers")
+    add_end_options(answers)
+    add_engine_option(answers)
+    parser.add_argument_group("files written").add_argument(
+        "--json", metavar="OUT.json", type=Path, help="Write the numbers of every draft"
+    )
+    SAMPLING.add_to(parser.add_argument_group("sampling"))
+    TARGET.add_to(parser.add_argument_group("loading the target"))
+    DRAFT.add_to(parser.add_argument_group("loading the drafts"))
+    return parser
+
+
+def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interrupt) -> int:
+    named = arguments.target or find_paths().model(BUNDLED_TARGET)
+    target, _ = local_pair(ModelOptions(named, **TARGET.given(arguments)), None, interrupt)
+    files = _files(arguments.files, target) if arguments.files else _of_the_library(Path(target.path))
+    loading = DRAFT.resolved(arguments, TARGET.given(arguments))
+    experiment = _experiment(arguments, target, sampling)
+    control = Control()
+    interrupt.stops(control.cancel)
+    engine = LabEngine(lambda: make_home(arguments.engine), control)
+    scores: list[DraftScore] = []
+    try:
+        say(f"{Path(target.path).name} answers {numbers.count(len(experiment.prompts), 'prompt')} …")
+        texts = list(answers_of(engine, experiment))
+        for number, file in enumerate(files, 1):
+            scores.append(judged(engine, target, ModelOptions(str(file), **loading), texts))
+            say(f"{number}/{len(files)}  {file.name}")
+    except EngineGone as error:
+        raise UserError(str(error)) from error
+    except Interrupted:
+        if not scores:
+            return INTERRUPTED
+    finally:
+        engine.close()
+    report = drafts_report(target, sampling, texts, scores)
+    put(_lines(report))
+    if arguments.json is not None:
+        write_file(arguments.json, report.to_json())
+    return INTERRUPTED if interrupt.pressed else 0
+
+
+def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:
+    """The prompts as an experiment: of a suite with categories, the first of each."""
+    suite = asked_suite(arguments, default="general")
+    length: dict[str, Any] = {"max_tokens": _MAX_TOKENS} | LENGTH.given(arguments)
+    chat = arguments.chat or suite.chat
+    prompts = suite.prompts
+    if arguments.prompts is None and suite.categories and not arguments.category:
+        prompts = tuple({prompt.category: prompt for prompt in reversed(prompts)}.values())[::-1]
+    return Experiment(
+        Pair(target),
+        (),
+        prompts,
+        sampling,
+        chat=chat,
+        stop=tuple(arguments.stop),
+        ignore_eos=arguments.ignore_eos,
+        template_options=asked_options(arguments, chat=chat),
+        **length,
+    )
+
+
+def _files(given: Sequence[Path], target: ModelOptions) -> list[Path]:
+    """The model files of paths and folders, each once; of folders, not the target. Raises UserError."""
+    found: list[Path] = []
+    for path in given:
+        if path.is_dir():
+            found += [file for file in sorted(path.glob("*.gguf")) if not file.samefile(target.path)]
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise ModelFileError(f"{path.name} is not there.", f"Looked for {path}.")
+    if not found:
+        raise UsageError("There is no draft in these folders.", "Name a GGUF file, or another folder.")
+    return list(dict.fromkeys(Path(os.path.abspath(path)) for path in found))
+
+
+def _of_the_library(target: Path) -> list[Path]:
+    """The library's files that have the target's vocabulary. Raises UserError without any."""
+    with open_shelf() as shelf:
+        models = shelf.scan()
+        candidates = list(shelf.candidates(shelf.at(target, models), models))
+        shelf.save([shelf.read(model) for model in models])
+    fitting = (DraftVerdict.GOOD, DraftVerdict.WORKS)
+    found = [candidate.model.path for candidate in candidates if candidate.verdict in fitting]
+    if not found:
+        raise UserError(
+            f"The library has no draft for {target.name}.",
+            "Name files, or add them: draftscope models --add.",
+        )
+    return found
+
+
+def _lines(report: DraftsReport) -> list[str]:
+    lines = table(_HEAD, [_row(draft) for draft in report.drafts if not draft.problem])
+    lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
+    texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
+    return [*lines, "", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
+
+
+def _row(draft: DraftScore) -> list[str]:
+    return [
+        draft.file,
+        numbers.file_size(draft.size),
+        numbers.percent(draft.share, 0),
+        _with_interval(draft.alpha, draft.alpha_low, draft.alpha_high),
+        numbers.percent(draft.agreement),
+        numbers.digits(draft.c),
+        str(draft.n_max),
+        _with_interval(draft.factor, draft.factor_low, draft.factor_high, "×"),
+    ]
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    if value is None:
+        return numbers.NONE
+    within = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+    return f"{value:.2f}{unit}{within}"

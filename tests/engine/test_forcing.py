@@ -1,0 +1,96 @@
+"""Teacher forcing: α is what the distributions say, and what a sampled draft's acceptance comes to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import PromptError, SettingError, UserError
+from app.engine.process.messages import ForcedText
+from app.engine.sampling.distribution import Distribution
+from app.engine.types import GenerationRequest, ModelOptions, Sampling
+from tests.answers import answer
+from tests.tiny import Tiny
+
+PROMPT = "abcabcabd abc"
+
+
+def text_of(engine: Engine, temperature: float, max_tokens: int = 60) -> ForcedText:
+    sampling = Sampling(temperature=temperature, seed=5)
+    request = GenerationRequest(prompt=PROMPT, sampling=sampling, max_tokens=max_tokens, ignore_eos=True)
+    made = answer(engine, PROMPT, sampling=sampling, max_tokens=max_tokens, ignore_eos=True)
+    return ForcedText(request, made.token_ids)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_a_model_agrees_with_itself(pair_files: tuple[Path, Path], temperature: float) -> None:
+    with Engine(pair_files[0], pair_files[0]) as engine:
+        (found,) = engine.force((text_of(engine, temperature),)).agreements
+    assert found.places == 60
+    assert found.same_best == 60
+    assert found.overlap == pytest.approx(60, abs=0.01)
+
+
+def test_greedy_overlap_counts_equal_best_tokens(engine: Engine) -> None:
+    (found,) = engine.force((text_of(engine, 0.0),)).agreements
+    assert found.overlap == found.same_best
+    assert 0 <= found.same_best <= found.places == 60
+
+
+def test_alpha_is_the_chance_that_a_sampled_draft_passes(engine: Engine) -> None:
+    """Against real runs: at each place a draft of one token, drawn from q, passes with Σ min(p, q)."""
+    sampling = Sampling(temperature=1.0, seed=5)
+    made = answer(
+        engine,
+        PROMPT,
+        strategy="draft-simple:n_max=1:sample=1",
+        sampling=sampling,
+        max_tokens=400,
+        ignore_eos=True,
+    )
+    judged = [token for round in made.rounds for token in round.drafted]
+    passed = sum(token.verdict == "accepted" for token in judged)
+    text = ForcedText(GenerationRequest(prompt=PROMPT, sampling=sampling, max_tokens=400), made.token_ids)
+    (found,) = engine.force((text,)).agreements
+    alpha = found.overlap / found.places
+    spread = (alpha * (1 - alpha) / len(judged)) ** 0.5
+    assert abs(passed / len(judged) - alpha) < 5 * spread + 0.02
+
+
+def test_passes_are_timed_and_the_caches_left_empty(engine: Engine) -> None:
+    seconds = engine.force((text_of(engine, 0.0),)).seconds
+    assert sorted(seconds.target) == [1, 2, 3, 5, 9, 17]
+    assert all(value > 0 for value in (*seconds.target.values(), seconds.draft))
+    assert answer(engine, PROMPT, max_tokens=4).header.cached_tokens == 0
+
+
+def test_what_cannot_be_compared_is_said(pair_files: tuple[Path, Path]) -> None:
+    with Engine(pair_files[0]) as alone, pytest.raises(SettingError, match="no draft model"):
+        alone.force((text_of(alone, 0.0),))
+    small = ModelOptions(str(pair_files[1]), ctx_size=256)
+    with Engine(pair_files[0], small) as engine:
+        long = ForcedText(GenerationRequest(prompt=PROMPT), tuple([65] * 300))
+        with pytest.raises(PromptError, match="313 tokens and the context holds 256"):
+            engine.force((long,))
+
+
+def test_a_draft_of_another_vocabulary_is_refused(pair_files: tuple[Path, Path], tiny_file: object) -> None:
+    other = tiny_file(Tiny(name="other", letters="zyxwvu"))  # type: ignore[operator]
+    with Engine(pair_files[0], other) as engine, pytest.raises(UserError, match="through text"):
+        engine.force((text_of(engine, 0.0),))
+
+
+def test_overlap_is_the_same_dense_and_sparse() -> None:
+    p, q = np.array([0.5, 0.3, 0.2, 0], np.float32), np.array([0.1, 0, 0.6, 0.3], np.float32)
+    dense = Distribution(p), Distribution(q)
+    sparse = (
+        Distribution(p[:3], np.array([0, 1, 2])),
+        Distribution(q[[0, 2, 3]], np.array([0, 2, 3])),
+    )
+    for first in (dense[0], sparse[0]):
+        for second in (dense[1], sparse[1]):
+            assert first.overlap(second) == pytest.approx(0.3)
+            assert second.overlap(first) == pytest.approx(0.3)
