@@ -166,6 +166,15 @@ def is_synthetic(spec: str) -> bool:
         return False
 
 
+def longest_draft(strategy: str) -> int | None:
+    """The most tokens that a draft of a strategy spec may have; None where that is not known."""
+    try:
+        parts = StrategySpec.parse(strategy).parts
+    except SettingError:
+        return None  # a strategy of another version
+    return max((getattr(part.params, name, 0) for part in parts for name in LONGEST), default=0) or None
+
+
 def _changed(params: Any) -> list[str]:
     """The settings that differ from the default, in their written form."""
     return [

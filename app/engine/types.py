@@ -398,6 +398,12 @@ class TraceHeader(msgspec.Struct, frozen=True):
     suffix: str | None = None  # the text after the answer, if it filled in the middle
     prompt_ids: tuple[int, ...] = ()  # if tokens were given; `prompt` is then their text
 
+    @property
+    def warm(self) -> bool:
+        """Whether the answer began with a cache that earlier answers had filled. (What drafters had learned
+        from those is not recorded.)"""
+        return self.cached_tokens > 0
+
 
 class Totals(msgspec.Struct, frozen=True):
     """The last line of a trace: how it ended. Everything else is a fold over the rounds."""

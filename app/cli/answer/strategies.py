@@ -6,12 +6,11 @@ import textwrap
 
 from app.base.numbers import significant
 from app.engine.drafters.registry import KINDS
-from app.engine.errors import SettingError
 from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import LONGEST, NONE, SYNTHETIC, StrategySpec, is_synthetic
+from app.engine.strategy import NONE, SYNTHETIC, StrategySpec, is_synthetic, longest_draft
 from app.engine.types import FinishReason, LengthRule, Verification
 
 _WIDTH = 100
@@ -78,9 +77,8 @@ def statistics_lines(trace: Trace) -> list[str]:
     statistics = Statistics.of(trace.rounds)
     names = strategy_names(trace.header.strategy)
     said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
-    return [
-        _answer_line(trace, statistics), *said, *llama_cpp_lines(statistics, names, _longest_draft(trace))
-    ]  # fmt: skip
+    limit = longest_draft(trace.header.strategy)
+    return [_answer_line(trace, statistics), *said, *llama_cpp_lines(statistics, names, limit)]
 
 
 def _answer_line(trace: Trace, statistics: Statistics) -> str:
@@ -92,13 +90,3 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
     if totals and totals.prompt_seconds:  # 0: not measured, because the engine broke off
         prompt += f" in {significant(totals.prompt_seconds)} s"
     return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"
-
-
-def _longest_draft(trace: Trace) -> int | None:
-    """The most tokens that a draft of this run may have; None where unknown."""
-    try:
-        parts = StrategySpec.parse(trace.header.strategy).parts
-    except SettingError:
-        return None  # a strategy of another version
-    limits = [getattr(part.params, name, 0) for part in parts for name in LONGEST]
-    return max(limits, default=None) or None

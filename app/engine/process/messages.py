@@ -86,6 +86,10 @@ class Force(Command, frozen=True, tag=True):
     texts: tuple[ForcedText, ...]
 
 
+class Forget(Command, frozen=True, tag=True):
+    """Empty what drafters and length rules learned from earlier answers. No event follows."""
+
+
 class Stop(Command, frozen=True, tag=True):
     """Stop the run with this id; its Finished follows."""
 
@@ -226,7 +230,7 @@ class Failed(Event, frozen=True, tag=True):
     no_room: bool = False
 
 
-AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Force | SetPace | Stop | Shutdown
+AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Force | SetPace | Forget | Stop | Shutdown
 AnyEvent = (
     LoadProgress
     | Loaded

@@ -20,6 +20,7 @@ from app.engine.process.messages import (
     DevicesListed,
     Failed,
     Force,
+    Forget,
     Generate,
     Lighten,
     Lightened,
@@ -145,6 +146,8 @@ class Server:
                 self._load(command)
             elif isinstance(command, Generate):
                 self._generate(command)
+            elif isinstance(command, Forget) and self._engine is not None:
+                self._engine.warm.reset()
             elif isinstance(command, ListDevices):
                 self._list_devices(command)
             elif isinstance(command, Measure):

@@ -390,8 +390,10 @@ def strategy_names(spec: str) -> tuple[str, ...]:
     return tuple(name for name in names if name != "none")
 
 
-def llama_cpp_lines(statistics: Statistics, strategies: Sequence[str], n_max: int | None = None) -> list[str]:
-    """The statistics of one generation as the built-in llama.cpp prints them.
+def llama_cpp_lines(
+    statistics: Statistics, strategies: Sequence[str], n_max: int | None = None, generations: int = 1
+) -> list[str]:
+    """The statistics of one generation, or of several pooled, as the built-in llama.cpp prints them.
 
     The first two lines are `print_timings` of its tools/server/server-context.cpp, absent while nothing was
     drafted; then comes one line per strategy, `common_speculative_print_stats` of its common/speculative.cpp.
@@ -414,10 +416,10 @@ def llama_cpp_lines(statistics: Statistics, strategies: Sequence[str], n_max: in
         counts = (statistics.accepted_at + (0,) * length)[:length]
         rates = ", ".join(f"{count / statistics.drafted_rounds:.3f}" for count in counts)
         lines.append(f"     acc per pos = ({rates})")
-    return lines + [_strategy_line(statistics, strategies, name) for name in strategies]
+    return lines + [_strategy_line(statistics, strategies, name, generations) for name in strategies]
 
 
-def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str) -> str:
+def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str, generations: int) -> str:
     """llama.cpp's `statistics <type>: …` line of one strategy.
 
     Its counters in terms of rounds:
@@ -457,7 +459,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
         means = f", #mean acc len = {drafts.tau:.2f}, #acc rate/pos = ({rates})"
     return (
         f"statistics {name:>16}: "
-        f"#calls(b,g,a) = {1:4d} {calls:6d} {drafts.drafted_rounds:6d}, "
+        f"#calls(b,g,a) = {generations:4d} {calls:6d} {drafts.drafted_rounds:6d}, "
         f"#gen drafts = {drafts.drafted_rounds:6d}, #acc drafts = {drafts.accepted_drafts:5d}, "
         f"#gen tokens = {drafts.drafted:6d}, #acc tokens = {drafts.accepted:5d}{means}, "
         f"dur(b,g,a) = {begin * 1000:.3f}, {seconds * 1000:.3f}, {drafts.accept_seconds * 1000:.3f} ms"

@@ -20,6 +20,7 @@ class AnswersController(QObject):
     """Runs one answer at a time, also while another chat is on the screen."""
 
     saved = Signal()  # the list of chats changed
+    asked = Signal(object)  # the AnswerModel of an answer that is being asked for
 
     def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
         super().__init__()
@@ -46,6 +47,7 @@ class AnswersController(QObject):
         answering.not_saved.connect(self._not_saved)
         answering.refused.connect(self._refused)
         answering.over.connect(self._over)
+        self.asked.emit(answering.answer)
         self._shown.begin(answering)
         answering.save_question()
         self._shown.asked()

@@ -84,6 +84,11 @@ class ShownChat(QObject):
     def _last_question(self) -> Question | None:
         return self.chat.question_before(len(self.chat.turns))
 
+    @property
+    def answers(self) -> list[AnswerModel]:
+        """The answers on the screen, in order."""
+        return [turn.answer for turn in self._turns]
+
     # ------------------------------------------------------------------ another chat
 
     def show(self, chat: Conversation, live: Answering | None = None) -> None:

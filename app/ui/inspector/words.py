@@ -59,4 +59,5 @@ def _made_with(header: TraceHeader) -> list[str]:
         f"{header.verification} verification" if header.strategy != "none" else "",
         f"temperature {header.sampling.temperature:g}",
         f"seed {header.seed}",
+        "warm" if header.warm else "",
     ]

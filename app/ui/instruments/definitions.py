@@ -15,6 +15,8 @@ TAU = (
     "The 1 is the target's own token; a round in which the answer ends inside the draft has none."
 )
 DRAFT_ENDS = "Why drafts ended, or why there was none, with the number of rounds."
+TOKENS_PER_PASS = "Tokens per pass: emitted / rounds. Every round is one pass of the target."
+DRAFT_SHARE = "Draft share: accepted / emitted."
 TOKENS_PER_SECOND = (
     "Tokens/s: emitted tokens / wall time from the start of round 0. Prompt time is not in it."
 )
@@ -28,6 +30,10 @@ PREDICTED = (
     "Both are measured; that every token passes with the same α is an assumption.\n"
     "Dot and number: the rounds with a draft as they were, (1 + mean accepted) / mean(v(k) + k c). "
     "Ring: the best k."
+)
+WARM = (
+    "Warm: the answer began with caches that earlier answers had filled, so part of its prompt was not read "
+    "again, and strategies may know earlier answers. Measured runs begin cold."
 )
 CONTEXT = "Context: tokens of this chat, up to the end of its last answer / tokens the target has room for."
 DRAFT_P = "draft_p: the draft model's own probability of its token."

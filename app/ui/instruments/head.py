@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from app.engine.types import FinishReason
+from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -32,6 +33,10 @@ class InstrumentsHead(QWidget):
         self._theme = theme
         self.answer = AnswerModel()  # the answer whose rounds are counted
         self.scope = GivingLabel()
+        self.sums = QToolButton()
+        self.sums.setText("Sums")
+        self.sums.setToolTip("Sums over this answer, this chat and all answers since the last reset")
+        self.sums.setAccessibleName(self.sums.toolTip())
         self.reset = QToolButton()
         self.fold = QToolButton()
         self.fold.setText("›")
@@ -42,7 +47,7 @@ class InstrumentsHead(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         row.addWidget(self.scope, 1)
-        for button in (self.reset, self.fold):
+        for button in (self.sums, self.reset, self.fold):
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             row.addWidget(button)
@@ -61,9 +66,10 @@ class InstrumentsHead(QWidget):
             words.insert(0, f"since round {count(answer.start)}")
         if answer.totals is not None and answer.totals.finish_reason in _ENDINGS:
             words.append(_ENDINGS[answer.totals.finish_reason])
-        text = " · ".join(words) if answer.header is not None else ""
+        warm = answer.header is not None and answer.header.warm
+        text = " · ".join([*words, *["warm"] * warm]) if answer.header is not None else ""
         self.scope.setText(text)
-        self.scope.setToolTip(as_text(text))
+        self.scope.setToolTip(as_text(f"{text}\n{definitions.WARM}" if warm else text))
         if answer.start:
             name, tip = "All rounds", "Count all rounds of this answer again"
         else:
@@ -75,10 +81,10 @@ class InstrumentsHead(QWidget):
 
     def apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
-        for part in (self.scope, self.reset, self.fold):
+        for part in (self.scope, self.sums, self.reset, self.fold):
             part.setFont(theme.sans(-1.5))
         self.scope.setStyleSheet(f"color: {palette.secondary}")
-        for button in (self.reset, self.fold):
+        for button in (self.sums, self.reset, self.fold):
             button.setStyleSheet(flat_button(palette))
 
     @Slot()

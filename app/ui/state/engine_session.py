@@ -18,6 +18,7 @@ from app.engine.process.messages import (
     Event,
     Failed,
     Finished,
+    Forget,
     Generate,
     Lighten,
     Lightened,
@@ -199,6 +200,11 @@ class EngineSession(QObject):
         them back, but for `steps` more."""
         if self._run is not None:
             self._thread.send(SetPace(self._run.id, speed, steps))
+
+    def forget(self) -> None:
+        """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""
+        if self.activity is not Activity.LENT:  # a new engine has learned nothing
+            self._thread.send(Forget(self._next_id()))
 
     def stop(self) -> None:
         """Stop the current run; its end is reported as usual."""

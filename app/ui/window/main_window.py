@@ -23,6 +23,7 @@ from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found
+from app.ui.chat.sums_controller import SumsController
 from app.ui.chat.try_controller import TryController
 from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
@@ -102,6 +103,7 @@ class MainWindow(QMainWindow):
 
         header, page, prompt = self.header, self.page, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
+        self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
         self.pair = PairController(header.target, header.draft, prompt.notices, session, settings)
         self.chips = ChipsController(

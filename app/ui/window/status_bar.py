@@ -168,12 +168,15 @@ class StatusBar(QWidget):
         statistics = self.answer.statistics if self.answer is not None else Statistics()
         self.alpha.set_value(numbers.ratio(statistics.alpha))
         self.tau.set_value(numbers.significant(statistics.tau))
+        header = self.answer.header if self.answer is not None else None
+        warm = header is not None and header.warm
+        self.speed.after.setText("tok/s, warm" if warm else "tok/s")
         self.speed.set_value(numbers.significant(statistics.tokens_per_second))
         told = definitions.TOKENS_PER_SECOND
         if self.answer is not None and self.answer.totals is not None:
             first = numbers.duration(self.answer.totals.first_token_seconds)
             told += f"\nPrompt: {numbers.per_second(self.answer.prompt_speed)}. First token after {first}."
-        self.speed.setToolTip(told)
+        self.speed.setToolTip(f"{told}\n{definitions.WARM}" if warm else told)
         self._show_baseline()
 
     def _show_baseline(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip
 
@@ -65,23 +65,18 @@ class Bars(Plot):
         painter, palette = QPainter(self), self._theme.palette
         painter.setFont(self._theme.sans(-2))
         line, wide = self._line(), painter.fontMetrics().horizontalAdvance
-        colours = self._colours(palette)
+        colours = [QColor(colour) for colour in self._colours(palette)]
+        painter.setPen(QColor(palette.secondary))
         for index, bar in enumerate(self.bars):
             rect = self.bar_rect(index)
-            width = rect.width() / (len(bar.parts) if self._beside else 1)
-            highest = rect.bottom()
-            for place, (part, colour) in enumerate(zip(bar.parts, colours, strict=True)):
-                height = round((part or 0.0) / self.top * rect.height())
-                left = rect.left() + width * place * self._beside
-                top = round(rect.bottom()) - height
-                painter.fillRect(
-                    QRectF(round(left), top, round(width) - self._beside, height), QColor(colour)
-                )
-                highest = min(highest, top)
+            parts = self._part_rects(rect, bar)
+            for part, colour in zip(parts, colours, strict=True):
+                painter.fillRect(part, colour)
             room = rect.adjusted(-_GAP, 0, _GAP, 0)
-            painter.setPen(QColor(palette.secondary))
-            if wide(bar.text) <= room.width():
-                above = QRectF(room.left(), highest - line, room.width(), line)
+            under = parts[0] if self._beside else min(parts, key=QRectF.top)
+            above = QRectF(0, 0, under.width() if self._beside else room.width(), line)
+            above.moveCenter(QPointF(under.center().x(), under.top() - line / 2))
+            if wide(bar.text) <= above.width() + 1:
                 painter.drawText(above, Qt.AlignmentFlag.AlignHCenter, bar.text)
             label = painter.fontMetrics().elidedText(
                 bar.label, Qt.TextElideMode.ElideRight, round(room.width())
@@ -90,6 +85,16 @@ class Bars(Plot):
             painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, label)
         bottom = QRectF(0, round(self.bar_rect(0).bottom()), self.width(), 1)
         painter.fillRect(bottom, QColor(palette.line))
+
+    def _part_rects(self, rect: QRectF, bar: Bar) -> list[QRectF]:
+        """The parts of a bar, on whole pixels."""
+        width = rect.width() / len(bar.parts) if self._beside else rect.width()
+        rects = []
+        for place, part in enumerate(bar.parts):
+            height = round((part or 0.0) / self.top * rect.height())
+            left = round(rect.left() + width * place * self._beside)
+            rects.append(QRectF(left, round(rect.bottom()) - height, round(width) - self._beside, height))
+        return rects
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

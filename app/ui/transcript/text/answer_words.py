@@ -21,6 +21,6 @@ def manner(header: TraceHeader) -> str:
         words = "no draft"
     else:
         words = header.verification.value
-    if header.verification is Verification.GREEDY or temperature == 0:
-        return words
-    return f"{words}  ·  temperature {temperature:g}"
+    if header.verification is not Verification.GREEDY and temperature:
+        words += f"  ·  temperature {temperature:g}"
+    return f"{words}  ·  warm" if header.warm else words
