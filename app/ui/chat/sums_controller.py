@@ -25,6 +25,7 @@ class SumsController(QObject):
         self._session = session
         self.panel = SumsPanel(theme)
         self.popover = Popover(theme, self.panel, WIDTH)
+        self.popover.setParent(page)  # until it opens in the window
         self._soon = Throttle(self._show, self)
         page.instruments.head.sums.clicked.connect(self._open)
         page.instruments.head.reset_requested.connect(self.since_reset.reset)
