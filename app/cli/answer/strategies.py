@@ -10,7 +10,7 @@ from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, SYNTHETIC, StrategySpec, is_synthetic, longest_draft
+from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, longest_draft
 from app.engine.types import FinishReason, LengthRule, Verification
 
 _WIDTH = 100

@@ -66,6 +66,8 @@ class ShapeView(InspectorPart):
         self._cards: tuple[QWidget, ...] = (
             self.places, self.accepted, self.ranks, self.entropy, self.strategies, self._cost_card,
         )  # fmt: skip
+        for card in self._cards:
+            card.setParent(self)  # one that is not shown is in no layout
         head = QHBoxLayout()
         head.setSpacing(12)
         head.addWidget(self.title)
