@@ -68,6 +68,7 @@ class ShapeView(InspectorPart):
         )  # fmt: skip
         for card in self._cards:
             card.setParent(self)  # one that is not shown is in no layout
+            card.setMinimumWidth(1)  # columns become fewer, they do not keep the view wide
         head = QHBoxLayout()
         head.setSpacing(12)
         head.addWidget(self.title)
