@@ -270,9 +270,10 @@ class ShownChat(QObject):
 
     @Slot()
     def _pinned(self) -> None:
-        """Show the tokens of the round that is held on show."""
+        """Show the tokens of the round that was pinned here. While another place pins rounds, the text stays
+        as it was left."""
         answer = self.answer
-        if answer is not None and answer.pinned_at is not None:
+        if answer is not None and answer.pinned_at is not None and self._page.isVisible():
             turn = next(turn for turn in self._turns if turn.answer is answer)
             self._page.transcript.show_round(turn, answer.pinned_at)
 

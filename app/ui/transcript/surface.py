@@ -181,6 +181,10 @@ class Surface(QAbstractScrollArea):
     def frame_round(self, turn: Turn, index: int | None) -> None:
         """Scroll a round into view and draw a frame around it; None removes the frame."""
         self._framed = (turn, index) if index is not None else None
+        self._reveal_framed()
+        self.refresh()
+
+    def _reveal_framed(self) -> None:
         token = self._framed_token()
         answer = self.stack.answer(token.item) if token is not None else None
         if token is not None and answer is not None:
@@ -189,7 +193,6 @@ class Surface(QAbstractScrollArea):
             self.scroller.show_block(token.item, block)
             for rect in self.stack.token_rects(token)[:1]:
                 self.scroller.reveal(rect)
-        self.refresh()
 
     def _framed_token(self) -> Token | None:
         """The first token of the framed round; None where nothing is framed."""
@@ -278,6 +281,7 @@ class Surface(QAbstractScrollArea):
         super().resizeEvent(event)
         self.hover.clear()
         self._renew_setting()
+        self._reveal_framed()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.DevicePixelRatioChange:

@@ -123,6 +123,8 @@ def test_esc_goes_back_to_where_one_was_with_the_focus(windows: Windows) -> None
     assert place.answer is item.answer and item.answer.inspected == 1
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert desk.page.isVisible() and QApplication.focusWidget() is desk.page.transcript
+    assert desk.page.transcript.hover.token is None, "the text is as it was left"
+    assert item.answer.pinned_at == 1, "the round stays pinned"
     desk.window.go("compare")
     desk.window.go("inspector")
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)

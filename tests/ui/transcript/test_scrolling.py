@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.overlays.controls import EndButton
 from tests.ui.named import named
 from tests.ui.traces import make_round, make_trace, simulate
@@ -202,3 +203,17 @@ def test_a_paragraph_of_any_length_opens_and_scrolls(view: TranscriptView) -> No
         assert view.selected_text == words
     view.show_round(turn(view, "a"), 7_990)
     assert view.hover.token is not None and view.hover.token.span.round == 7_990
+
+
+def test_a_framed_round_is_in_sight_whatever_the_size(chat: TranscriptView) -> None:
+    item = chat.stack.answer(1)
+    assert item is not None
+    for index in (0, len(item.answer.rounds) // 2, len(item.answer.rounds) - 1):
+        chat.frame_round(item.turn, index)
+        for size in ((700, 500), (900, 150), (500, 700)):
+            chat.resize(*size)
+            span = item.first_token(index, True)
+            assert span is not None
+            rect = chat.to_viewport(chat.stack.token_rects(Token(1, span))[0])
+            assert chat.viewport().rect().contains(rect.center().toPoint())
+    assert chat.hover.token is None, "nothing is pointed at"
