@@ -26,6 +26,8 @@ _NO_BATCHING = 0.8  # from this v(k) / (k + 1) on a pass over several tokens sav
 _WORTH_CHANGING = 1.05  # predicted factor relative to the current one
 _CLEARLY_SMALLER = 0.7  # size of another draft relative to the current one's
 _P_MINS = (0.5, 0.75)
+_SURE = 0.3  # suffix's p_min: its estimate is of the whole draft
+_SHORT_MATCH, _LONG_MATCH = 16, 24  # ngram-mod: shorter matches mislead, llama.cpp's default does not
 _SHORTER = (8, 6, 4, 3)  # tokens to match, for strategies that ask for more
 _KINDS_TO_TRY = ("suffix", "prompt-lookup")
 
@@ -294,8 +296,16 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
     if spec.length is LengthRule.AUTO:
         return f"length=auto drafted in {found}: more would cost more than it saves.", ()
     if spec.needs_draft:
-        return f"{names} drafted in {found}: its settings let too few drafts through.", ()
+        text = f"{names} drafted in {found}: its settings let too few drafts through."
+        through = _let_through(spec, spec.parts[-1])
+        return (f"{text} Try {through.text}.", (through,)) if through is not None else (text, ())
     for part in spec.parts:
+        if _discards(part, setup.token_ids) and (through := _let_through(spec, part)):
+            text = (
+                f"{names} found a draft in {found}: this text repeats, and {part.name} discards most of what "
+                f"it finds by its settings. Try {through.text}."
+            )
+            return text, (through,)
         if shorter := _shorter_match(spec, part, setup.token_ids):
             remedy, n, share = shorter
             text = (
@@ -304,11 +314,13 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
                 f"the same in {percent(share, 0)} of the answer: try {remedy.text}."
             )
             return text, (remedy,)
-    text = (
-        f"{names} found a draft in {found}: this text repeats too little. "
-        "It costs next to nothing; a draft model may do better."
-    )
-    return text, ()
+    text = f"{names} found a draft in {found}: this text repeats too little."
+    if any(part.name == "ngram-cache" and not part.params.lookup_cache_static for part in spec.parts):
+        text += " Statistics of similar texts, in a file of draftscope lookup-cache, may find more."
+    if setup.pair is not None and setup.pair.draft is not None:
+        both = Remedy(f"{names} with draft-simple", _with_draft(spec))
+        return f"{text} Try {both.text}.", (both,)
+    return f"{text} It costs next to nothing; a draft model may do better.", ()
 
 
 def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tuple[Remedy, ...]:
@@ -325,14 +337,63 @@ def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tu
 
 
 def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
-    """A higher p_min: draft-simple stops when unsure, and the rest is accepted more often."""
+    """Settings with which fewer tokens are drafted, and more of them accepted."""
     part = _busiest(spec, statistics)
-    p_min = next(
-        (value for value in _P_MINS if part.name == "draft-simple" and part.params.p_min < value), None
-    )
-    if p_min is None:
-        return None
-    return Remedy(f"p_min={p_min:g}{_whose(spec, part)}", _changed(spec, part, p_min=p_min))
+    params = part.params
+    match part.name:
+        case "draft-simple":
+            ways = [{"p_min": value} for value in _P_MINS if params.p_min < value]
+        case "suffix":
+            ways = [{"p_min": _SURE}] if params.p_min < _SURE else []
+        case "ngram-map-k4v":
+            ways = [{"min_hits": 2}] if params.min_hits < 2 else []
+        case "ngram-mod":
+            ways = [{"n_match": _LONG_MATCH}] if params.n_match < _SHORT_MATCH else []
+        case _:
+            ways = []
+    return _setting(spec, part, ways[0]) if ways else None
+
+
+def _let_through(spec: StrategySpec, part: StrategyPart) -> Remedy | None:
+    """Settings with which fewer drafts are discarded; None where none of them discards any."""
+    params = part.params
+    changes: dict[str, float] = {}
+    match part.name:
+        case "draft-simple":
+            if params.p_min > 0:
+                changes["p_min"] = max(value for value in (0, *_P_MINS) if value < params.p_min)
+            if params.n_min > 1:
+                changes["n_min"] = 0
+        case "suffix":
+            if params.p_min > _SURE:
+                changes["p_min"] = 0.1
+            if params.max_spec_factor < 1:
+                changes["max_spec_factor"] = 1
+        case "ngram-simple":
+            if params.size_m < params.size_n:
+                changes["size_m"] = 2 * params.size_n
+        case "ngram-map-k4v":
+            if params.min_hits > 1:
+                changes["min_hits"] = 1
+        case "ngram-mod":
+            if params.n_min > 2:
+                changes["n_min"] = 2
+    return _setting(spec, part, changes) if changes else None
+
+
+def _discards(part: StrategyPart, ids: Sequence[int]) -> bool:
+    """Whether the text repeats in pieces that the strategy would have matched."""
+    return _repeated(ids, _match(part) or _SHORTER[-1]) >= _SELDOM
+
+
+def _setting(spec: StrategySpec, part: StrategyPart, changes: dict[str, float]) -> Remedy:
+    text = " and ".join(f"{key}={value:g}" for key, value in changes.items())
+    return Remedy(text + _whose(spec, part), _changed(spec, part, **changes))
+
+
+def _with_draft(spec: StrategySpec) -> StrategySpec:
+    """The spec with a draft model behind its strategies."""
+    return replace(spec, parts=(*spec.parts, *StrategySpec.parse("draft-simple").parts))
 
 
 def _another_kind(spec: StrategySpec, statistics: Statistics) -> Remedy | None:

@@ -10,55 +10,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, Finding, Remedy, advise
-from app.engine.explain.cost import CostModel
+from app.engine.explain.advice import AnswerSetup, DraftFile, Finding
 from app.engine.record.stats import Statistics
-from app.engine.record.trace import Trace
-from app.engine.strategy import StrategySpec
-from app.engine.types import ModelOptions, Round, Sampling
+from app.engine.types import ModelOptions, Sampling
 from tests.answers import answer
+from tests.engine.explain.advised import advice_on, applied, at_costs
 from tests.tiny import Tiny
 from tests.workers import worker
 
 TinyFile = Callable[[Tiny], Path]
 Options = tuple[ModelOptions, ModelOptions]
 TEXT = "The quick brown fox jumps"
-
-
-def at_costs(rounds: list[Round], draft: float) -> list[Round]:
-    """The rounds with times set: a draft token takes `draft`, a target pass 1 and a little more for every
-    token."""
-    last = rounds[-1]
-    single = msgspec.structs.replace(last, drafted=(), strategy=None, emitted=last.emitted[:1], asked=())
-    return [
-        msgspec.structs.replace(
-            round,
-            draft_seconds=draft * len(round.drafted),
-            verify_seconds=1 + 0.05 * len(round.drafted),
-            read_seconds=0.0,
-        )
-        for round in [*rounds, single]
-    ]
-
-
-def advice_on(trace: Trace, rounds: list[Round], setup: AnswerSetup, speedup: float | None = None) -> Advice:
-    spec = StrategySpec.parse(trace.header.strategy)
-    setup = replace(setup, pair=trace.header.pair, token_ids=trace.token_ids)
-    advice = advise(spec, Statistics.of(rounds), CostModel.of(rounds), speedup, setup)
-    assert advice is not None
-    return advice
-
-
-def applied(engine: Engine, remedy: Remedy, prompt: str, max_tokens: int) -> Statistics:
-    """The answer with a remedy's strategy."""
-    assert remedy.spec is not None
-    strategy = str(remedy.spec)
-    trace = answer(engine, prompt, strategy=strategy, ignore_eos=True, cold=True, max_tokens=max_tokens)
-    return Statistics.of(trace.rounds)
 
 
 @pytest.fixture
@@ -110,7 +75,8 @@ def test_a_text_that_does_not_repeat_gets_no_shorter_match(engine: Engine) -> No
         engine, TEXT, strategy="ngram-simple", max_tokens=40, ignore_eos=True, sampling=Sampling(5.0, seed=1)
     )
     advice = advice_on(trace, trace.rounds, AnswerSetup())
-    assert "repeats too little" in advice.text and advice.remedies == ()
+    assert "repeats too little" in advice.text
+    assert [remedy.text for remedy in advice.remedies] == ["ngram-simple with draft-simple"]
 
 
 def test_another_kind_where_copies_are_refused(engine: Engine) -> None:

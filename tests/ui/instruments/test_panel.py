@@ -481,7 +481,8 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
     image = panel.length.canvas.grab().toImage()
     round = next(round for round in panel.answer.rounds if round.accepted)
     assert bar_pixel(panel, image, round.index, 0.5) == QColor(palette.fate("accepted"))
-    (pooled,) = lines(panel.acceptance.canvas)
+    smoothed, pooled = lines(panel.acceptance.canvas)
+    assert smoothed.opts["pen"].color() == QColor(palette.secondary)
     assert pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
