@@ -16,6 +16,7 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions
 from tests.answers import answer, trace_of
+from tests.quiet import stays
 
 PATIENCE = 30.0
 REQUEST = GenerationRequest(prompt="abcabcabd abc", strategy="draft-simple:n_max=2", max_tokens=24, cold=True)
@@ -61,8 +62,7 @@ def paused(engine: Engine) -> Iterator[Engine]:
 def test_a_pause_before_an_answer_holds_its_first_round(paused: Engine) -> None:
     watched = Watched(paused)
     watched.until(lambda: any(isinstance(event, Started) for event in watched.events))
-    time.sleep(0.2)
-    assert not watched.rounds
+    assert stays(lambda: len(watched.rounds)) and not watched.rounds
     paused.pace.set(1)
     assert watched.end().totals.finish_reason is FinishReason.LENGTH
 
@@ -72,8 +72,7 @@ def test_every_step_shows_one_round(paused: Engine) -> None:
     for shown in (1, 2, 3):
         paused.pace.set(0, steps=1)
         watched.until(partial(lambda wanted: len(watched.rounds) >= wanted, shown))
-        time.sleep(0.05)
-        assert len(watched.rounds) == shown
+        assert stays(lambda: len(watched.rounds)) and len(watched.rounds) == shown
     paused.pace.set(0, steps=2)
     watched.until(lambda: len(watched.rounds) == 5)
     paused.stop()

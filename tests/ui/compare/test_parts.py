@@ -194,12 +194,12 @@ def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> N
 
 def discs(plot: Scatter, colour: str) -> list[QPoint]:
     """The middles of the points that a plot paints, from left to right."""
-    image = plot.grab().toImage()
+    image, wanted = plot.grab().toImage(), QColor(colour)
     inside = {
         (x, y)
         for x in range(image.width())
         for y in range(image.height())
-        if image.pixelColor(x, y) == QColor(colour)
+        if image.pixelColor(x, y) == wanted
     }
     middles = [
         QPoint(x, y) for x, y in sorted(inside)
