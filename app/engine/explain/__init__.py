@@ -3,6 +3,8 @@
 `cost.py` is the glossary's cost model from measured values, with break-even and best k. `advice.py` says in
 a sentence what to change and why; each change carries the strategy or load options that a button needs
 (`Remedy`). `draft_size.py` judges a draft by its share of the target's size. `llama_command.py` writes the
-settings as llama.cpp's command line and names those without a flag there. `what_if.py` tells the rounds
-that a recorded answer would have had with other draft settings, exactly where the record decides that.
+settings as llama.cpp's command line and names those without a flag there. `decision.py` recomputes the
+numbers behind each verdict of a round, and `copied.py` finds where a copied draft stands. `what_if.py` tells
+the rounds that a recorded answer would have had with other draft settings, exactly where the record decides
+that.
 """

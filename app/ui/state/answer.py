@@ -238,11 +238,13 @@ class AnswerModel(QObject):
         self.following = cursor == len(self.rounds)
         if cursor != self.cursor:
             self.cursor = cursor
+            if self.pinned_at is not None and self.pinned_at >= cursor:
+                self.pin(None)  # that round is no longer shown
             self.moved.emit()
 
     def step(self, by: int) -> None:
         """Inspect the round `by` rounds on. Behind the last one shown, the cursor goes on to the next."""
-        index = max((self.inspected or 0) + by, 0)
+        index = max((self.inspected if self.inspected is not None else -1) + by, 0)
         if index >= self.cursor:
             self.pin(None)
             self.move(index + 1)

@@ -99,6 +99,13 @@ def test_stepping_behind_the_cursor_shows_the_next_round(inspection: Inspection)
     answer.move(1)
     answer.step(1)
     assert (answer.cursor, answer.inspected) == (2, 1)
+    answer.pin(1)
+    answer.move(1)
+    assert answer.inspected == 0, "a round that is no longer shown is not pinned"
+    answer.move(0)
+    assert answer.inspected is None
+    answer.step(1)
+    assert (answer.cursor, answer.inspected) == (1, 0)
 
 
 def test_an_answer_of_another_place_stays_until_the_chat_is_shown(inspection: Inspection) -> None:

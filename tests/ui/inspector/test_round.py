@@ -15,7 +15,8 @@ from app.engine.engine import Engine
 from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.engine.types import Draw, Sampling, Verification
-from app.ui.inspector.round.content import CardContent, cards_of, chain_of
+from app.ui.inspector.round.content import CardContent
+from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import round_facts, source_words
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.round.sums import add_up, apart, drawn, written
@@ -74,12 +75,11 @@ def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sa
     block = trace.header.verification is Verification.BLOCK
     for round in trace.rounds:
         cards = cards_of(round, trace.header)
-        own = len(cards) - len(round.drafted)
-        assert own == 1, "every round of this answer ends in the target's own token"
+        assert cards[-1].place == "The target's own token"
         chain = chain_of(round, trace.header)
         assert bool(chain) == (block and bool(round.drafted))
         assert sum(link.decides for link in chain) == (1 if block and round.accepted else 0)
-        for card, token in zip(cards, round.drafted, strict=False):
+        for card, token in zip(cards[:-1], round.drafted, strict=False):
             assert card.word == token.verdict
             if token.verdict is Verdict.IGNORED:
                 assert stated(card) in (None, False)
@@ -188,3 +188,15 @@ def test_a_mix_says_who_was_asked_and_who_answered(engine: Engine) -> None:
     assert any(text.startswith("prompt-lookup drafted") for text in words)
     silent = "prompt-lookup was asked first and had no draft. draft-simple drafted"
     assert any(text.startswith(silent) for text in words)
+
+
+def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> None:
+    trace = answer(engine, strategy="prompt-lookup:num_pred_tokens=8", max_tokens=60)
+    for round in trace.rounds:
+        cards = cards_of(round, trace.header)
+        judged = round.accepted + round.rejected
+        assert len(cards) == judged + bool(round.ignored) + 1
+        if round.ignored > 1:
+            shared = cards[-2]
+            assert shared.place == f"Places {judged + 1} to {len(round.drafted)} of {len(round.drafted)}"
+            assert shared.word == "ignored" and "Never judged" in shared.notes[0]

@@ -11,6 +11,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
+from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import probability
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
@@ -42,6 +43,7 @@ class Card(QWidget):
         self._content = content
         self.setAccessibleName(content.name)
         self.setAccessibleDescription(content.spoken())
+        self.setToolTip(as_text("\n".join(content.letters)))
         self.update()
 
     def height_for(self, width: int) -> int:

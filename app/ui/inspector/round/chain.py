@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.ui.inspector.round.content import ChainLink
+from app.ui.inspector.round.contents import ChainLink
 from app.ui.inspector.round.sums import compared, written
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend

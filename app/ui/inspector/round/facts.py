@@ -46,7 +46,7 @@ def _asked(round: Round) -> str:
         asked = " and ".join(round.asked or ())
         return f"{asked} had no draft: {end_words(round.draft_end)}." if asked and round.draft_end else ""
     name = round.strategy or "A strategy"
-    before = [other for other in round.asked or () if other != round.strategy]
+    before = [name for name in round.asked or () if name != round.strategy]
     silent = f"{' and '.join(before)} was asked first and had no draft. " if before else ""
     ended = f"; the draft ended: {end_words(round.draft_end)}" if round.draft_end else ""
     return f"{silent}{name} drafted{ended}."
