@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.fates import Origin
+from app.engine.record.trace import Trace
 from app.ui.inspector.timeline.axis import RoundAxis
 from app.ui.inspector.timeline.timeline import Timeline
 from app.ui.state.answer import AnswerModel
@@ -185,6 +186,23 @@ def test_it_reads_the_inspected_round_out(timeline: Timeline) -> None:
     assert "draft 1.10" in read and "verify 9.60" in read and "sampling 400" in read
     timeline.set_answer(None)
     assert timeline.accessibleDescription() == "No round"
+
+
+def test_with_a_length_rule_k_and_what_it_goes_by_are_shown(timeline: Timeline, theme: Theme) -> None:
+    answer = shown(timeline, 20)
+    plain = timeline.grab().toImage()
+    assert answer.trace is not None
+    header = make_header("draft-simple:n_max=6:length=ewma")
+    ruled = AnswerModel(Trace(header, answer.trace.rounds))
+    timeline.set_answer(ruled)
+    ruled.pin(7)
+    assert f"k {ruled.lengths[7].k}" in timeline.accessibleDescription()
+    ruled.pin(None)
+    rect, image = timeline.round_rect(3), timeline.grab().toImage()
+    places = [(rect.center().x(), rect.top() + y) for y in range(48)]
+    line = QColor(theme.palette.text).name()
+    assert line in {colour(image, *place) for place in places}
+    assert line not in {colour(plain, *place) for place in places}
 
 
 def test_rounds_before_a_reset_of_the_numbers_stay(timeline: Timeline, theme: Theme) -> None:

@@ -61,7 +61,7 @@ class BarPainter:
         """A bar for each share in [0, 1]; none where it is not known."""
         self._stack(track, [(np.nan_to_num(shares) * track.height(), colour)])
 
-    def steps(self, track: QRectF, values: Floats, top: float) -> None:
+    def steps(self, track: QRectF, values: Floats, top: float, colour: str) -> None:
         """A stepped line through the values; `top` is the value at the upper edge. A smooth line would take
         ten times as long to paint."""
         known = np.flatnonzero(np.isfinite(values))  # not where no time passed
@@ -72,7 +72,7 @@ class BarPainter:
         level = np.stack((x, y, room, np.full(len(y), _LINE)), axis=1)
         upright = np.stack((x, np.minimum(y, before), np.ones_like(y), abs(y - before) + _LINE), axis=1)
         self._painter.setPen(Qt.PenStyle.NoPen)
-        self._painter.setBrush(QColor(self._palette.text))
+        self._painter.setBrush(QColor(colour))
         self._painter.drawRects([QRect(*row) for row in (*level.tolist(), *upright.tolist())])
 
     def _stack(self, track: QRectF, layers: Iterable[tuple[Floats, str]], *, down: bool = False) -> None:

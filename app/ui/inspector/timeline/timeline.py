@@ -21,12 +21,14 @@ from PySide6.QtGui import (
 )
 
 from app.engine.fates import Origin
+from app.engine.record.length_fold import LengthAt
 from app.engine.types import Round
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.timeline.axis import RoundAxis
 from app.ui.inspector.timeline.bars import BarPainter, time_colours
-from app.ui.instruments.plots.by_round import nice_above, usual
+from app.ui.instruments.plots.by_round import length_words, nice_above, usual
 from app.ui.state.answer import AnswerModel
+from app.ui.state.series import Bins
 from app.ui.theme import Theme
 from app.ui.widgets.words.numbers import count, duration, ratio, significant
 
@@ -102,7 +104,8 @@ class Timeline(InspectorPart):
         answer, index = self.answer, self._hovered if self._hovered is not None else self.answer.inspected
         if index is None:
             return "No round"
-        return f"round {count(index)} of {count(answer.cursor)} · {_facts(answer.rounds[index])}"
+        rule = f" · {length_words(answer.lengths[index])}" if answer.lengths else ""
+        return f"round {count(index)} of {count(answer.cursor)} · {_facts(answer.rounds[index])}{rule}"
 
     @property
     def grouped(self) -> int:
@@ -234,14 +237,26 @@ class Timeline(InspectorPart):
         bars = BarPainter(painter, self._axis, bins, self._theme.palette)
         bars.tokens(tokens, self._most)
         bars.times(times, self._times_top)
+        palette, lengths = self._theme.palette, self._lengths_at(bins)
+        if lengths:
+            bars.steps(tokens, np.array([at.k for at in lengths]), self._most, palette.text)
         if more:
-            bars.shares(more[0], bins.acceptance, self._theme.palette.area(Origin.ACCEPTED))
-            bars.steps(more[1], bins.rate, self._rate_top)
+            bars.shares(more[0], bins.acceptance, palette.area(Origin.ACCEPTED))
+            if lengths:
+                smoothed = np.array([at.acceptance for at in lengths])
+                bars.steps(more[0], smoothed, 1.0, palette.text)
+            bars.steps(more[1], bins.rate, self._rate_top, palette.text)
         painter.restore()
         if more:
-            self._name(painter, more[0], "acceptance", f"so far {ratio(bins.pooled[-1])}")
+            line = "; line: smoothed, what the length rule goes by" if lengths else ""
+            self._name(painter, more[0], f"acceptance{line}", f"so far {ratio(bins.pooled[-1])}")
             self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
         self._mark(painter)
+
+    def _lengths_at(self, bins: Bins) -> list[LengthAt]:
+        """What the draft length rule went by at the end of each group; empty without such a rule."""
+        lengths = self.answer.lengths
+        return [lengths[int(end) - 1] for end in bins.right] if lengths else []
 
     def _paint_head(self, painter: QPainter) -> None:
         palette = self._theme.palette
@@ -258,7 +273,8 @@ class Timeline(InspectorPart):
         painter.setPen(QColor(palette.secondary))
         painter.drawText(head, Qt.AlignmentFlag.AlignRight | bottom, where)
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
-        words = f"{each}: tokens by fate, grey what was drafted; below"
+        line = ", line k" if self.answer.lengths else ""
+        words = f"{each}: tokens by fate, grey what was drafted{line}; below"
         names = list(zip(_TIME_NAMES, time_colours(palette), strict=True))
         square = metrics.xHeight()
         wide = metrics.horizontalAdvance("".join((words, *_TIME_NAMES))) + 3 * (square + 14)

@@ -53,7 +53,7 @@ def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
     return colour
 
 
-def _length_words(at: LengthAt) -> str:
+def length_words(at: LengthAt) -> str:
     """What a draft length rule goes by."""
     return f"smoothed {numbers.ratio(at.acceptance)} · k {'≥ ' if at.at_least else ''}{numbers.count(at.k)}"
 
@@ -108,7 +108,7 @@ class AcceptancePlot(PlotCard):
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
         lengths, last = self.answer.lengths, self.answer.last
         known = bool(lengths) and last >= self.answer.start
-        self.note.setText(_length_words(lengths[last]) if known else self.definition)
+        self.note.setText(length_words(lengths[last]) if known else self.definition)
 
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
@@ -118,7 +118,7 @@ class AcceptancePlot(PlotCard):
         else:
             accepted = f"{round.accepted} of {len(round.drafted)} accepted"
         lengths = self.answer.lengths
-        rule = f", {_length_words(lengths[index])}" if lengths else ""
+        rule = f", {length_words(lengths[index])}" if lengths else ""
         return f"round {numbers.count(index)}: {accepted}, so far {pooled}{rule}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
