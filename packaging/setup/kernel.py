@@ -26,7 +26,7 @@ def compile_into(folder: Path, cflags: str) -> None:
     new = made.with_suffix(".new")
     try:
         command = [*shlex.split(find_compiler("CC", "cc", "gcc", "clang")), "-O3"]
-        rest = [*shlex.split(cflags), "-shared", "-fPIC", str(SOURCE), "-o", str(new)]
+        rest = [*shlex.split(cflags), "-shared", "-fPIC", str(SOURCE), "-o", str(new), "-lm"]
         try:
             run([*command, "-march=native", *rest])
         except CommandError:  # Clang has no such flag on some processors

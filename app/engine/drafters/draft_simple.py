@@ -15,7 +15,7 @@ from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Purpose
-from app.engine.sampling.logits import log_sum_exp, top_of_rows
+from app.engine.sampling.logits import copy_argmax, log_sum_exp, top_of_rows
 from app.engine.sampling.row_store import RowStore
 from app.engine.types import Alternatives
 
@@ -146,10 +146,9 @@ class DraftSimple(Drafter):
         # A copy, because the next pass overwrites the row; made first, so that it is read from memory only
         # once.
         rows = self._logits.rows(len(proposal.ids) + 1)
-        rows[-1] = row
+        token = copy_argmax(row, rows[-1])
         row = rows[-1]
         if not self._draws_tokens:
-            token = int(row.argmax())
             if math.isnan(row.item(token)):
                 raise self._context.no_numbers()
             if is_unsure(row, self._params.p_min):

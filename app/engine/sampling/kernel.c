@@ -1,9 +1,11 @@
 /* Passes over a row of a vocabulary, each in place of several of numpy's: see kernel.py.
 
-   The vectors are GCC's and Clang's: without -ffast-math a compiler may not change the order of a sum, and with
-   it there would be no NaN. A row has shape [n], n > 0, and any alignment. Sums are in single precision over a
-   few values, and in double over theirs. */
+   The vectors are those of GCC and Clang: without -ffast-math a compiler may not change the order of a sum, and
+   with it there would be no NaN. A row has shape [n], n > 0, and any alignment. Sums are in single precision
+   over a few values, and in double over theirs. */
 
+#include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef double Doubles __attribute__((vector_size(8 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
 static inline Floats load(const float *x) {
     Floats v;
@@ -64,11 +66,11 @@ static inline Floats exponential(Floats x) {
 }
 
 /* The sum of exp((x - shift) * scale); they are written into `out`, which may be `x`, unless it is null. */
-double exponentials(const float *x, int64_t n, float shift, float scale, float *out) {
+double exponentials(const float *x, ptrdiff_t n, float shift, float scale, float *out) {
     Doubles sums = {};
-    int64_t i = 0;
+    ptrdiff_t i = 0;
     while (i + LANES <= n) {
-        int64_t end = least(i + FEW, n);
+        ptrdiff_t end = least(i + FEW, n);
         Floats few = {};
         for (; i + LANES <= end; i += LANES) {
             Floats made = exponential((load(x + i) - shift) * scale);
@@ -86,22 +88,51 @@ double exponentials(const float *x, int64_t n, float shift, float scale, float *
     return total;
 }
 
+/* Copies a row into `out`. Returns the place of the first of its largest values, or of the first NaN. */
+ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
+    float best = -INFINITY;
+    ptrdiff_t start = 0, i = 0; /* `start`: where the few values begin that have the best first */
+    int broken = 0;
+    while (i + LANES <= n) {
+        ptrdiff_t begin = i, end = least(i + 4 * FEW, n);
+        Floats most = (Floats){} + best;
+        Ints nan = {};
+        for (; i + LANES <= end; i += LANES) {
+            Floats v = load(x + i);
+            memcpy(out + i, &v, sizeof v);
+            most = choose(v > most, v, most);
+            nan |= v != v;
+        }
+        broken |= any(nan);
+        if (any(most > best)) start = begin;
+        for (int lane = 0; lane < LANES; lane++) best = most[lane] > best ? most[lane] : best;
+    }
+    for (; i < n; i++) {
+        out[i] = x[i];
+        broken |= x[i] != x[i];
+        if (x[i] > best) best = x[start = i];
+    }
+    if (broken) start = 0;
+    while (broken ? x[start] == x[start] : x[start] != best) start++;
+    return start;
+}
+
 /* Finds the `k` largest values, largest first, of equal ones those of lower places first. Returns how many
    there are: none if any is NaN. */
-int64_t largest(const float *x, int64_t n, int64_t k, int64_t *places, float *values) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i += GROUP) {
-        int64_t end = least(i + GROUP, n);
+ptrdiff_t largest(const float *x, ptrdiff_t n, ptrdiff_t k, ptrdiff_t *places, float *values) {
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < n; i += GROUP) {
+        ptrdiff_t end = least(i + GROUP, n);
         if (count == k && end == i + GROUP) {
             Ints above = {};
-            for (int64_t j = i; j < end; j += LANES) above |= ~(load(x + j) <= values[k - 1]);
+            for (ptrdiff_t j = i; j < end; j += LANES) above |= ~(load(x + j) <= values[k - 1]);
             if (!any(above)) continue; /* nor is any NaN */
         }
-        for (int64_t j = i; j < end; j++) {
+        for (ptrdiff_t j = i; j < end; j++) {
             float v = x[j];
             if (v != v) return 0;
             if (count == k && !(v > values[k - 1])) continue;
-            int64_t at = count < k ? count++ : k - 1;
+            ptrdiff_t at = count < k ? count++ : k - 1;
             for (; at > 0 && values[at - 1] < v; at--) {
                 values[at] = values[at - 1];
                 places[at] = places[at - 1];
@@ -113,16 +144,45 @@ int64_t largest(const float *x, int64_t n, int64_t k, int64_t *places, float *va
     return count;
 }
 
+/* Finds what top-k, top-p and min-p leave of a row, by ascending places, and its probabilities. `reach` is the
+   least that min-p leaves, relative to the largest value. Returns how many are left: none if any is NaN. */
+ptrdiff_t filtered(const float *x, ptrdiff_t n, ptrdiff_t k, double top_p, double reach, double temperature,
+                 ptrdiff_t *places, float *p) {
+    ptrdiff_t count = largest(x, n, k, places, p);
+    double first = count ? p[0] : 0, whole = 0, sum = 0;
+    if (top_p < 1) {
+        for (ptrdiff_t i = 0; i < count; i++) whole += exp(p[i] - first);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            sum += exp(p[i] - first);
+            if (sum >= top_p * whole) count = i + 1;
+        }
+    }
+    while (count && p[count - 1] < first + reach) count--;
+    whole = 0;
+    for (ptrdiff_t i = 0; i < count; i++) whole += exp((p[i] - first) / temperature);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        float made = exp((p[i] - first) / temperature) / whole;
+        ptrdiff_t place = places[i], at = i;
+        for (; at > 0 && places[at - 1] > place; at--) {
+            places[at] = places[at - 1];
+            p[at] = p[at - 1];
+        }
+        places[at] = place;
+        p[at] = made;
+    }
+    return count;
+}
+
 /* Draws from probabilities: returns the first place whose interval ends above `u`, and the interval. Its edges
    are scaled, so that the last one is 1, before they are compared, because they are recorded. */
-int64_t draw(const float *p, int64_t n, double u, double *low, double *high) {
+ptrdiff_t draw(const float *p, ptrdiff_t n, double u, double *low, double *high) {
     double ends[BLOCKS], total = 0;
-    int64_t width = BLOCK * (1 + n / (BLOCK * BLOCKS)), blocks = 0, i = 0;
+    ptrdiff_t width = BLOCK * (1 + n / (BLOCK * BLOCKS)), blocks = 0, i = 0;
     do {
-        int64_t end = least(i + width, n);
+        ptrdiff_t end = least(i + width, n);
         Doubles sums = {};
         while (i + LANES <= end) {
-            int64_t stop = least(i + FEW, end);
+            ptrdiff_t stop = least(i + FEW, end);
             Floats few = {};
             for (; i + LANES <= stop; i += LANES) few += load(p + i);
             sums += __builtin_convertvector(few, Doubles);
@@ -131,10 +191,10 @@ int64_t draw(const float *p, int64_t n, double u, double *low, double *high) {
         for (; i < end; i++) total += p[i];
         ends[blocks++] = total;
     } while (i < n);
-    int64_t block = 0;
+    ptrdiff_t block = 0;
     while (block < blocks - 1 && !(u < ends[block] / total)) block++;
     /* The two sums may round differently: the block's last token ends where the block ends. */
-    int64_t place = block * width, last = least(place + width, n) - 1;
+    ptrdiff_t place = block * width, last = least(place + width, n) - 1;
     while (last > place && p[last] == 0) last--;
     double before = block ? ends[block - 1] : 0, next = before + p[place];
     while (place < last && !(u < next / total)) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
 
 _SOURCE = Path(__file__).with_name("kernel.c")
 _Row = ctypes.POINTER(ctypes.c_float)
@@ -28,16 +30,26 @@ class Kernel:
 
     def __init__(self, library: Path) -> None:
         functions = ctypes.PyDLL(str(library))
-        n, real = ctypes.c_int64, ctypes.c_double
+        n, real = ctypes.c_ssize_t, ctypes.c_double
+        self._copy_argmax = functions.copy_argmax
+        self._copy_argmax.argtypes, self._copy_argmax.restype = [_Row, n, _Row], n
         self._exponentials = functions.exponentials
         self._exponentials.argtypes = [_Row, n, ctypes.c_float, ctypes.c_float, _Row]
         self._exponentials.restype = real
         self._largest = functions.largest
         self._largest.argtypes = [_Row, n, n, ctypes.POINTER(n), _Row]
         self._largest.restype = n
+        self._filtered = functions.filtered
+        self._filtered.argtypes = [_Row, n, n, real, real, real, ctypes.POINTER(n), _Row]
+        self._filtered.restype = n
         self._draw = functions.draw
         self._draw.argtypes = [_Row, n, real, ctypes.POINTER(real), ctypes.POINTER(real)]
         self._draw.restype = n
+
+    def copy_argmax(self, x: Floats, out: Floats) -> int:
+        """Copy a row; returns the place of the first of its largest values, or of the first NaN."""
+        place: int = self._copy_argmax(_row(x), len(x), _row(out))
+        return place
 
     def exponentials(self, x: Floats, shift: float, temperature: float, out: Floats | None) -> float:
         """The sum of exp((x - shift) / temperature), for shift >= x; they are written into `out`, if given,
@@ -49,9 +61,20 @@ class Kernel:
     def largest(self, x: Floats, k: int) -> tuple[list[int], list[float]]:
         """Places and values of the `k` largest values, largest first (ties: lower place first); none if a
         value is NaN. For k up to some hundred: they are kept in order while the row is read."""
-        places, values = (ctypes.c_int64 * k)(), (ctypes.c_float * k)()
+        places, values = (ctypes.c_ssize_t * k)(), (ctypes.c_float * k)()
         count = self._largest(_row(x), len(x), k, places, values)
         return places[:count], values[:count]
+
+    def filtered(
+        self, x: Floats, top_k: int, top_p: float, min_p: float, temperature: float
+    ) -> tuple[Floats, Places]:
+        """What the filters leave of a row: probabilities at the temperature and their places, ascending. None
+        if a value is NaN. Its time grows with top_k, as that of `largest`."""
+        places, p = np.empty(top_k, np.intp), np.empty(top_k, np.float32)
+        reach = math.log(min_p) if min_p > 0 else -math.inf
+        first = ctypes.c_ssize_t.from_buffer(places)  # type: ignore[arg-type]
+        count = self._filtered(_row(x), len(x), top_k, top_p, reach, temperature, first, _row(p))
+        return p[:count], places[:count]
 
     def draw(self, p: Floats, u: float) -> tuple[int, float, float]:
         """The place whose interval contains `u`, and the interval; `p` need not sum to one."""

@@ -25,6 +25,14 @@ _HEIGHT = 64  # values per group
 # its code is no longer in the processor's caches, and the methods' overhead costs more than the sum.
 
 
+def copy_argmax(row: Floats, out: Floats) -> int:
+    """Copy a row, shape [n]; returns the place of the first of its largest values, or of the first NaN."""
+    if kernel.compiled is not None:
+        return kernel.compiled.copy_argmax(row, out)
+    out[:] = row
+    return int(out.argmax())
+
+
 def exponentials(x: Floats, shift: float, out: Floats | None = None, temperature: float = 1.0) -> float:
     """The sum of exp((x - shift) / temperature), shape [n]; they are written into `out`, if given.
 

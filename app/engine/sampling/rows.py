@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.sampling.distribution import Distribution
-from app.engine.sampling.logits import log_sum_exp, top_of_rows
+from app.engine.sampling.logits import copy_argmax, log_sum_exp, top_of_rows
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Alternatives
 
@@ -69,11 +69,15 @@ class TargetRows:
         """The row's most probable token."""
         if self._sampler.adjusts:
             return int(self.adjusted(row).argmax())
-        if self._is_large:  # `keep` would copy it later, when it has left the caches
-            self._copy(row + 1)
-            return int(self._store.rows(row + 1)[row].argmax())
-        if not self._best:
-            self._best = self._logits.argmax(axis=1).tolist()
+        if not self._is_large:
+            if not self._best:
+                self._best = self._logits.argmax(axis=1).tolist()
+            return self._best[row]
+        # `keep` would copy it later, when it has left the caches.
+        rows = self._store.rows(row + 1)
+        while self._copied <= row:
+            self._best.append(copy_argmax(self._logits[self._copied], rows[self._copied]))
+            self._copied += 1
         return self._best[row]
 
     def distribution(self, row: int) -> Distribution:
@@ -98,14 +102,9 @@ class TargetRows:
         """Copy what `record` needs from the first `count` rows: the next pass overwrites llama.cpp's
         memory."""
         if not (self._records_distribution or self._sampler.adjusts):
-            self._copy(count)
-            self._logits = self._store.rows(count)
-
-    def _copy(self, count: int) -> None:
-        """Copy the first `count` rows into the store."""
-        if count > self._copied:
-            self._store.rows(count)[self._copied :] = self._logits[self._copied : count]
-            self._copied = count
+            rows = self._store.rows(count)
+            rows[self._copied :] = self._logits[self._copied : count]
+            self._logits = rows
 
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.

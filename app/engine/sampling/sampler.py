@@ -44,6 +44,7 @@ class Sampler:
         """`banned` ids are never drawn (end-of-generation tokens, if ignored); `breakers` are needed if DRY
         is on."""
         self.sampling = sampling
+        self._temperature = max(sampling.temperature, _LOWEST_TEMPERATURE)
         self._banned = np.fromiter(banned, np.intp)
         self._best_k = 0
         self._penalises = sampling.repeat_last_n != 0 and (
@@ -115,8 +116,9 @@ class Sampler:
         if not self._looks:
             return Distribution(self._softened(adjusted, np.maximum.reduce(adjusted), out))
         if kernel.compiled is not None and 0 < self._best_k < len(adjusted):
-            best, values = kernel.compiled.largest(adjusted, self._best_k)
-            return self._of_few(best, values, self._heads) if best else _no_distribution(adjusted)
+            top_p, min_p = self.sampling.top_p, self.sampling.min_p
+            p, places = kernel.compiled.filtered(adjusted, self._best_k, top_p, min_p, self._temperature)
+            return Distribution(p, places) if len(p) else _no_distribution(adjusted)
         ids, left = None, Logits(adjusted)
         if math.isnan(left.largest):
             return _no_distribution(adjusted)
@@ -150,8 +152,7 @@ class Sampler:
         values = [value for value, _ in ranked]
         for head in heads:
             del values[head(values) :]
-        largest, temperature = values[0], max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        weights = [math.exp((value - largest) / temperature) for value in values]
+        weights = [math.exp((value - values[0]) / self._temperature) for value in values]
         whole = sum(weights)
         kept = sorted((id, weight / whole) for weight, (_, id) in zip(weights, ranked, strict=False))
         places, p = zip(*kept, strict=True)
@@ -160,8 +161,7 @@ class Sampler:
     def _softened(self, logits: Floats, largest: float, out: Floats | None) -> Floats:
         """The probabilities at the temperature, shape [n]."""
         p = np.empty_like(logits) if out is None else out
-        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        p *= np.float32(1 / exponentials(logits, largest, p, temperature))
+        p *= np.float32(1 / exponentials(logits, largest, p, self._temperature))
         return p
 
 

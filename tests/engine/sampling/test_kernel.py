@@ -68,6 +68,14 @@ def test_exponentials_can_be_written_over_their_row(compiled: Kernel) -> None:
     np.testing.assert_array_equal(row, out)
 
 
+@given(rows)
+@settings(deadline=None)
+def test_a_row_is_copied_with_its_argmax(compiled: Kernel, row: np.ndarray) -> None:
+    out = np.zeros_like(row)
+    assert compiled.copy_argmax(row, out) == row.argmax()
+    np.testing.assert_array_equal(out, row)
+
+
 @given(rows, st.sampled_from([1, 2, 10, 40, 200]))
 @settings(deadline=None)
 def test_the_largest_are_those_of_a_stable_sort(compiled: Kernel, row: np.ndarray, k: int) -> None:
