@@ -89,6 +89,7 @@ class DraftSimple(Drafter):
         self._target_vocab = n_vocab
         self._lacks = n_vocab > self._n_vocab  # some tokens that the target may write
         # While a round is drafted, the previous round is not recorded yet.
+        self._step = np.zeros(1, np.int32)  # the token to decode next
         self._logits = RowStore(self._n_vocab)
         self._q = RowStore(n_vocab)
 
@@ -134,10 +135,15 @@ class DraftSimple(Drafter):
             row = self._context.decode(step, logits=1)[0, : self._n_vocab]
             if not self._add_token(proposal, row, context):
                 break
-            step = np.array(proposal.ids[-1:], np.int32)
+            step = self._step
+            step[0] = proposal.ids[-1]
         else:
             ended = "n_max" if k == self._params.n_max else ENOUGH
             proposal.end = ended if len(proposal.ids) == k else DRAFT_FULL
+        # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
+        # collector runs.
+        rows = self._logits.rows(len(proposal.ids))
+        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
         drop_short(proposal, self._params.n_min)
         return proposal
 
@@ -145,9 +151,8 @@ class DraftSimple(Drafter):
         """Append the next token, chosen from the draft's logits; False ends the draft."""
         # A copy, because the next pass overwrites the row; made first, so that it is read from memory only
         # once.
-        rows = self._logits.rows(len(proposal.ids) + 1)
-        token = copy_argmax(row, rows[-1])
-        row = rows[-1]
+        copy = self._logits.rows(len(proposal.ids) + 1)[-1]
+        token, row = copy_argmax(row, copy), copy
         if not self._draws_tokens:
             if math.isnan(row.item(token)):
                 raise self._context.no_numbers()
@@ -169,9 +174,6 @@ class DraftSimple(Drafter):
             proposal.q.append(q)
             proposal.draws.append(draw)
         proposal.ids.append(token)
-        # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
-        # collector runs.
-        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.drafters.base import TARGET_FULL, Proposal, Rehearsal, one_hot
+from app.engine.drafters.base import ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover
@@ -248,12 +249,12 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
 def draft_room(run: Generation) -> Budget:
     """The most tokens worth drafting: one token is always emitted without a draft, the context is limited,
     and all rows of a round come from one pass."""
-    return min(
-        Budget(run.max_tokens - run.position - 1),
-        Budget(run.target.n_ctx - run.truth.length, TARGET_FULL),
-        Budget(run.target.n_batch - 1, "batch_size allows no more"),
-        key=lambda room: room.tokens,
+    rooms = (
+        (run.max_tokens - run.position - 1, ENOUGH),
+        (run.target.n_ctx - run.truth.length, TARGET_FULL),
+        (run.target.n_batch - 1, "batch_size allows no more"),
     )
+    return Budget(*min(rooms, key=itemgetter(0)))
 
 
 def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:

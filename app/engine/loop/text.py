@@ -28,9 +28,11 @@ class TextStream:
         """Add one token's bytes; returns the text that became readable."""
         if self.stopped:
             return ""
-        self._held += self._decoder.decode(piece)
+        text = self._decoder.decode(piece)
         if not self._stop:
-            return self._release(len(self._held))
+            self._released.append(text)
+            return text
+        self._held += text
         found = [at for at in (self._held.find(text) for text in self._stop) if at >= 0]
         if found:
             self.stopped = True

@@ -72,8 +72,9 @@ class Context:
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)  # positions
         self._holds(0)
         window = 0 if options.swa_full else model.n_swa
-        needed = model.is_recurrent or window
-        self._checkpoints = Checkpoints(self.handle, max(APART, window) if needed else self.n_ctx)
+        needed = model.is_recurrent or window > 0
+        self._keeps_checkpoints = needed
+        self._checkpoints = Checkpoints(self.handle, max(APART, window))
         # Snapshots are not enough beside a sliding window, which may have moved on.
         self._snapshots = 0 if model.n_swa else int(llama_cpp.llama_n_rs_seq(self.handle))
         self._make_batch()
@@ -103,10 +104,9 @@ class Context:
     def sync(self, ids: NDArray[np.int32]) -> int:
         """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
         keep = min(self.n_cached, len(ids))
-        differs = self._ids[:keep] != ids[:keep]
-        first = int(differs.argmax()) if keep else 0
-        if keep and differs[first]:
-            keep = first
+        differs = (self._ids[:keep] != ids[:keep]).tobytes().find(True)
+        if differs >= 0:
+            keep = differs
         if keep < self.n_cached:
             self._roll_back(keep)
         return self.n_cached
@@ -149,7 +149,7 @@ class Context:
         flag was set; the cache may then hold any beginning of its old tokens followed by `ids`.
         """
         before = len(ids) - logits if logits else 0
-        if self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
+        if self._keeps_checkpoints and self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
             self._decode_passes(ids[:before], 0)
             self._checkpoints.take(self.n_cached)
             ids = ids[before:]
@@ -169,6 +169,9 @@ class Context:
         return at - self._checkpoints.latest > (_NEAR if soon else self._checkpoints.apart)
 
     def _decode_passes(self, ids: NDArray[np.int32], logits: int) -> None:
+        if 0 < len(ids) <= self.n_batch:
+            self._decode_chunk(ids, len(ids) - logits)
+            return
         start = 0
         while start < len(ids):
             rest = len(ids) - start
@@ -180,10 +183,13 @@ class Context:
 
     def _decode_chunk(self, ids: NDArray[np.int32], first_wanted: int) -> None:
         n, at = len(ids), self.n_cached
-        self._tokens[:n] = ids
-        self._positions[:n] = self._count[at : at + n]
-        self._wanted[:first_wanted] = 0
-        self._wanted[first_wanted:n] = 1
+        if n == 1:  # a draft's step: single numbers cost a fraction of slices
+            self._tokens[0], self._positions[0], self._wanted[0] = ids[0], at, first_wanted == 0
+        else:
+            self._tokens[:n] = ids
+            self._positions[:n] = self._count[at : at + n]
+            self._wanted[:first_wanted] = 0
+            self._wanted[first_wanted:n] = 1
         self._batch.n_tokens = n
         started = time.perf_counter()
         status = llama_cpp.llama_decode(self.handle, self._batch)
