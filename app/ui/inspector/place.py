@@ -24,7 +24,7 @@ from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.throttle import Throttle
 
 _LEAST_LINES = 2.5  # of the text that is always in sight
-_TEXT_SHARE = 0.24  # of the height, at most, for the text
+_TEXT_SHARE = 0.2  # of the height, at most, for the text
 _TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline have room
 
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.ui.inspector.round.content import Bars, CardContent, Sum
+from app.ui.inspector.round.content import CardContent, Sum, TokenBars
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
@@ -150,7 +150,7 @@ class Card(QWidget):
             cell = QRectF(right - width, room.top(), width, height)
             self._text(painter, cell, _RIGHT, name, self._small, palette.secondary)
 
-    def _paint_bars(self, painter: QPainter, room: QRectF, row: Bars, content: CardContent) -> None:
+    def _paint_bars(self, painter: QPainter, room: QRectF, row: TokenBars, content: CardContent) -> None:
         """The draft's bar above the target's. On a residual's card p shows what lies beyond q darker."""
         palette, scale = self._theme.palette, self._theme.scale
         thick, middle = 4 * scale, room.center().y()

@@ -16,7 +16,7 @@ _LETTERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class TokenBars:
     """A token at a place: its probability in the draft and in the target; None where it is not recorded."""
 
     token: str
@@ -54,7 +54,7 @@ class CardContent:
     fate: str
     word: str  # the fate's name
     draft_heading: str  # of the bars; "" where the draft has none
-    bars: tuple[Bars, ...]
+    bars: tuple[TokenBars, ...]
     interval: Interval | None
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
@@ -80,6 +80,6 @@ class CardContent:
         sums = [f"{line.name} {line.text} {line.verdict}".strip() + "." for line in self.sums]
         return " ".join([*sums, *self.notes, *map(self._said, self.bars)])
 
-    def _said(self, bars: Bars) -> str:
+    def _said(self, bars: TokenBars) -> str:
         draft = f" {self.draft_heading} {probability(bars.draft)}," if self.draft_heading else ""
         return f"{bars.token}:{draft} p {probability(bars.p)}."

@@ -21,7 +21,7 @@ from app.engine.explain.decision import (
 )
 from app.engine.fates import Origin, Verdict
 from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader, Verification
-from app.ui.inspector.round.content import Bars, CardContent, Interval, Sum
+from app.ui.inspector.round.content import CardContent, Interval, Sum, TokenBars
 from app.ui.inspector.round.sums import add_up, compared, drawn, written
 from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.draft_end import end_words
@@ -86,7 +86,7 @@ def draft_heading(round: Round, header: TraceHeader) -> str:
     return "q" if sampled or first.draft_p is None else "draft_p"
 
 
-def _bars(round: Round, place: int, header: TraceHeader, heading: str = "") -> tuple[Bars, ...]:
+def _bars(round: Round, place: int, header: TraceHeader, heading: str = "") -> tuple[TokenBars, ...]:
     shown = {tokens[place].id for tokens in (round.drafted, round.emitted) if place < len(tokens)}
     rows = []
     for odds in odds_of(round, place, header):
@@ -95,7 +95,7 @@ def _bars(round: Round, place: int, header: TraceHeader, heading: str = "") -> t
     # Those that either model finds probable, and always the tokens that the card is about.
     rows.sort(key=lambda row: (row[0].id not in shown, -max(row[0].p or 0.0, row[1] or 0.0)))
     rows = sorted(rows[:_ROWS], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
-    return tuple(Bars(_named(odds), draft, odds.p, odds.id in shown) for odds, draft in rows)
+    return tuple(TokenBars(_named(odds), draft, odds.p, odds.id in shown) for odds, draft in rows)
 
 
 def _interval(test: Test | None) -> Interval | None:
@@ -196,7 +196,7 @@ def _own(round: Round, token: EmittedToken, header: TraceHeader) -> CardContent:
     )
 
 
-def _residual_bars(round: Round, header: TraceHeader, residual: Residual) -> tuple[Bars, ...]:
+def _residual_bars(round: Round, header: TraceHeader, residual: Residual) -> tuple[TokenBars, ...]:
     place = len(round.emitted) - 1
     shown = round.drafted[place].id, round.emitted[place].id
 
@@ -207,7 +207,7 @@ def _residual_bars(round: Round, header: TraceHeader, residual: Residual) -> tup
     rows = [(odds, rest(odds)) for odds in odds_of(round, place, header)]
     rows.sort(key=lambda row: (row[0].id not in shown, -max(row[0].p or 0.0, row[0].q or 0.0)))
     rows = sorted(rows[: _ROWS + 1], key=lambda row: (-(row[1] or 0.0), -(row[0].p or 0.0)))
-    return tuple(Bars(_named(odds), odds.q, odds.p, odds.id in shown, left) for odds, left in rows)
+    return tuple(TokenBars(_named(odds), odds.q, odds.p, odds.id in shown, left) for odds, left in rows)
 
 
 def _residual_sums(residual: Residual) -> tuple[Sum, ...]:

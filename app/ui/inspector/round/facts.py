@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from app.base.numbers import listed
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import only_temperature
 from app.engine.fates import Origin, Verdict
@@ -43,11 +44,12 @@ def source_words(round: Round, header: TraceHeader) -> str:
 
 def _asked(round: Round) -> str:
     if not round.drafted:
-        asked = " and ".join(round.asked or ())
+        asked = listed(round.asked or ())
         return f"{asked} had no draft: {end_words(round.draft_end)}." if asked and round.draft_end else ""
     name = round.strategy or "A strategy"
-    before = [name for name in round.asked or () if name != round.strategy]
-    silent = f"{' and '.join(before)} was asked first and had no draft. " if before else ""
+    before = [asked for asked in round.asked or () if asked != round.strategy]
+    were = "were" if before[1:] else "was"
+    silent = f"{listed(before)} {were} asked first and had no draft. " if before else ""
     ended = f"; the draft ended: {end_words(round.draft_end)}" if round.draft_end else ""
     return f"{silent}{name} drafted{ended}."
 
@@ -57,21 +59,12 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if not round.drafted:
         return ""
     first = round.drafted[0]
+    if first.draft_draw is not None and only_temperature(header.sampling):
+        return "Drawn from q. The trace holds that of the drafted token; the others' follows from it."
     if first.draft_draw is not None:
-        if only_temperature(header.sampling):
-            return (
-                "Each token was drawn from q. The trace holds q of the drafted token; that of the others "
-                "follows from the draft's own probabilities and the temperature."
-            )
-        return (
-            "Each token was drawn from q. The trace holds q of the drafted token only: filters and penalties "
-            "hide that of the others, so the bars show draft_p, the draft's own probability."
-        )
+        return "Drawn from q; the trace does not hold the others' q, so the bars show draft_p."
     if first.draft_p is not None:
-        return (
-            "The draft's most probable token was taken, not drawn, so q is 1 there; draft_p is the draft's "
-            "own probability among its ten best."
-        )
+        return "The draft's best token was taken, not drawn, so q is 1 there; the bars show draft_p."
     return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."
 
 

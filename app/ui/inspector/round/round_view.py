@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.types import Round, TraceHeader
@@ -42,7 +42,12 @@ class RoundView(InspectorPart):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for widget in (self.title, self.facts, self.source, self.copied, self.chain):
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self.title, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(self.facts, 1)
+        column.addLayout(head)
+        for widget in (self.source, self.copied, self.chain):
             column.addWidget(widget)
         column.addSpacing(4)
         column.addWidget(self.grid)
