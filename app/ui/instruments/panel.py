@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.ui.instruments.head import InstrumentsHead
@@ -41,6 +41,7 @@ class InstrumentsPanel(QScrollArea):
         super().__init__()
         self._theme = theme
         self._span = RoundRange()
+        self._moved = False  # the cursor was moved while this was hidden
         self.answer = AnswerModel()  # before the first answer
         self.acceptance = AcceptancePlot(theme, ask)
         self.speed = SpeedPlot(theme, ask)
@@ -134,8 +135,18 @@ class InstrumentsPanel(QScrollArea):
 
     @Slot()
     def _move(self) -> None:
-        self._read_nothing_out()
-        self._show_all()
+        """Follow the cursor while this is on the screen."""
+        if self.isVisible() or not self.window().isVisible():
+            self._read_nothing_out()
+            self._show_all()
+        else:
+            self._moved = True
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._moved:
+            self._moved = False
+            self._move()
 
     @Slot()
     def reset(self) -> None:

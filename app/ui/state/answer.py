@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -26,6 +27,9 @@ class Note:
     message: str
     hint: str = ""
     action: str = ""  # the button's words, such as "Continue"
+
+
+_MARKED = 512  # rounds between two marks of the folds
 
 
 class AnswerModel(QObject):
@@ -62,6 +66,11 @@ class AnswerModel(QObject):
         self._series = RoundSeries()
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = 0  # index after the last round in statistics and cost
+        self._marks: list[tuple[int, Statistics, CostModel]] | None = None
+        """Both as they were after some of the rounds, kept once the cursor went back: going back again folds
+        few rounds."""
+        self._token_ids: tuple[int, ...] = ()
+        self._ids_of = 0  # rounds that those tokens are of
         self._length_fold: LengthFold | None = None
         self._lengths: list[LengthAt] | None = None  # of all known rounds, from the first question on
 
@@ -174,18 +183,41 @@ class AnswerModel(QObject):
         except SettingError:  # its drafter was removed, or the trace came from elsewhere
             return None
         statistics = self.measurement.statistics if self.measurement is not None else self.statistics
-        setup = AnswerSetup(header.pair, target, draft, self.trace.token_ids, drafts)
+        setup = AnswerSetup(header.pair, target, draft, self._ids(self.trace), drafts)
         return advise(spec, statistics, self.cost, self.speed_up, setup)
+
+    def _ids(self, trace: Trace) -> tuple[int, ...]:
+        """All tokens of the answer."""
+        if self._ids_of != len(trace.rounds):
+            self._token_ids, self._ids_of = trace.token_ids, len(trace.rounds)
+        return self._token_ids
 
     def _fold(self) -> None:
         if self._folded > self.cursor:
-            self._forget_folds()
-        for round in self.rounds[self._folded : self.cursor]:
-            self._statistics.add(round)
-            self._cost.add(round)
-        self._folded = max(self._folded, self.cursor)
+            self._fold_back()
+        while self._folded < self.cursor:
+            end = min(self.cursor, (self._folded // _MARKED + 1) * _MARKED)
+            for round in self.rounds[self._folded : end]:
+                self._statistics.add(round)
+                self._cost.add(round)
+            self._folded = end
+            known = self._marks[-1][0] if self._marks else 0
+            if self._marks is not None and end % _MARKED == 0 and end > known:
+                self._marks.append((end, deepcopy(self._statistics), deepcopy(self._cost)))
+
+    def _fold_back(self) -> None:
+        """Return to the last mark before the cursor, or to the first counted round."""
+        marks = self._marks or []
+        self._forget_folds()
+        self._marks = marks
+        for at, statistics, cost in reversed(marks):
+            if at <= self.cursor:
+                self._statistics, self._cost = deepcopy(statistics), deepcopy(cost)
+                self._folded = at
+                break
 
     def _forget_folds(self) -> None:
+        self._marks = None
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = self.start
 
@@ -201,6 +233,7 @@ class AnswerModel(QObject):
         already."""
         self.trace = Trace(header, list(rounds))
         self._lengths = None
+        self._ids_of = 0
         self.cursor = len(rounds)
         self.began.emit()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance, Slot
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
@@ -91,12 +91,24 @@ class TranscriptView(Surface):
         if isinstance(item, AnswerItem):
             for signal in _changes(item.answer):
                 signal.connect(self._catch_up)
+            item.answer.moved.connect(self._catch_up_in_sight)
 
     def _leave(self, items: Sequence[Item]) -> None:
         for item in items:
             if isinstance(item, AnswerItem):
                 for signal in _changes(item.answer):
                     signal.disconnect(self._catch_up)
+                item.answer.moved.disconnect(self._catch_up_in_sight)
+
+    @Slot()
+    def _catch_up_in_sight(self) -> None:
+        """Follow a cursor while this is on the screen: going back lays a long answer out anew."""
+        if self.isVisible() or not self.window().isVisible():
+            self._catch_up()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._catch_up()
 
     @Slot()
     def _catch_up(self) -> None:
@@ -283,5 +295,5 @@ class TranscriptView(Surface):
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
-    """The signals that tell of changes of an answer."""
-    return answer.began, answer.grew, answer.moved, answer.told, answer.ended
+    """The signals that tell of changes of an answer, its cursor apart."""
+    return answer.began, answer.grew, answer.told, answer.ended

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pytestqt.qtbot import QtBot
 
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
+from app.engine.types import Round
 from app.ui.instruments import InstrumentsPanel
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
@@ -94,6 +96,32 @@ def test_numbers_are_those_of_the_rounds_shown() -> None:
     model.move(22)
     model.add(WHOLE.rounds[22:24])
     assert model.cursor == 24 and model.statistics == Statistics.of(WHOLE.rounds[4:24])
+
+
+def test_going_back_in_a_long_answer_folds_few_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = [replace(round, index=at) for at, round in enumerate(WHOLE.rounds * 60)]
+    model = AnswerModel(Trace(WHOLE.header, rounds))
+    assert len(rounds) > 1300 and model.statistics.rounds == len(rounds)
+    added: list[int] = []
+    add = Statistics.add
+
+    def counted(statistics: Statistics, round: Round) -> None:
+        added.append(round.index)
+        add(statistics, round)
+
+    model.move(len(rounds) - 1)
+    assert model.statistics.rounds == len(rounds) - 1
+    monkeypatch.setattr(Statistics, "add", counted)
+    for cursor in (len(rounds) - 2, 1100, 1024, 600, 1000, 511, 3, len(rounds)):
+        added.clear()
+        model.move(cursor)
+        assert model.statistics.rounds == cursor
+        assert len(added) <= 512 or cursor == len(rounds)
+        assert model.statistics == Statistics.of(rounds[:cursor])
+        cost = CostModel.of(rounds[:cursor])
+        assert (model.cost.c, model.cost.over_rounds, model.cost.lengths) == (
+            cost.c, cost.over_rounds, cost.lengths,
+        )  # fmt: skip
 
 
 def test_the_context_in_use_ends_at_the_cursor() -> None:
