@@ -99,7 +99,7 @@ def _log_lines(log: ServerLog) -> list[str]:
     if log.strategies:
         drafting = [f"{name} ({settings})" if settings else name for name, settings in log.strategies.items()]
         lines.append(f"Drafts with {numbers.listed(drafting)}.")
-    elif not log.drafted:
+    elif not log.drafted and log.requests:
         lines.append(f"Strategy {NONE}: nothing in the log drafts.")
     if log.requests:
         speed = numbers.digits(log.tokens / log.seconds if log.seconds else None)
@@ -117,6 +117,6 @@ def _log_lines(log: ServerLog) -> list[str]:
     if log.checkpoints:
         again = f"; {numbers.count(log.restored, 'round')} were computed twice" if log.restored else ""
         lines.append(f"The target goes back by checkpoints, which makes a rejection dearer{again}.")
-    if not log.strategies and log.requests:
+    if not log.strategies and not log.problems:
         lines.append("llama-server names its strategies with --verbosity 4.")
     return lines

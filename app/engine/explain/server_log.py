@@ -19,8 +19,8 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), sentence)
     for pattern, sentence in (
         (
-            r"the argument has been removed\. (.+?)\.?$",
-            "It did not start: a flag of the command line has been removed; {0}.",
+            r'handling argument "(.+?)": the argument has been removed\. (.+?)\.?$',
+            "It did not start: {0} has been removed; {1}.",
         ),
         (
             r"draft model vocab type must match target model to use speculation but (.+)",

@@ -40,7 +40,12 @@ def test_counts_are_pooled_over_the_answers() -> None:
         (
             'error while handling argument "--draft-max": the argument has been removed. use '
             "--spec-draft-n-max or --spec-ngram-mod-n-max",
-            "use --spec-draft-n-max or --spec-ngram-mod-n-max",
+            "--draft-max has been removed; use --spec-draft-n-max or --spec-ngram-mod-n-max",
+        ),
+        (
+            "srv    load_model: failed to initialize speculative decoding context: draft-simple requires a "
+            "draft context",
+            "It answers without drafting: draft-simple requires a draft context",
         ),
         ("E spec common_specu: the target and draft vocabs are not compatible", "not the target's"),
         (
@@ -66,6 +71,11 @@ def test_every_reason_for_not_drafting_is_found(line: str, words: str) -> None:
     log = read_log([line, line])
     assert len(log.problems) == 1
     assert words in log.problems[0]
+
+
+def test_the_usage_of_a_removed_flag_is_no_second_problem() -> None:
+    usage = "--draft, --draft-n, --draft-max N       the argument has been removed. use --spec-draft-n-max or"
+    assert not read_log([usage]).problems
 
 
 def test_other_texts_hold_nothing() -> None:
