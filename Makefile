@@ -21,7 +21,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 .DEFAULT_GOAL := help
 .PHONY: help run test verify coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-        bench-strategies bench-rollback bench-suite bench-scroll \
+        bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
         ready ready-dev
 
 help: ## this list
@@ -59,7 +59,7 @@ format: ready-dev ## let ruff rewrite the code
 
 bench: ## all benchmarks
 bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-       bench-strategies bench-rollback bench-suite bench-scroll
+       bench-strategies bench-rollback bench-suite bench-scroll bench-timeline
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
@@ -79,6 +79,9 @@ bench-window: ready-dev ## how the window keeps up with streamed tokens
 
 bench-scroll: ready-dev ## how long the transcript takes to paint
 	@$(BIN)/python tests/benchmarks/transcript_scroll.py $(ARGS)
+
+bench-timeline: ready-dev ## how long the Inspector's timeline takes to paint
+	@$(BIN)/python tests/benchmarks/timeline.py $(ARGS)
 
 bench-startup: ready-dev ## time from start to a usable window
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)

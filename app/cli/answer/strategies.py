@@ -87,6 +87,8 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
     seconds = totals.seconds if totals else statistics.seconds
     speed = f", {significant(statistics.emitted / seconds)} tokens/s" if seconds > 0 else ""
     prompt = f"prompt {trace.header.prompt_tokens:,} tokens"
+    if trace.header.warm:
+        prompt += f" (warm: {trace.header.cached_tokens:,} were cached)"
     if totals and totals.prompt_seconds:  # 0: not measured, because the engine broke off
         prompt += f" in {significant(totals.prompt_seconds)} s"
     return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"

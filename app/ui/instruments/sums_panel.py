@@ -151,7 +151,7 @@ class SumsPanel(QWidget):
     @Slot()
     def _fit(self) -> None:
         font = self._theme.mono(-1)
-        self.lines.setFont(font)
+        self.lines.document().setDefaultFont(font)  # the widget's own is that of the style sheet
         self.lines.setFixedHeight(round(_LINES * QFontMetricsF(font).lineSpacing()))
 
 

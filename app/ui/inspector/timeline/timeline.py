@@ -268,7 +268,7 @@ class Timeline(InspectorPart):
         x = head.left() + QFontMetricsF(self._font).horizontalAdvance("Rounds") + 12
         painter.setFont(self._small)
         metrics = QFontMetricsF(self._small)
-        where = self.reading()
+        where = metrics.elidedText(self.reading(), Qt.TextElideMode.ElideRight, head.right() - x)
         free = head.right() - metrics.horizontalAdvance(where) - 24
         painter.setPen(QColor(palette.secondary))
         painter.drawText(head, Qt.AlignmentFlag.AlignRight | bottom, where)
