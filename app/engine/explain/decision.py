@@ -8,6 +8,7 @@ rules are those of `loop/verify.py`; p is the target's distribution and q the pr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, inf, log
 
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.verify import block_reach, passes
@@ -194,8 +195,11 @@ class Residual:
 
     @property
     def total(self) -> float | None:
-        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the recorded interval."""
-        return self.rest / self.share if self.rest is not None and self.share > 0 else None
+        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the recorded interval.
+
+        None also where nothing is left: both models agree up to rounding, and p itself was drawn from.
+        """
+        return self.rest / self.share if self.rest and self.share > 0 else None
 
 
 def own_token(round: Round) -> EmittedToken | None:
@@ -210,6 +214,8 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
     drawn = header.verification in (Verification.SPECULATIVE, Verification.BLOCK)
     if token is None or token.origin is not Origin.RESAMPLED or token.draw is None or not drawn:
         return None
+    if place >= len(round.drafted):
+        return None  # no token was rejected: `recheck` reports it
     reach = 1.0
     if header.verification is Verification.BLOCK:
         chain = block_chain(round)
@@ -244,7 +250,7 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
     p, own = _by_id(target), _by_id(draft)
     q = proposal_of(drafted, draft, header.sampling)
     pieces = {
-        id: (piece, "") for top in (draft, target) for id, piece in zip(top.ids, top.pieces, strict=True)
+        id: (piece, "") for top in (draft, target) for id, piece in zip(top.ids, top.pieces, strict=False)
     }
     for token in (drafted, emitted):
         if token is not None:
@@ -272,11 +278,12 @@ def proposal_of(drafted: DraftedToken | None, draft: Alternatives, sampling: Sam
         return {}
     known = {drafted.id: drafted.q}
     own = _by_id(draft)
-    if drafted.draft_draw is not None and only_temperature(sampling) and own.get(drafted.id, 0.0) > 0:
-        scale = drafted.q / own[drafted.id] ** (1 / sampling.temperature)
-        known |= {
-            id: scale * share ** (1 / sampling.temperature) for id, share in own.items() if id != drafted.id
-        }
+    drawn, from_p = drafted.draft_draw is not None, own.get(drafted.id, 0.0)
+    if drawn and only_temperature(sampling) and drafted.q > 0 and from_p > 0:
+        for id, share in own.items():
+            power = log(drafted.q) + (log(share) - log(from_p)) / sampling.temperature if share > 0 else -inf
+            if power <= 0:  # a larger one is no probability: the trace is not what it says
+                known.setdefault(id, exp(power))
     return known
 
 
@@ -293,4 +300,4 @@ def _top(tops: tuple[Alternatives, ...], place: int) -> Alternatives:
 
 
 def _by_id(top: Alternatives) -> dict[int, float]:
-    return dict(zip(top.ids, top.p, strict=True))
+    return dict(zip(top.ids, top.p, strict=False))

@@ -12,17 +12,26 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
-from app.engine.fates import Verdict
+from app.engine.explain.copied import ContextText
+from app.engine.fates import Origin, Verdict
 from app.engine.record.trace import Trace
-from app.engine.types import Draw, Sampling, Verification
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    Draw,
+    EmittedToken,
+    Sampling,
+    Verification,
+)
 from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of, chain_of
-from app.ui.inspector.round.facts import round_facts, source_words
+from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.round.sums import add_up, apart, drawn, written
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer
+from tests.ui.traces import make_header, raw_round
 
 WARM = Sampling(temperature=0.9, seed=11)
 FILTERED = Sampling(temperature=1.2, top_k=60, top_p=0.95, seed=12)
@@ -200,3 +209,53 @@ def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> No
             shared = cards[-2]
             assert shared.place == f"Places {judged + 1} to {len(round.drafted)} of {len(round.drafted)}"
             assert shared.word == "ignored" and "Never judged" in shared.notes[0]
+
+
+NUMBER = st.one_of(SHARE, st.sampled_from([0.0, 1.0, 1e-300, 5.0, 1e300, -1.0]))
+MAYBE = st.one_of(st.none(), NUMBER)
+DRAW = st.builds(Draw, NUMBER, NUMBER, NUMBER)
+TOP = st.builds(
+    Alternatives,
+    st.lists(st.integers(0, 5), max_size=4).map(tuple),
+    st.lists(st.binary(max_size=3), max_size=4).map(tuple),
+    st.lists(NUMBER, max_size=4).map(tuple),
+)
+DRAFTED = st.builds(
+    DraftedToken,
+    id=st.integers(0, 5), piece=st.binary(max_size=3), verdict=st.sampled_from(Verdict), q=NUMBER,
+    draft_p=MAYBE, p=MAYBE, u=MAYBE, target_id=st.one_of(st.none(), st.integers(0, 5)),
+    draw=st.one_of(st.none(), DRAW), draft_draw=st.one_of(st.none(), DRAW), label=st.just(""), h=MAYBE,
+)  # fmt: skip
+EMITTED = st.builds(
+    EmittedToken,
+    id=st.integers(0, 5), piece=st.binary(max_size=3), origin=st.sampled_from(Origin), p=NUMBER,
+    draw=st.one_of(st.none(), DRAW), label=st.just(""),
+)  # fmt: skip
+
+
+@given(
+    st.lists(DRAFTED, max_size=4),
+    st.lists(EMITTED, max_size=5),
+    st.lists(TOP, max_size=5),
+    st.lists(TOP, max_size=5),
+    st.sampled_from(Verification),
+    st.sampled_from([0.0, 1e-3, 0.8, 10.0]),
+)
+def test_rounds_of_any_trace_have_cards(
+    drafted: list[DraftedToken],
+    emitted: list[EmittedToken],
+    target: list[Alternatives],
+    draft: list[Alternatives],
+    rule: Verification,
+    temperature: float,
+) -> None:
+    round = raw_round(0, drafted, emitted, target_top=tuple(target), draft_top=tuple(draft), match=2)
+    header = make_header(verification=rule, temperature=temperature)
+    for card in cards_of(round, header):
+        assert card.name and card.spoken() is not None
+    chain_of(round, header)
+    assert round_facts(round, header) and source_words(round, header) is not None
+    text = ContextText(header)
+    text.read([round])
+    copied = text.copied(round)
+    assert copied is None or copied_words(copied, round)

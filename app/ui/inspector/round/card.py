@@ -168,6 +168,7 @@ class Card(QWidget):
             self._bar(painter, draft, 0, row.draft, palette.secondary)
 
     def _bar(self, painter: QPainter, track: QRectF, low: float, high: float, colour: str) -> None:
+        low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
         left = track.left() + low * track.width()
         width = max((high - low) * track.width(), 1.0)
         painter.fillRect(QRectF(left, track.top(), width, track.height()), QColor(colour))
@@ -205,7 +206,7 @@ class Card(QWidget):
             colour = palette.area(content.fate)
             painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
             self._bar(painter, track, interval.low, interval.high, blend(colour, palette.ground, 0.62))
-            x = track.left() + interval.draw * track.width()
+            x = track.left() + min(max(interval.draw, 0.0), 1.0) * track.width()
             painter.setPen(QPen(QColor(palette.text), 1.5))
             painter.drawLine(QPointF(x, track.top() - 4 * scale), QPointF(x, track.bottom() + 4 * scale))
             text = f"{interval.name} {probability(interval.draw)}"

@@ -83,13 +83,13 @@ class BlockChain(QWidget):
         painter.drawText(line, _LEFT, link.token + mark)
         track = QRectF(cell.left(), line.bottom() + 4, cell.width(), 8 * theme.scale)
         painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
-        reach = QRectF(track.left(), track.top(), max(track.width() * link.reach, 1), track.height())
+        reach = QRectF(track.left(), track.top(), max(track.width() * min(link.reach, 1), 1), track.height())
         painter.fillRect(reach, QColor(blend(palette.area(link.fate), palette.ground, 0.3)))
         if link.h is not None:
-            held = QRectF(track.left(), track.top(), max(track.width() * link.h, 1), track.height())
+            held = QRectF(track.left(), track.top(), max(track.width() * min(link.h, 1), 1), track.height())
             painter.fillRect(held, QColor(blend(palette.area(link.fate), palette.ground, 0.75)))
         if link.u is not None:
-            x = track.left() + link.u * track.width()
+            x = track.left() + min(link.u, 1) * track.width()
             painter.setPen(QPen(QColor(palette.text), 1.5))
             painter.drawLine(round(x), round(track.top() - 3), round(x), round(track.bottom() + 3))
         painter.setPen(QColor(palette.secondary))

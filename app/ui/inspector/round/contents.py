@@ -241,6 +241,8 @@ def _own_notes(
         notes = [
             f"{formula}, scaled to sum to 1, is drawn from: the dark part of each bar. v picks the interval."
         ]
+        if residual.rest == 0:
+            return ["Nothing is left of p − q but rounding, so p itself was drawn from."]
         if residual.total is not None:
             notes.append("The sum follows from the recorded interval.")
         else:

@@ -6,6 +6,7 @@ Numbers have three figures, and more where the sum would not come out, or a comp
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 
 from app.base.numbers import NONE, significant
 from app.engine.types import Draw
@@ -16,7 +17,7 @@ _ROUNDING = 6e-8  # of single precision, below 1
 
 def written(value: float | None, figures: int = 3) -> str:
     """A number. What is not 0 never reads as 0, and what is not 1, by more than a rounding, never as 1."""
-    if value is None:
+    if value is None or not isfinite(value):
         return NONE
     if value == 0 or abs(value - 1) < _ROUNDING:
         return f"{value:.0f}"
@@ -26,19 +27,31 @@ def written(value: float | None, figures: int = 3) -> str:
 
 
 def add_up(values: tuple[float, ...], formula: Callable[..., float]) -> tuple[tuple[str, ...], str]:
-    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written."""
-    result = written(formula(*values))
+    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written.
+
+    A trace may hold numbers that give no result; they are written all the same.
+    """
+    result = written(_result(values, formula))
     for figures in range(3, _MOST):
         texts = tuple(written(value, figures) for value in values)
-        if written(formula(*map(float, texts))) == result:
+        if NONE in (result, *texts) or written(_result(tuple(map(float, texts)), formula)) == result:
             break
     return texts, result
+
+
+def _result(values: tuple[float, ...], formula: Callable[..., float]) -> float | None:
+    try:
+        return formula(*values)
+    except (ZeroDivisionError, OverflowError):
+        return None
 
 
 def apart(first: float, second: float) -> tuple[str, str]:
     """Two numbers with enough figures to show which one is the smaller."""
     for figures in range(3, _MOST):
         texts = written(first, figures), written(second, figures)
+        if NONE in texts:
+            break
         told = float(texts[0]), float(texts[1])
         if first == second or (told[0] != told[1] and (told[0] < told[1]) == (first < second)):
             break
@@ -55,6 +68,8 @@ def drawn(draw: Draw) -> str:
     """A draw and the interval that it fell into: "0.654 in [0, 0.805)"."""
     for figures in range(3, _MOST):
         u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
+        if NONE in (u, low, high):
+            break
         if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
             break
     return f"{u} in [{low}, {high})"
