@@ -56,9 +56,8 @@ class Sampler:
             self._dry = Dry(sampling, breakers)
         self.adjusts = bool(len(self._banned)) or self._penalises or self._dry is not None
         self._filters: list[Callable[[Logits], Places]] = []
-        self._heads: list[
-            Callable[[list[float]], int]
-        ] = []  # the last filters, in their form for a few logits
+        # The last filters, in their form for a few logits.
+        self._heads: list[Callable[[list[float]], int]] = []
         if sampling.top_n_sigma > 0:
             self._filters.append(partial(filters.top_n_sigma, n=sampling.top_n_sigma))
         if sampling.top_k > 0:
@@ -161,7 +160,8 @@ class Sampler:
     def _softened(self, logits: Floats, largest: float, out: Floats | None) -> Floats:
         """The probabilities at the temperature, shape [n]."""
         p = np.empty_like(logits) if out is None else out
-        p *= np.float32(1 / exponentials(logits, largest, p, self._temperature))
+        whole = exponentials(logits, largest, p, self._temperature)
+        p *= np.float32(1 / whole)
         return p
 
 
