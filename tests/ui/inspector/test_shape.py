@@ -94,13 +94,17 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
 
     whole = len(mix.rounds)
     shows(0, whole)
+    before = view.scope.text()
+    answer.move(whole - 9)
     answer.move(whole - 5)
+    assert view.scope.text() == before, "the cursor may go on"
+    qtbot.waitUntil(lambda: view.scope.text() != before)
     shows(0, whole - 5)
     assert f"up to round {whole - 6}" in view.scope.text()
     answer.move(whole)
     answer.count_from(4)
+    qtbot.waitUntil(lambda: view.scope.text().startswith("since round 4"))
     shows(4, whole)
-    assert view.scope.text().startswith("since round 4")
 
 
 def test_answers_without_drafts_say_so(view: ShapeView, shared_engine: Engine) -> None:

@@ -215,6 +215,20 @@ def test_rounds_before_a_reset_of_the_numbers_stay(timeline: Timeline, theme: Th
     )
 
 
+def test_bars_keep_their_place_while_the_cursor_moves(timeline: Timeline, theme: Theme) -> None:
+    answer = shown(timeline, 20)
+    place, accepted = timeline.round_rect(4), QColor(theme.palette.area(Origin.ACCEPTED)).name()
+    answer.move(5)
+    later, image = timeline.round_rect(5), timeline.grab().toImage()
+    assert timeline.round_rect(4) == place
+    assert colour(image, place.center().x(), place.top() + 40) == accepted
+    assert colour(image, later.center().x(), later.top() + 40) != accepted
+    click(timeline, later.center().x())
+    assert answer.pinned_at is None
+    answer.move(0)
+    timeline.grab()
+
+
 def test_low_windows_show_the_bars_alone(timeline: Timeline) -> None:
     shown(timeline, 20)
     tall = timeline.height()

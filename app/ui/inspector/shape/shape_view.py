@@ -26,6 +26,7 @@ from app.ui.widgets.words.numbers import count
 
 _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
 _SLICE = 0.008  # seconds of folding alternatives between two chances to paint
+_CALM_MS = 150
 _STRIDE = 2000  # rounds that are folded between two drawings
 _DEFINITIONS = {column.key: column.definition for column in SHAPE}
 
@@ -35,6 +36,8 @@ class ShapeView(InspectorPart):
 
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
         super().__init__()
+        self._calm = QTimer(self, singleShot=True, interval=_CALM_MS)
+        self._calm.timeout.connect(self._redraw)
         self._theme = theme
         self._choose = choose
         self._folded = AlternativeStatistics()
@@ -106,8 +109,16 @@ class ShapeView(InspectorPart):
         answer = self.answer  # which round is inspected does not matter here
         return (
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
-            (answer.moved, self._redraw), (answer.measured, self._redraw),
+            (answer.moved, self._move), (answer.measured, self._redraw),
         )  # fmt: skip
+
+    @Slot()
+    def _move(self) -> None:
+        """Follow the cursor; where it went back, once it rests: alternatives are folded again then."""
+        if self.answer.cursor < self._span[1]:
+            self._calm.start()
+        else:
+            self._grow()
 
     def draw(self) -> None:
         answer = self.answer

@@ -30,6 +30,8 @@ from app.ui.instruments.plots.by_round import length_words, nice_above, usual
 from app.ui.state.answer import AnswerModel
 from app.ui.state.series import Bins
 from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring
 from app.ui.widgets.words.numbers import count, duration, ratio, significant
 
 _SIDE = 24  # left and right of the bars
@@ -79,10 +81,10 @@ class Timeline(InspectorPart):
 
     def draw(self) -> None:
         answer, axis = self.answer, self._axis
-        axis.rounds = answer.cursor
-        for round in answer.rounds[self._seen : answer.cursor]:
+        axis.rounds = len(answer.rounds)  # also those after the cursor: bars keep their place in a replay
+        for round in answer.rounds[self._seen :]:
             self._most = max(self._most, len(round.emitted), len(round.drafted))
-        self._seen = max(self._seen, answer.cursor)
+        self._seen = len(answer.rounds)
         index = answer.inspected
         if index is not None:
             every = answer.series.bins(0, answer.last, _MOST_BINS, start=0)
@@ -105,7 +107,7 @@ class Timeline(InspectorPart):
         if index is None:
             return "No round"
         rule = f" · {length_words(answer.lengths[index])}" if answer.lengths else ""
-        return f"round {count(index)} of {count(answer.cursor)} · {_facts(answer.rounds[index])}{rule}"
+        return f"round {count(index)} of {count(len(answer.rounds))} · {_facts(answer.rounds[index])}{rule}"
 
     @property
     def grouped(self) -> int:
@@ -132,7 +134,7 @@ class Timeline(InspectorPart):
     def _at(self, x: float) -> int | None:
         """The round at a pixel of the widget."""
         index = int(self._axis.round_at(x - _SIDE) // 1)
-        return index if 0 <= index < self._axis.rounds and _SIDE <= x <= self.width() - _SIDE else None
+        return index if 0 <= index < self.answer.cursor and _SIDE <= x <= self.width() - _SIDE else None
 
     def _hover(self, index: int | None) -> None:
         if index != self._hovered:
@@ -230,6 +232,8 @@ class Timeline(InspectorPart):
         painter = QPainter(self)
         self._paint_head(painter)
         first, end = self.span
+        if first >= self.answer.cursor:
+            return  # somebody looks at rounds that are not shown yet
         bins = self.answer.series.bins(first, end - 1, ceil((end - first) / self.grouped), start=0)
         tokens, times, *more = self._tracks()
         painter.save()
@@ -310,13 +314,14 @@ class Timeline(InspectorPart):
             part = QRectF(line)
             part.setLeft(line.left() + axis.first / axis.rounds * axis.width)
             part.setWidth(max(axis.shown / axis.rounds * axis.width, 4))
-            painter.fillRect(part, QColor(palette.text if self.hasFocus() else palette.faint))
+            painter.fillRect(part, QColor(palette.faint))
         first, end = self.span
         index = self.answer.inspected
         if index is None or not first <= index < end:
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(palette.text), 2.0 if self.hasFocus() else 1.5))
+        ring = ring_shown(self)
+        painter.setPen(QPen(QColor(focus_ring(palette) if ring else palette.text), 2.5 if ring else 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         rect = self.round_rect(index)
         wider = max(3.0, (8 - rect.width()) / 2)
