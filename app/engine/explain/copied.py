@@ -15,6 +15,9 @@ from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
 _BEFORE, _MATCHED, _AFTER = 32, 48, 24  # bytes of the excerpt
 _MOST = 1000  # places that are counted
 
+Source = tuple[int, int]
+"""A token of the answer: the index of its round, and its place among those that the round emitted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Copied:
@@ -26,7 +29,7 @@ class Copied:
     after: str
     in_prompt: bool
     places: int  # that fit; the last of them is shown. 0: none was found, and the texts are empty
-    round: int | None = None  # index of the round that emitted the first copied token
+    source: Source | None = None  # the first copied token, in the answer
 
 
 def is_copied(round: Round) -> bool:
@@ -46,7 +49,9 @@ class ContextText:
         self._text = bytearray(header.prompt.encode())
         self._rounds = 0
         self._first = 0  # position of the first known token: an answer that was continued has others before
-        self._tokens: list[tuple[int, int, int]] = []  # id, where its text begins, round
+        self._tokens: list[
+            tuple[int, int, tuple[int, int]]
+        ] = []  # id, where its text begins, round and place
 
     def read(self, rounds: Sequence[Round]) -> None:
         """Read the rounds that are new; `rounds` are all of the answer so far, in order."""
@@ -54,8 +59,8 @@ class ContextText:
             round = rounds[index]
             if not self._tokens:
                 self._first = round.position
-            for token in round.emitted:
-                self._tokens.append((token.id, len(self._text), round.index))
+            for place, token in enumerate(round.emitted):
+                self._tokens.append((token.id, len(self._text), (round.index, place)))
                 self._text += _piece(token)
         self._rounds = len(rounds)
 
@@ -99,7 +104,7 @@ class ContextText:
             same += 1
         return same
 
-    def _excerpt(self, offset: int, end: int, wanted: bytes, places: int, round: int | None) -> Copied:
+    def _excerpt(self, offset: int, end: int, wanted: bytes, places: int, source: Source | None) -> Copied:
         text, matched = self._text, offset - self._same_before(offset, end)
         while matched < offset and text[matched] & 0xC0 == 0x80:  # inside a character
             matched += 1
@@ -111,7 +116,7 @@ class ContextText:
             text[behind : min(behind + _AFTER, end)],
         )
         before, same, copied, after = (part.decode(errors="ignore") for part in parts)
-        return Copied(before, same, copied, after, offset < self._prompt, places, round)
+        return Copied(before, same, copied, after, offset < self._prompt, places, source)
 
 
 def _nowhere(in_prompt: bool) -> Copied:

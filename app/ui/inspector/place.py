@@ -58,6 +58,7 @@ class InspectorPlace(PlaceWidget):
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
         self._lay_out()
+        self.round.source_changed.connect(self._outline_source)
         self.text.token_clicked.connect(self._token_clicked)
         for area in (self.text, self._scroll):
             area.installEventFilter(self)
@@ -142,6 +143,7 @@ class InspectorPlace(PlaceWidget):
                 self.text.set_turns([])
         elif has is not shown:
             self.text.set_turns([AnswerTurn(shown, "")])
+            self._outline_source()
         self._show_round()
 
     def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
@@ -186,6 +188,12 @@ class InspectorPlace(PlaceWidget):
             following = self.answer.live and self.answer.pinned_at is None
             self.text.frame_round(turn, None if following else self.answer.inspected)
         self._fit()
+
+    @Slot()
+    def _outline_source(self) -> None:
+        """Outline the tokens of the text that the inspected round's draft was copied from."""
+        for turn in self.text.turns:
+            self.text.outline_tokens(turn, *(self.round.source or (0, 0, 0)))
 
     # ------------------------------------------------------------------ what people do
 

@@ -60,6 +60,7 @@ class Surface(QAbstractScrollArea):
         self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
         self.inspects = False  # whether to offer to inspect rounds
         self._framed: tuple[Turn, int] | None = None  # a round with a frame around it
+        self._outlined: tuple[Turn, int, int, int] | None = None  # a round, a place in it, a number of tokens
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # The bar stays visible, so that the column does not move when a chat grows beyond the screen.
@@ -184,6 +185,20 @@ class Surface(QAbstractScrollArea):
         self._reveal_framed()
         self.refresh()
 
+    def outline_tokens(self, turn: Turn, index: int, place: int, count: int) -> None:
+        """Draw a dashed line around `count` emitted tokens, from a place of a round on; 0 removes it."""
+        self._outlined = (turn, index, place, count) if count else None
+        self.viewport().update()
+
+    def _paint_outlined(self, painter: QPainter) -> None:
+        if self._outlined is not None:
+            turn, index, place, count = self._outlined
+            item = self.stack.index_of(turn)
+            answer = self.stack.answer(item)
+            spans = answer.emitted_from(index, place, count) if answer is not None else []
+            rects = [self.to_viewport(rect) for rect in self.stack.merged_rects(item, spans)]
+            outline(painter, rects, self._styles.palette.text, 4, Qt.PenStyle.DashLine)
+
     def _reveal_framed(self) -> None:
         token = self._framed_token()
         answer = self.stack.answer(token.item) if token is not None else None
@@ -269,6 +284,7 @@ class Surface(QAbstractScrollArea):
             painter.translate(left, offset - top)
             paint_item(painter, self.stack, index, (first - offset, end - offset), self._marks)
             painter.restore()
+        self._paint_outlined(painter)
         framed = self._framed_token()
         if framed is not None:
             around = [self.to_viewport(rect) for rect in self.stack.round_rects(framed)]

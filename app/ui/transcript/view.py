@@ -290,7 +290,7 @@ class TranscriptView(Surface):
         """Clear everything that points into texts before they change."""
         self.selection.clear()
         self.hover.clear()
-        self._framed = None
+        self._framed = self._outlined = None
         self._furniture.close_editor()
 
 

@@ -51,9 +51,9 @@ def test_a_recorded_place_is_the_one_that_is_shown(engine: Engine, strategy: str
             assert PROMPT.encode()[:offset].decode(errors="ignore").endswith(found.before + found.matched)
         if not found.in_prompt:
             assert found.places == 1
-            source = trace.rounds[found.round or 0]
-            at = round.match - len(ids)
-            assert source.position <= at < source.position + len(source.emitted)
+            assert found.source is not None
+            index, place = found.source
+            assert trace.rounds[index].position + place == round.match - len(ids)
     assert seen > 3
 
 

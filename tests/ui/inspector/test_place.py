@@ -8,12 +8,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.engine import Engine
+from app.engine.explain.copied import ContextText
 from app.engine.types import FinishReason
 from app.ui.inspector.place import InspectorPlace
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
+from tests.answers import answer
 from tests.ui.homes import Homes
 from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace
 from tests.ui.windows import Windows
@@ -185,3 +188,36 @@ def test_a_lane_of_compare_opens_and_esc_goes_back_to_it(windows: Windows) -> No
     desk.window.go("chat")
     desk.window.go("inspector")
     assert place.answer is chat, "the chat's answer is shown again once the chat was"
+
+
+def test_the_source_of_a_copy_is_outlined_in_the_text(
+    place: InspectorPlace, inspection: Inspection, engine: Engine
+) -> None:
+    trace = answer(engine, "ab ab", strategy="prompt-lookup", max_tokens=80)
+    inspection.follow_chat(AnswerModel(trace), "Copies")
+    text = ContextText(trace.header)
+    text.read(trace.rounds)
+    seen = 0
+    for round in trace.rounds:
+        place.answer.pin(round.index)
+        found = text.copied(round)
+        source = found.source if found is not None else None
+        assert place.round.source == ((*source, len(round.drafted)) if source is not None else None)
+        if source is not None:
+            seen += 1
+            item = place.text.stack.answer(0)
+            assert item is not None
+            spans = item.emitted_from(*source, len(round.drafted))
+            assert (spans[0].round, spans[0].place) >= source
+            assert len({(span.round, span.place) for span in spans}) <= len(round.drafted)
+    assert seen > 2
+
+
+def test_outlined_tokens_are_painted(place: InspectorPlace, inspection: Inspection) -> None:
+    inspection.follow_chat(AnswerModel(make_trace(ROUNDS)), "A word")
+    turn = place.text.turns[0]
+    without = place.text.grab().toImage()
+    place.text.outline_tokens(turn, 0, 1, 3)
+    assert place.text.grab().toImage() != without
+    place.text.outline_tokens(turn, 0, 0, 0)
+    assert place.text.grab().toImage() == without

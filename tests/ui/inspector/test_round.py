@@ -187,7 +187,7 @@ def test_the_copied_text_is_marked_where_it_stands(qtbot: QtBot, theme: Theme, e
         seen.add(shown)
         assert round.drafted or not shown
         if shown:
-            assert "Copied from" in view.source.text() and "<b>" not in view.copied.text()
+            assert "Copied from" in view.origin.text() and "<b>" not in view.copied.text()
     assert True in seen
 
 

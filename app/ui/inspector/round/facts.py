@@ -79,11 +79,11 @@ def copied_words(copied: Copied, round: Round) -> str:
         shown = ", the last of which is shown" if places else ""
         return f"{name} records no place. The text stands at {where} before{shown}."
     if not copied.in_prompt:
-        if copied.round is None:
+        if copied.source is None:
             return (
                 f"Copied from token {count(round.match)} of the conversation, which the trace does not hold."
             )
-        return f"Copied from the answer, from round {count(copied.round)} on."
+        return f"Copied from the answer, from round {count(copied.source[0])} on, dashed in the text above."
     begin = f"Copied from token {count(round.match)} of the prompt"
     if not copied.places:
         return f"{begin}. The trace does not hold where that is, and the text is not found."

@@ -23,6 +23,7 @@ class RoundView(InspectorPart):
 
     place_focused = Signal(QWidget)
     """The card of a place got the focus."""
+    source_changed = Signal()  # the tokens that the draft was copied from
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -30,11 +31,13 @@ class RoundView(InspectorPart):
         self.title.setProperty("role", "strong")
         self.facts = QLabel()
         self.facts.setProperty("role", "secondary")
-        self.source = QLabel()
-        self.source.setProperty("role", "caption")
-        for label in (self.facts, self.source):
+        self.origin = QLabel()
+        self.origin.setProperty("role", "caption")
+        for label in (self.facts, self.origin):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
+        self.source: tuple[int, int, int] | None = None
+        """The tokens of the answer that the draft was copied from: round, place, number."""
         self.copied = CopiedLabel(theme)
         self.chain = BlockChain(theme)
         self.grid = CardGrid(theme)
@@ -47,7 +50,7 @@ class RoundView(InspectorPart):
         head.addWidget(self.title, 0, Qt.AlignmentFlag.AlignTop)
         head.addWidget(self.facts, 1)
         column.addLayout(head)
-        for widget in (self.source, self.copied, self.chain):
+        for widget in (self.origin, self.copied, self.chain):
             column.addWidget(widget)
         column.addSpacing(4)
         column.addWidget(self.grid)
@@ -61,6 +64,7 @@ class RoundView(InspectorPart):
         answer = self.answer
         index, header = answer.inspected, answer.header
         if index is None or header is None:
+            self.source = None
             self.grid.show_cards(())
             return
         round = answer.rounds[index]
@@ -68,10 +72,13 @@ class RoundView(InspectorPart):
         self.facts.setText(round_facts(round, header))
         copied = self._copied(round, header)
         said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
-        self.source.setText(" ".join(filter(None, said)))
-        self.source.setVisible(bool(self.source.text()))
+        self.origin.setText(" ".join(filter(None, said)))
+        self.origin.setVisible(bool(self.origin.text()))
         self.copied.show_copied(copied)
-        self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.source.text()}")
+        source = copied.source if copied is not None else None
+        self.source = (*source, len(round.drafted)) if source is not None else None
+        self.source_changed.emit()
+        self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.origin.text()}")
         self.chain.show_links(chain_of(round, header))
         self.grid.show_cards(cards_of(round, header))
 

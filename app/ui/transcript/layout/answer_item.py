@@ -271,6 +271,20 @@ class AnswerItem(Item):
             if token.round == span.round and (drafts_shown or not token.struck)
         ]
 
+    def emitted_from(self, round_index: int, place: int, count: int) -> list[Span]:
+        """The spans of at most `count` emitted tokens, from a place of a round on."""
+        found: list[Span] = []
+        tokens: set[tuple[int, int]] = set()
+        start = bisect_left(self._spans, round_index, key=lambda span: span.round)
+        for span in islice(self._spans, start, None):
+            if span.struck or not span.fate or (span.round, span.place) < (round_index, place):
+                continue
+            tokens.add((span.round, span.place))
+            if len(tokens) > count:
+                break
+            found.append(span)
+        return found
+
     def first_token(self, round_index: int, drafts_shown: bool) -> Span | None:
         """The first token that a round shows."""
         start = bisect_left(self._spans, round_index, key=lambda span: span.round)

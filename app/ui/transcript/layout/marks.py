@@ -39,11 +39,17 @@ def fill(painter: QPainter, rects: Sequence[QRectF], colour: QColor) -> None:
         painter.drawRects(rects)
 
 
-def outline(painter: QPainter, rects: Sequence[QRectF], colour: str, radius: float = 2.5) -> None:
+def outline(
+    painter: QPainter,
+    rects: Sequence[QRectF],
+    colour: str,
+    radius: float = 2.5,
+    style: Qt.PenStyle = Qt.PenStyle.SolidLine,
+) -> None:
     """A thin rounded line around each rectangle."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(QColor(colour), 1))
+    painter.setPen(QPen(QColor(colour), 1, style))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for rect in rects:
         # On pixel centres, so that a line one pixel wide stays one pixel wide.

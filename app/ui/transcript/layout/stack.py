@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF
@@ -245,9 +245,14 @@ class Stack:
     def round_rects(self, token: Token) -> list[QRectF]:
         """The rectangles of all tokens of a token's round, one for each piece of a line."""
         answer = self.answer(token.item)
+        spans = answer.round_spans(token.span, self.setting.drafts_shown) if answer else []
+        return self.merged_rects(token.item, spans)
+
+    def merged_rects(self, item: int, spans: Sequence[Span]) -> list[QRectF]:
+        """The rectangles of successive tokens, one for each piece of a line."""
         merged: list[QRectF] = []
-        for span in answer.round_spans(token.span, self.setting.drafts_shown) if answer else ():
-            for rect in self.token_rects(Token(token.item, span)):
+        for span in spans:
+            for rect in self.token_rects(Token(item, span)):
                 last = merged[-1] if merged else None
                 if last is not None and last.top() == rect.top() and abs(last.right() - rect.left()) < 2:
                     last.setRight(rect.right())
