@@ -324,10 +324,9 @@ class AlternativeStatistics:
         """Places with alternatives of the draft model."""
         return sum(self.ranks) + self.unranked
 
-    @property
-    def within(self) -> tuple[float, ...]:
-        """For w = 1, 2, …: the share of places whose token is among the draft's first w choices."""
-        return tuple(places / self.ranked for places in accumulate(self.ranks))
+    def held_by(self, width: int) -> float | None:
+        """The share of places whose token is among the draft's first `width` choices."""
+        return _ratio(sum(self.ranks[:width]), self.ranked)
 
     @property
     def target_entropy(self) -> float | None:

@@ -83,12 +83,12 @@ class RunRecord(msgspec.Struct, frozen=True):
     target_seconds: float = 0.0
     draft_seconds: float = 0.0
     engine_overhead: float | None = None
-    speedup: float | None = None  # these three compare with a baseline: None where none was measured
+    speedup: float | None = None  # these compare with a baseline: None where none was measured
     identical_to_baseline: bool | None = None
     first_divergence: Divergence | None = None
     finish_reason: FinishReason = FinishReason.FAILED
     lane: int = 0  # index in the experiment
-    baseline_lane: int | None = None  # the lane that the three comparisons are with
+    baseline_lane: int | None = None  # the lane that the comparisons are with
     error: str = ""  # why it failed, or what a drafter could not do after a whole answer
     draft_prompt_in_rounds: float = 0.0  # part of draft_prompt_seconds, also in `seconds` (length=auto)
     synthetic: bool = False  # drafted from a rehearsal of the answer itself

@@ -1,4 +1,5 @@
-"""Instruments: the numbers of an answer as plots (`plots/`), and its rounds as a table (`rounds/`)."""
+"""Instruments: the numbers of an answer as plots (`plots/`), its rounds as a table (`rounds/`), and sums over
+several answers (`sums_panel.py`)."""
 
 from app.ui.instruments.panel import InstrumentsPanel
 from app.ui.instruments.rounds.table import RoundTable

@@ -42,7 +42,7 @@ def test_a_rank_is_the_emitted_tokens_place_in_the_draft() -> None:
     )
     statistics = AlternativeStatistics.of([round])
     assert (statistics.ranks, statistics.unranked, statistics.ranked) == ([1, 0, 1], 1, 3)
-    assert statistics.within == (1 / 3, 1 / 3, 2 / 3)
+    assert [statistics.held_by(width) for width in (1, 2, 3, 10)] == [1 / 3, 1 / 3, 2 / 3, 2 / 3]
 
 
 def test_places_behind_a_rejection_have_no_rank() -> None:
@@ -76,7 +76,7 @@ def test_without_alternatives_there_is_nothing() -> None:
     statistics = AlternativeStatistics.of([make_round(0, 2, 1)])
     assert statistics == AlternativeStatistics.pooled([]) == AlternativeStatistics()
     assert statistics.target_entropy is statistics.target_rest is None
-    assert statistics.within == ()
+    assert statistics.held_by(1) is None
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), max_size=5), max_size=3))

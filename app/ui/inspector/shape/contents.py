@@ -114,10 +114,9 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
         )
         for name, each in zip(names, places, strict=True)
     )
-    two, four = (sum(folded.ranks[:width]) / folded.ranked for width in (2, 4))
     words = (
-        f"With 2 tokens a place the draft would have held {percent(two)} of them, with 4 tokens "
-        f"{percent(four)}. Ten are recorded."
+        f"With 2 tokens a place the draft would have held {percent(folded.held_by(2))} of them, with 4 tokens "
+        f"{percent(folded.held_by(4))}. Ten are recorded."
     )
     if answer.header is not None and answer.header.verification in _DRAWN:
         words += " An estimate: what replaces a rejected token is drawn from the residual."
