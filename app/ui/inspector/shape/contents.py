@@ -115,7 +115,7 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
         for name, each in zip(names, places, strict=True)
     )
     words = (
-        f"With 2 tokens a place the draft would have held {percent(folded.held_by(2))} of them, with 4 tokens "
+        f"With 2 tokens a place the draft would have held {percent(folded.held_by(2))} of them, with 4 "
         f"{percent(folded.held_by(4))}. Ten are recorded."
     )
     if answer.header is not None and answer.header.verification in _DRAWN:
