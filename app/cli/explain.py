@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -21,7 +22,7 @@ PROG = "draftscope explain"
 _DESCRIPTION = """\
 Say what a llama-server command does about speculation, why it does not draft, and which of our commands and
 lanes is the same; or what a llama-server log says about it. No model is loaded."""
-_LARGEST = 64 * 2**20  # bytes of a file that is read
+LARGEST = 64 * 2**20  # bytes of a file that is read
 
 
 def explain(argv: list[str]) -> int:
@@ -33,19 +34,28 @@ def explain(argv: list[str]) -> int:
         help="A llama-server command line in quotes, or a file with one, or a file that llama-server logged",
     )
     subject: str = parser.parse_args(argv).subject
-    text = subject if _is_command(subject) else _read(Path(subject))
-    if _is_command(text):
-        command = explain_command(text)
-        put([*_command_lines(command), *_judged(command)])
+    if _is_command(subject):
+        put(_about_command(subject))
         return 0
+    text, cut = _read(Path(subject))
     log = read_log(text.splitlines())
-    if not log.known:
+    if log.known:  # first, because a log may hold the command that it is of
+        put(_log_lines(log))
+        if cut:
+            put([f"Only the first {numbers.file_size(LARGEST)} of the file were read."])
+    elif _is_command(text):
+        put(_about_command(text))
+    else:
         raise UserError(
             f"{Path(subject).name} holds neither a llama-server command nor its log.",
             "Give the command in quotes, or a log; llama-server says more with --verbosity 4.",
         )
-    put(_log_lines(log))
     return 0
+
+
+def _about_command(text: str) -> list[str]:
+    command = explain_command(text)
+    return [*_command_lines(command), *_judged(command)]
 
 
 def _is_command(text: str) -> bool:
@@ -57,10 +67,11 @@ def _is_command(text: str) -> bool:
     )
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> tuple[str, bool]:
+    """(the beginning of a file, whether there is more of it)"""
     try:
         with path.open("rb") as file:
-            return file.read(_LARGEST).decode("utf-8", errors="replace")
+            return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {reason(error)}.") from error
 
@@ -82,9 +93,11 @@ def _command_lines(command: ServerCommand) -> list[str]:
 
 def _judged(command: ServerCommand) -> list[str]:
     """What the two files say about each other, where both are on this machine."""
-    paths = Path(command.target).expanduser(), Path(command.draft).expanduser()
-    if not command.draft or not all(path.is_file() for path in paths):
+    # Unlike Path's, these functions answer for every name: of no such user, too long for a file.
+    names = [os.path.expanduser(name) for name in (command.target, command.draft)]
+    if not all(map(os.path.isfile, names)):
         return []
+    paths = [Path(name) for name in names]
     with open_shelf() as shelf:
         target, draft = (shelf.at(path, ()) for path in paths)
         try:

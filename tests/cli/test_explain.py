@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from app.cli import explain
 from tests.commands import Command
 from tests.engine.explain.test_server_log import TWO_ANSWERS
 
@@ -33,6 +36,30 @@ def test_a_log_is_summed_up(command: Command, tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     assert "2 answers, 60 tokens, 30.0 tokens/s while generating." in ended.out
     assert "Acceptance 41.7\N{NO-BREAK SPACE}%: 25 of 60 drafted tokens were accepted" in ended.out
+
+
+def test_a_journal_of_llama_server_is_a_log(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "journal.txt"
+    lines = [f"Nov 22 host llama-server[7]: {line}" for line in TWO_ANSWERS.splitlines()]
+    file.write_text("\n".join(["-- Logs begin at Sun 2026-11-22 --", *lines]))
+    assert "2 answers, 60 tokens" in command("explain", file).out
+
+
+def test_a_log_that_is_too_long_is_said_to_be_cut(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "server.log"
+    file.write_text(TWO_ANSWERS)
+    assert "Only the first" not in command("explain", file).out
+    monkeypatch.setattr(explain, "LARGEST", len(TWO_ANSWERS) - 1)
+    assert command("explain", file).out.endswith("of the file were read.\n")
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/t.gguf", "t" * 5000])
+def test_names_that_no_file_can_have_are_explained(command: Command, name: str) -> None:
+    ended = command("explain", f"llama-server -m {name} -md {name} --spec-type draft-simple")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith(f"Answers from {name}")
 
 
 def test_other_files_are_refused_in_a_sentence(command: Command, tmp_path: Path) -> None:

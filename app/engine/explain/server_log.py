@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 _STRATEGY = re.compile(r"adding speculative implementation '([\w-]+)'")
-_SETTINGS = re.compile(r"\s- (?!gpu_layers|mod size)((?:\w+=[^,\s]+(?:, )?)+)\s*$")
-_ACCEPTANCE = re.compile(r"draft acceptance(?: rate)? = +[\d.]+ \( *(\d+) accepted / +(\d+) generated\)")
-_SPEED = re.compile(r"(?<!prompt) eval time = +([\d.]+) ms / +(\d+) tokens")
+# Each pair ends at a comma or the line: two ways to cut the same text would take exponential time.
+_SETTINGS = re.compile(r"\s- (?!gpu_layers|mod size)((?:\w+=[^,\s]+(?:, |(?=\s*$)))+)\s*$")
+_ACCEPTANCE = re.compile(
+    r"draft acceptance(?: rate)? = +[\d.]+ \( *(\d{1,15}) accepted / +(\d{1,15}) generated\)"
+)
+_SPEED = re.compile(r"(?<!prompt) eval time = +(\d{1,15}(?:\.\d+)?) ms / +(\d{1,15}) tokens")
 _RESTORED = re.compile(r"accepted +(\d+)/ *(\d+) draft tokens \(restore checkpoint\)")
 _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), sentence)

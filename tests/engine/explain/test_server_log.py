@@ -80,3 +80,21 @@ def test_the_usage_of_a_removed_flag_is_no_second_problem() -> None:
 
 def test_other_texts_hold_nothing() -> None:
     assert not read_log(["# A readme", "prompt eval time of my life"]).known
+
+
+def test_numbers_that_are_none_are_passed_over() -> None:
+    many = "9" * 5000
+    assert not read_log(
+        [
+            "slot print_timing: |  eval time = 1.2.3 ms / 4 tokens",
+            "slot print_timing: |  eval time = . ms / 4 tokens",
+            f"slot print_timing: |  eval time = 1.0 ms / {many} tokens",
+            f"slot print_timing: | draft acceptance = 0.5 ( 1 accepted / {many} generated)",
+        ]
+    ).known
+
+
+def test_a_line_that_is_almost_settings_is_read_in_no_time() -> None:
+    """Its pairs could be cut in two to the power of 40 ways."""
+    line = "I spec common_specu: - a=a" + "a=aa" * 40 + " and more"
+    assert read_log([LINES[0], line]).strategies == {"ngram-mod": ""}
