@@ -237,8 +237,9 @@ class Engine:
                 f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
                 "Raise the context size, or shorten the prompts.",
             )
-        samplings = [text.request.sampling for text in texts]
-        samplers = [Sampler(each, (), breakers_of(self.vocabulary, each)) for each in samplings]
+        if any(ids.max() >= draft.model.vocabulary.size for ids, _ in read):
+            raise SettingError("A text has tokens that the draft lacks.", "Measure the draft with bench.")
+        samplers = [self._sampler(text.request) for text in texts]
         try:
             found = tuple(
                 agreement(self.target, draft, sampler, *text)
@@ -305,11 +306,7 @@ class Engine:
             draft_contexts=[self.draft] if self.draft else [],
             verification=verification,
             length=length,
-            sampler=Sampler(
-                sampling,
-                ends if request.ignore_eos else (),
-                breakers_of(vocabulary, sampling),
-            ),
+            sampler=self._sampler(request),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
             prompt_length=len(prompt),
@@ -341,6 +338,10 @@ class Engine:
             prompt_ids=request.prompt_ids,
         )
         return answer, header, spec
+
+    def _sampler(self, request: GenerationRequest) -> Sampler:
+        banned = self.vocabulary.end_ids if request.ignore_eos else ()
+        return Sampler(request.sampling, banned, breakers_of(self.vocabulary, request.sampling))
 
     def tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
         given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
@@ -399,6 +400,7 @@ class Engine:
             truth=TokenBuffer(begin, self.target.n_ctx + 1),
             text=TextStream(),
             begin_seconds={},
+            pace=Pace(),  # nobody watches it: it waits for no step and takes none
         )
         for _ in self._read_prompt(alone):
             pass

@@ -8,6 +8,7 @@ places where both models have the same most probable token.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,22 +28,35 @@ if TYPE_CHECKING:
 WIDTHS = (1, 2, 3, 5, 9, 17)
 """Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 4, 8 and 16."""
 _TIMES = 5  # each, in turns
+_ROWS = 64  # of logits at once: whole answers would take gigabytes
 
 
 def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start: int) -> Agreement:
-    """The agreement over a text, shape [n], from the token at `start` on. Raises Cancelled.
+    """The agreement over a text, shape [n], from the token at `start` on, which is not the first.
+    Raises Cancelled, and ModelFileError where a logit is NaN.
 
-    Rows of another width, as padded vocabularies have them, are compared where both have tokens.
+    The draft's vocabulary may be padded otherwise; it has all tokens of the text.
     """
-    wanted = len(ids) - start
-    size = min(context.model.vocabulary.size for context in (target, draft))
-    rows = [_rows(context, ids, wanted) for context in (target, draft)]
+    size = target.model.vocabulary.size
+    step = min(_ROWS, target.n_batch, draft.n_batch)
+    for context in (target, draft):
+        context.clear()
+        context.decode(ids[: start - 1])
     overlap, same = 0.0, 0
-    for place in range(wanted):
-        p, q = (sampler.distribution(sampler.adjust(row[place, :size], ids[: start + place])) for row in rows)
-        overlap += min(p.overlap(q), 1.0)  # both sum to one up to rounding
-        same += int(rows[0][place, :size].argmax() == rows[1][place, :size].argmax())
-    return Agreement(wanted, overlap, same)
+    for first in range(start, len(ids), step):
+        read = ids[first - 1 : min(first - 1 + step, len(ids) - 1)]
+        rows = [_rows(context, read, size) for context in (target, draft)]
+        for place in range(len(read)):
+            before = ids[: first + place]
+            both = [sampler.adjust(row[place], before) for row in rows]
+            best = [int(row.argmax()) for row in both]
+            for context, row, token in zip((target, draft), both, best, strict=True):
+                if math.isnan(row.item(token)):
+                    raise context.no_numbers()
+            p, q = map(sampler.distribution, both)
+            overlap += min(p.overlap(q), 1.0)  # both sum to one up to rounding
+            same += best[0] == best[1]
+    return Agreement(len(ids) - start, overlap, same)
 
 
 def pass_seconds(target: Context, draft: Context, ids: Ids, stopped: Callable[[], bool]) -> PassSeconds:
@@ -66,10 +80,10 @@ def pass_seconds(target: Context, draft: Context, ids: Ids, stopped: Callable[[]
     )
 
 
-def _rows(context: Context, ids: Ids, wanted: int) -> NDArray[np.float32]:
-    """The logits before each of the last `wanted` tokens, shape [wanted, vocabulary]; a view."""
-    context.clear()
-    return context.decode(ids[:-1], logits=wanted)
+def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:
+    """The logits after each of these tokens, shape [n, size]; -inf for tokens that the model lacks."""
+    rows = context.decode(ids, logits=len(ids))[:, :size]
+    return np.pad(rows, ((0, 0), (0, size - rows.shape[1])), constant_values=-np.inf)
 
 
 def _timed(context: Context, held: Ids, ids: Ids) -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from app.engine.engine import Engine
 from app.engine.errors import PromptError, SettingError, UserError
@@ -60,6 +63,46 @@ def test_alpha_is_the_chance_that_a_sampled_draft_passes(engine: Engine) -> None
     assert abs(passed / len(judged) - alpha) < 5 * spread + 0.02
 
 
+def test_a_text_longer_than_a_batch_is_read_in_parts(engine: Engine, pair_files: tuple[Path, Path]) -> None:
+    text = text_of(engine, 0.9, 200)
+    with Engine(ModelOptions(str(pair_files[0]), batch_size=32), pair_files[1]) as small:
+        (found,) = small.force((text,)).agreements
+    (expected,) = engine.force((text,)).agreements
+    assert (found.places, found.same_best) == (200, expected.same_best)
+    assert found.overlap == pytest.approx(expected.overlap, abs=0.1)
+
+
+def test_ends_that_were_ignored_are_no_tokens(engine: Engine) -> None:
+    text = text_of(engine, 2.0)
+    ended = ForcedText(replace(text.request, ignore_eos=False), text.answer)
+    (ignored,), (counted,) = (engine.force((each,)).agreements for each in (text, ended))
+    assert ignored.overlap != counted.overlap
+
+
+@pytest.mark.parametrize("padded", ["target", "draft"])
+def test_a_padded_vocabulary_changes_nothing(
+    engine: Engine, tiny_file: Callable[[Tiny], Path], pair_files: tuple[Path, Path], padded: str
+) -> None:
+    text = text_of(engine, 0.9)
+    sampling = Sampling(temperature=0.9, repeat_penalty=1.3)
+    text = replace_struct(text, request=replace(text.request, sampling=sampling))
+    wide = tiny_file(Tiny(name="wide", padding=8))
+    size = engine.vocabulary.size
+    with Engine(*((wide, pair_files[1]) if padded == "target" else (pair_files[0], wide))) as pair:
+        (found,) = pair.force((text,)).agreements
+        assert found.places == 60 and 0 < found.overlap < 60
+        lacking = replace_struct(text, answer=(*text.answer, size))
+        if padded == "target":
+            with pytest.raises(SettingError, match="the draft lacks"):
+                pair.force((lacking,))
+
+
+def test_a_draft_of_no_numbers_is_no_bad_draft(engine: Engine, tiny_file: Callable[[Tiny], Path]) -> None:
+    broken = tiny_file(Tiny(name="broken", broken=True))
+    with Engine(engine.pair.target.path, broken) as pair, pytest.raises(UserError, match="gives NaN"):
+        pair.force((text_of(engine, 0.9),))
+
+
 def test_passes_are_timed_and_the_caches_left_empty(engine: Engine) -> None:
     seconds = engine.force((text_of(engine, 0.0),)).seconds
     assert sorted(seconds.target) == [1, 2, 3, 5, 9, 17]
@@ -77,8 +120,10 @@ def test_what_cannot_be_compared_is_said(pair_files: tuple[Path, Path]) -> None:
             engine.force((long,))
 
 
-def test_a_draft_of_another_vocabulary_is_refused(pair_files: tuple[Path, Path], tiny_file: object) -> None:
-    other = tiny_file(Tiny(name="other", letters="zyxwvu"))  # type: ignore[operator]
+def test_a_draft_of_another_vocabulary_is_refused(
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]
+) -> None:
+    other = tiny_file(Tiny(name="other", letters="zyxwvu"))
     with Engine(pair_files[0], other) as engine, pytest.raises(UserError, match="through text"):
         engine.force((text_of(engine, 0.0),))
 

@@ -175,7 +175,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     places: int
     overlap: float  # Σ min(p, q), after the sampler settings
-    same_best: int  # places where both models have the same most probable token
+    same_best: int  # places where both models have the same most probable token, after penalties and bans
 
 
 class PassSeconds(msgspec.Struct, frozen=True):

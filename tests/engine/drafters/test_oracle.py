@@ -15,13 +15,14 @@ from app.engine.errors import SettingError
 from app.engine.explain.advice import Finding, advise
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Verdict
+from app.engine.process.messages import Finished, RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec, is_synthetic
-from app.engine.types import Sampling, Verification
+from app.engine.types import GenerationRequest, Sampling, Verification
 from app.lab.runs.run_record import RunRecord
 from tests.answers import answer, assert_same_answer
 
@@ -73,6 +74,18 @@ def test_the_rehearsal_is_in_no_measured_time(engine: Engine) -> None:
     assert plain.totals is not None
     assert trace.totals.prompt_seconds + trace.totals.draft_prompt_seconds < plain.totals.seconds / 2
     assert trace.header.cached_tokens == 0
+
+
+def test_the_rehearsal_waits_for_no_step(engine: Engine) -> None:
+    """It would take the steps that somebody asks for, and show nothing for them."""
+    engine.pace.set(0, steps=1)
+    request = GenerationRequest(prompt=PROMPT, strategy="oracle:alpha=1:cost=0:n_max=5", max_tokens=60)
+    events = engine.generate(request)
+    shown = next(event for event in events if isinstance(event, RoundFinished))
+    engine.stop()
+    assert shown.round.accepted == 5
+    assert [type(event) for event in events] == [Finished]
+    engine.pace.set(1)
 
 
 def test_a_warm_answer_reads_what_its_header_says(engine: Engine) -> None:
