@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
+from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
 from app.ui.inspector.trace_files import TraceFiles
 from app.ui.state.answer import AnswerModel
@@ -20,7 +21,7 @@ from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from tests.ui.homes import Homes
-from tests.ui.traces import make_header, simulate
+from tests.ui.traces import make_header, make_round, simulate
 from tests.ui.windows import Windows
 
 TEXT = "The fox ran over the hill and the dog ran after it. " * 4
@@ -79,6 +80,51 @@ def test_a_pause_keeps_the_place_and_play_goes_on(
     bar.play.click()
     assert bar.player.playing and answer.cursor == at
     bar.player.pause()
+
+
+def test_drafts_appear_one_by_one_and_then_the_verdicts_fall() -> None:
+    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
+    ends = [round.seconds * part / 200 for part in range(201)]
+    phases = [RoundPhase.at(round, seconds) for seconds in ends]
+    drafted, told = [phase.drafted for phase in phases], [phase.told for phase in phases]
+    assert drafted == sorted(drafted) and set(drafted) == set(range(5))
+    assert told == sorted(told) and set(told) == set(range(6))
+    assert max(phase.drafted for phase in phases if not phase.told) == 4, "no verdict before the whole draft"
+    assert phases[-1].tokens == [
+        ("It", "accepted"), ("·is", "accepted"), ("·no", "rejected"), ("·more", "ignored"),
+        ("·a", "resampled"),
+    ]  # fmt: skip
+    assert phases[100].tokens == [("It", ""), ("·is", ""), ("·no", ""), ("·more", "")]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_slow_motion_is_shown_only_where_motion_is_wanted(
+    qtbot: QtBot, theme: Theme, answer: AnswerModel, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    monkeypatch.setattr(SlowMotion, "allowed", wanted)
+    bar = TransportBar(theme, EngineSession(Homes()))
+    qtbot.addWidget(bar)
+    bar.set_answer(answer, False)
+    bar.show()
+    bar.player.set_speed(0.1)
+    answer.move(0)
+    bar.player.play()
+    qtbot.waitUntil(lambda: answer.cursor > 1, timeout=30_000)
+    assert bar.slow_motion.isVisible() is wanted
+    bar.player.pause()
+    assert not bar.slow_motion.isVisible()
+
+
+def test_a_hidden_chat_follows_the_cursor_when_it_is_shown(windows: Windows) -> None:
+    desk = windows.open()
+    item = desk.ask("hello")
+    whole = desk.answers()[0].text
+    desk.window.go("inspector")
+    item.answer.move(1)
+    assert desk.answers()[0].text == whole
+    desk.window.go("chat")
+    assert whole.startswith(desk.answers()[0].text) and desk.answers()[0].text != whole
+    assert desk.page.instruments.answer.statistics.rounds == 1
 
 
 def test_all_speeds_are_between_a_tenth_and_four() -> None:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal, Slot
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.ui.inspector.replay.slow_motion import RoundPhase
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 
@@ -21,6 +22,7 @@ class Player(QObject):
     """
 
     changed = Signal()  # whether it plays, or its speed
+    phased = Signal(object)  # the RoundPhase of the round that is coming, in slow motion; None: none is
 
     def __init__(self, session: EngineSession) -> None:
         super().__init__()
@@ -45,6 +47,7 @@ class Player(QObject):
         if paced:
             answer.ended.connect(self._over)
         self.playing = self.writing and self._session.speed != PAUSED
+        self.phased.emit(None)
         self.changed.emit()
 
     @property
@@ -116,6 +119,7 @@ class Player(QObject):
         if self.writing:
             self._session.set_pace(PAUSED)
         self.playing = False
+        self.phased.emit(None)
         self.changed.emit()
 
     def set_speed(self, speed: float) -> None:
@@ -143,11 +147,18 @@ class Player(QObject):
         rounds = self.answer.rounds
         self._ends += [round.offset + round.seconds for round in rounds[len(self._ends) :]]
         self.answer.move(max(bisect_right(self._ends, self._now()), self.answer.cursor))
+        self._show_phase()
         if self._at_end:
             self._timer.stop()
             if not self.writing:  # else the engine plays on
                 self.playing = False
                 self.changed.emit()
+
+    def _show_phase(self) -> None:
+        """Show how far the coming round is, where it is slowed down."""
+        slow = self.playing and self.speed < TRUE_SPEED and not self._at_end
+        coming = self.answer.rounds[self.answer.cursor] if slow else None
+        self.phased.emit(RoundPhase.at(coming, self._now() - coming.offset) if coming is not None else None)
 
     @Slot()
     def _over(self) -> None:

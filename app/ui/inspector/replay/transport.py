@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.ui.inspector.replay.player import Player
+from app.ui.inspector.replay.slow_motion import SlowMotion
 from app.ui.inspector.replay.what_if_panel import WhatIfPanel
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
@@ -32,6 +33,7 @@ class TransportBar(QWidget):
         self._session = session
         self.answer = AnswerModel()
         self.player = Player(session)
+        self.slow_motion = SlowMotion(theme)
         self.first = IconButton(theme, "first", "To the start")
         self.back = IconButton(theme, "chevron-left", "One round back")
         self.play = IconButton(theme, "demos", "Play (Space)")
@@ -69,12 +71,19 @@ class TransportBar(QWidget):
         self.hold.toggled.connect(self._hold)
         self.ask.clicked.connect(self._open_what_if)
         self.player.changed.connect(self._show)
+        if self.slow_motion.allowed:
+            self.player.phased.connect(self.slow_motion.show_phase)
         for signal, slot in self._heard():
             signal.connect(slot)
         self._show()
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.slow_motion)
+        row = QHBoxLayout()
+        column.addLayout(row)
         row.setContentsMargins(24, 8, 24, 8)
         row.setSpacing(8)
         for button in (self.first, self.back, self.play, self.step):

@@ -1,0 +1,111 @@
+"""A round in slow motion: its drafts appear one by one, then the verdicts fall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+
+from app.engine.fates import STRUCK, Verdict
+from app.engine.types import Round
+from app.ui.theme import Theme
+from app.ui.transcript.text.facts import visible
+
+_FALL = 1 / 3  # of the time behind the draft: the part at its end in which verdicts fall
+_PADDING = 8
+_GAP = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPhase:
+    """How far a round is: its drafted tokens so far, and how many fates have been told. The last fate is that
+    of the target's own token."""
+
+    round: Round
+    drafted: int
+    told: int
+
+    @classmethod
+    def at(cls, round: Round, seconds: float) -> RoundPhase:
+        """The phase so many seconds into the round. Tokens share the time of the draft; verdicts, which come
+        at once, share the end of the target's pass, so that they can be seen."""
+        count, draft = len(round.drafted), round.draft_seconds
+        drafted = count if seconds >= draft else int(count * seconds / draft)
+        fall = (round.seconds - draft) * _FALL
+        share = (seconds - (round.seconds - fall)) / fall if fall > 0 else float(seconds >= round.seconds)
+        fates = count + (len(round.emitted) > round.accepted)
+        return cls(round, drafted, min(max(int(share * (fates + 1)), 0), fates))
+
+    @property
+    def tokens(self) -> list[tuple[str, str]]:
+        """The tokens so far: text, and fate, or "" before it is told."""
+        tokens = [
+            (visible(token.piece, token.label), token.verdict.value if at < self.told else "")
+            for at, token in enumerate(self.round.drafted[: self.drafted])
+        ]
+        if self.told > len(self.round.drafted):
+            own = self.round.emitted[self.round.accepted]
+            tokens.append((visible(own.piece, own.label), own.origin.value))
+        return tokens
+
+
+class SlowMotion(QWidget):
+    """Paints the phase of a round as a row of tokens."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.phase: RoundPhase | None = None
+        self.setAccessibleName("Round in slow motion")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.hide()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the system wants motion: then whole rounds are shown, one after another."""
+        return self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self) > 0
+
+    def show_phase(self, phase: RoundPhase | None) -> None:
+        """Paint a phase; None hides the row."""
+        if phase != self.phase:
+            self.phase = phase
+            self.update()
+        self.setVisible(phase is not None)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, round(QFontMetricsF(self._theme.mono(0)).height() + 2 * _PADDING + 8))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.phase is None:
+            return
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        font = self._theme.mono(0)
+        painter.setFont(font)
+        metrics = QFontMetricsF(font)
+        left, height = 24.0, metrics.height() + 8
+        for text, fate in self.phase.tokens:
+            box = QRectF(
+                left, (self.height() - height) / 2, metrics.horizontalAdvance(text) + 2 * _PADDING, height
+            )
+            painter.setPen(QPen(QColor(palette.fate(fate) if fate else palette.line), 1.5))
+            painter.setBrush(QColor(palette.tint(fate)) if fate else Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box, 4, 4)
+            painter.setPen(QColor(palette.text if fate else palette.secondary))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+            if fate in STRUCK:
+                style = Qt.PenStyle.SolidLine if fate == Verdict.REJECTED else Qt.PenStyle.DashLine
+                painter.setPen(QPen(QColor(palette.fate(fate)), 1.5, style))
+                middle = box.center().y()
+                painter.drawLine(round(box.left() + 4), round(middle), round(box.right() - 4), round(middle))
+            left = box.right() + _GAP
+
+    @Slot()
+    def _restyle(self) -> None:
+        self.updateGeometry()
+        self.update()
