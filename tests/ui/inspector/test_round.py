@@ -23,6 +23,7 @@ from app.engine.types import (
     Sampling,
     Verification,
 )
+from app.ui.inspector.round.card import broken
 from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
@@ -54,6 +55,14 @@ def test_comparisons_show_which_number_is_smaller(first: float, second: float) -
 def test_a_draw_is_written_inside_its_interval() -> None:
     assert drawn(Draw(0.654, 0.0, 0.805)) == "0.654 in [0, 0.805)"
     assert drawn(Draw(0.50001, 0.5, 0.50002)) == "0.50001 in [0.50000, 0.50002)"
+
+
+def test_long_sums_are_broken_before_their_signs() -> None:
+    assert broken("0.5 / 0.25 = 2", 40) == ["0.5 / 0.25 = 2"]
+    assert broken("0.5 / 0.25 = 2", 10) == ["0.5 / 0.25", "= 2"]
+    assert broken("min(1, 1 × 0.5 / 2) = 0.25", 14) == ["min(1, 1 × 0.5", "/ 2) = 0.25"]
+    assert broken("0.654 in [0, 0.805)", 12) == ["0.654", "in [0, 0.805)"]
+    assert broken("0.123456789", 5) == ["0.123456789"]
 
 
 def stated(card: CardContent) -> bool | None:

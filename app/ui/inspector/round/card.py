@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
@@ -221,7 +223,7 @@ class Card(QWidget):
         return track.bottom() + label + 6 * scale
 
     def _sum(self, painter: QPainter | None, line: QRectF, content: Sum, fate: str) -> float:
-        """A sum on a line; where it is too long for that, below its name, its result on a line of its own."""
+        """A sum on a line; where it is too long for that, below its name, on as many lines as it needs."""
         palette = self._theme.palette
         sans, mono = QFontMetricsF(self._sans), QFontMetricsF(self._mono)
         free = line.width() - sans.horizontalAdvance(content.name) - 10
@@ -229,8 +231,8 @@ class Card(QWidget):
         if mono.horizontalAdvance(content.text) + verdict > free:
             verdict = 0  # the head of the card has it too
         parts = [content.text]
-        if mono.horizontalAdvance(content.text) > line.width():
-            parts = content.text.replace(" = ", "\n= ").split("\n")
+        if mono.horizontalAdvance(content.text) > free:
+            parts = broken(content.text, int(line.width() / mono.horizontalAdvance("0")))
         if painter is not None:
             self._text(painter, line, _LEFT, content.name, self._sans, palette.secondary)
             if verdict:
@@ -266,3 +268,14 @@ class Card(QWidget):
     def sizeHint(self) -> QSize:
         width = round(240 * self._theme.scale)
         return QSize(width, self.height_for(width) if self._content is not None else 0)
+
+
+def broken(text: str, most: int) -> list[str]:
+    """A sum in lines of at most `most` characters, broken before its signs."""
+    lines: list[str] = []
+    for part in re.split(r" (?=[=≠<≥/×+−-] |in )", text):
+        if lines and len(lines[-1]) + 1 + len(part) <= most:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return lines

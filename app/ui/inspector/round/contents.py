@@ -91,7 +91,8 @@ def _bars(round: Round, place: int, header: TraceHeader, heading: str = "") -> t
     rows = []
     for odds in odds_of(round, place, header):
         draft = (odds.q if heading == "q" else odds.draft_p) if place < len(round.drafted) else None
-        rows.append((odds, draft))
+        if odds.p is not None or draft is not None or odds.id in shown:
+            rows.append((odds, draft))
     # Those that either model finds probable, and always the tokens that the card is about.
     rows.sort(key=lambda row: (row[0].id not in shown, -max(row[0].p or 0.0, row[1] or 0.0)))
     rows = sorted(rows[:_ROWS], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
