@@ -498,6 +498,34 @@ def test_without_the_draft_the_strategy_needs_none(windows: Windows, homes: Home
     assert desk.window.settings.now.target == bundled["target"]
 
 
+def test_a_search_that_kills_the_engine_is_not_repeated(windows: Windows, homes: Homes) -> None:
+    desk = windows.open(ready=False)
+    desk.until(lambda: homes.made and sent(homes, Load))
+    refused = sent(homes, Load)[-1]
+    homes.last.say(Failed(refused.run, "There is no room.", role=Role.TARGET, no_room=True))
+    desk.until(lambda: desk.session.activity is Activity.EMPTY)
+    panel = open_panel(desk, "target")
+    here = Device(CPU, "x", "CPU", "CPU", 5, 9)
+
+    def measure() -> None:
+        desk.until(lambda: sent(homes, ListDevices))
+        homes.last.say(DevicesListed(sent(homes, ListDevices)[-1].run, (here,), ("CPU",)))
+        desk.until(lambda: sent(homes, Measure))
+        asked = sent(homes, Measure)[-1]
+        small = PairMemory(ModelMemory((), 0, 1), ModelMemory((), 0, 1), (here,))
+        homes.last.say(Measured(asked.run, small, asked.target, asked.draft))
+
+    measure()
+    desk.until(lambda: sent(homes, Lighten))
+    run = sent(homes, Lighten)[-1].run
+    homes.last.say(Failed(run, "The engine stopped.", "", expected=False, gone=True))
+    desk.until(lambda: len(homes.made) == 2)
+    panel.opened.emit()
+    measure()
+    desk.until(lambda: EXPECTED in words(panel.memory))
+    assert not sent(homes, Lighten) and len(homes.made) == 2
+
+
 def set_context(desk: Desk, panel: ModelPanel, size: int) -> None:
     box = panel.form.field("ctx_size").control  # type: ignore[attr-defined]
     box.lineEdit().selectAll()

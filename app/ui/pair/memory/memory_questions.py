@@ -54,6 +54,7 @@ class OffloadController(QObject):
         self._measured: PairMemory | None = None
         self._lightened_for: Pair | None = None
         self._lighter: tuple[LighterPair, ...] = ()
+        self._deadly: Pair | None = None  # the search for less memory crashed the engine: not done again
         self.refused: Pair | None = None
         """The pair that found no memory when it was loaded last, though it may have been expected to fit."""
         self._timer = QTimer(self)
@@ -199,7 +200,7 @@ class OffloadController(QObject):
             memory = taken_memory(loaded, self._devices)
         pair = self._wanted(panel)
         panel.memory.show_memory(memory, taken, _files_of(pair))
-        if not taken and (memory.shortages or pair == self.refused):
+        if not taken and pair != self._deadly and (memory.shortages or pair == self.refused):
             self._lighten(panel, pair)
 
     # ------------------------------------------------------------------ less memory
@@ -214,9 +215,11 @@ class OffloadController(QObject):
 
     def _lightened(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
-        if isinstance(answer, Lightened):
-            self._lightened_for, self._lighter = pair, answer.pairs
-            self._ask()
+        self._lightened_for = pair
+        self._lighter = answer.pairs if isinstance(answer, Lightened) else ()
+        if isinstance(answer, Failed) and answer.gone:
+            self._deadly = pair
+        self._ask()
 
     @Slot(object)
     def _take_lighter(self, lighter: LighterPair) -> None:
