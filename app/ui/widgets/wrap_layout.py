@@ -9,7 +9,10 @@ LINE_GAP = 4
 
 
 class WrapLayout(QLayout):
-    """Widgets in their own size from the left; some at the right end, together, on the last line."""
+    """Widgets in their own size from the left; some at the right end, together, on the last line.
+
+    A widget that is wider than its line gets taller instead, where it has a height for a width.
+    """
 
     def __init__(self, parent: QWidget, gap: int) -> None:
         """`gap` is kept between neighbours, in pixels."""
@@ -85,12 +88,12 @@ class WrapLayout(QLayout):
         self._append(lines, right, rect.width())
         y = rect.y()
         for _, items in lines:
-            height = max((item.sizeHint().height() for item in items), default=0)
+            height = max((_size(item, rect.width()).height() for item in items), default=0)
             x = rect.x()
             for item in items:
                 if right and item is right[0] and len(lines) == max(before, 1):
                     x = rect.x() + rect.width() - sum(ends) - self._gap * (len(right) - 1)
-                size = item.sizeHint()
+                size = _size(item, rect.width())
                 if move:
                     item.setGeometry(QRect(QPoint(x, y + (height - size.height()) // 2), size))
                 x += size.width() + self._gap
@@ -106,3 +109,11 @@ class WrapLayout(QLayout):
             lines[-1] = (lines[-1][0] + width, lines[-1][1] + items)
         elif items:
             lines.append((width, list(items)))
+
+
+def _size(item: QLayoutItem, room: int) -> QSize:
+    """The size of an item on a line of `room` pixels."""
+    size = item.sizeHint()
+    if size.width() > room and item.hasHeightForWidth():
+        return QSize(room, item.heightForWidth(room))
+    return size

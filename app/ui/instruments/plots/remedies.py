@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
 from app.engine.explain.advice import Remedy
 from app.ui.instruments.styles import flat_button
@@ -43,7 +44,7 @@ class Remedies(QWidget):
         layout = self.layout()
         assert layout is not None
         for remedy in shown:
-            button = QPushButton(f"Use {remedy.text}", self)
+            button = _WrappedButton(f"Use {remedy.text}", self)
             button.setToolTip(as_text(f"{_what(remedy)} From the next answer on."))
             button.clicked.connect(lambda _checked, remedy=remedy: self.chosen.emit(remedy))
             layout.addWidget(button)
@@ -56,6 +57,42 @@ class Remedies(QWidget):
         for button in self.findChildren(QPushButton):
             button.setFont(self._theme.sans(-1.5))
             button.setStyleSheet(flat_button(self._theme.palette, framed=True))
+
+
+class _WrappedButton(QPushButton):
+    """A button with as many lines of text as its width asks for."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        more = len(self._lines(width)) - 1
+        return self.sizeHint().height() + more * self.fontMetrics().lineSpacing()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = "\n".join(self._lines(self.width()))
+        QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
+
+    def _lines(self, width: int) -> list[str]:
+        """The text in lines, the frame and the padding left out of `width`."""
+        metrics = self.fontMetrics()
+        room = width - self.sizeHint().width() + metrics.horizontalAdvance(self.text())
+        lines: list[str] = []
+        for word in self.text().split():
+            if lines and metrics.horizontalAdvance(f"{lines[-1]} {word}") <= room:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(word)
+        return lines
 
 
 def _what(remedy: Remedy) -> str:

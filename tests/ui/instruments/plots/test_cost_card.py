@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtWidgets import QPushButton
 
-from app.engine.explain.advice import advise
+from app.engine.explain.advice import Remedy, advise
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
@@ -140,3 +141,15 @@ def test_the_table_has_a_line_for_every_length(panel) -> None:
     lines = list(rows)
     assert len(lines) == LONGEST + 1
     assert len(lines[0]) == len(names)
+
+
+def test_a_long_remedy_takes_more_lines_in_a_narrow_panel(panel, qtbot) -> None:
+    panel.resize(264, 900)
+    remedies = panel.cost.remedies
+    remedies.applies = lambda remedy: True
+    long = "num_pred_tokens=16 for prompt-lookup (predicted 1.42×, 1.21 to 1.62)"
+    remedies.show_remedies((Remedy("none"), Remedy(long)))
+    short, button = remedies.findChildren(QPushButton)
+    qtbot.waitUntil(lambda: button.height() > 1.5 * short.height())
+    assert panel.widget().width() == panel.viewport().width(), "nothing lies beyond the panel's edge"
+    assert remedies.rect().contains(button.geometry())
