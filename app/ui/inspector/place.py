@@ -183,6 +183,7 @@ class InspectorPlace(PlaceWidget):
     @Slot()
     def _show_round(self) -> None:
         """Frame the inspected round in the text."""
+        self.text.catch_up()  # the answer tells this place before its text
         for turn in self.text.turns:
             # The latest round of an answer that is being written needs no frame: it changes all the time.
             following = self.answer.live and self.answer.pinned_at is None

@@ -90,28 +90,28 @@ class TranscriptView(Surface):
     def _follow(self, item: Item) -> None:
         if isinstance(item, AnswerItem):
             for signal in _changes(item.answer):
-                signal.connect(self._catch_up)
+                signal.connect(self.catch_up)
             item.answer.moved.connect(self._catch_up_in_sight)
 
     def _leave(self, items: Sequence[Item]) -> None:
         for item in items:
             if isinstance(item, AnswerItem):
                 for signal in _changes(item.answer):
-                    signal.disconnect(self._catch_up)
+                    signal.disconnect(self.catch_up)
                 item.answer.moved.disconnect(self._catch_up_in_sight)
 
     @Slot()
     def _catch_up_in_sight(self) -> None:
         """Follow a cursor while this is on the screen: going back lays a long answer out anew."""
         if self.isVisible() or not self.window().isVisible():
-            self._catch_up()
+            self.catch_up()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._catch_up()
+        self.catch_up()
 
     @Slot()
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Update the answers that changed."""
         for index, item in enumerate(self.stack.items):
             if isinstance(item, AnswerItem) and item.behind:

@@ -16,6 +16,7 @@ from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
+from app.ui.transcript.layout.stack import Token
 from tests.answers import answer
 from tests.ui.homes import Homes
 from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace
@@ -95,6 +96,20 @@ def test_arrows_go_from_round_to_round(place: InspectorPlace, inspection: Inspec
     ):
         QTest.keyClick(place.round, key)
         assert answer.inspected == index
+
+
+def test_the_text_follows_the_replay(place: InspectorPlace, inspection: Inspection) -> None:
+    lines = [make_round(index, (), b"line\n" * 6, position=index) for index in range(20)]
+    answer = AnswerModel(make_trace(lines))
+    inspection.follow_chat(answer, "Lines")
+    answer.move(0)
+    for cursor in range(1, 21):
+        answer.move(cursor)
+        item = place.text.stack.answer(0)
+        span = item.first_token(cursor - 1, place.text.drafts_shown) if item is not None else None
+        assert span is not None
+        rect = place.text.to_viewport(place.text.stack.token_rects(Token(0, span))[0])
+        assert place.text.viewport().rect().contains(rect.center().toPoint())
 
 
 def test_stepping_behind_the_cursor_shows_the_next_round(inspection: Inspection) -> None:

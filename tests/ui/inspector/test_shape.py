@@ -13,7 +13,7 @@ from app.engine.record.stats import AlternativeStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Verification
 from app.saved.chats.measurement import Measurement
-from app.ui.inspector.shape import contents
+from app.ui.inspector.shape import contents, shape_view
 from app.ui.inspector.shape.bars import Bars
 from app.ui.inspector.shape.contents import Bar
 from app.ui.inspector.shape.shape_view import ShapeView
@@ -63,7 +63,7 @@ def test_every_figure_has_the_numbers_of_the_statistics(mix: Trace) -> None:
 def test_a_wider_draft_is_told_with_its_doubt() -> None:
     folded = AlternativeStatistics(ranks=[6, 1, 1, 1], unranked=1)
     greedy = AnswerModel(make_trace([]))
-    assert "2 tokens a place the draft would have held 70" in contents.draft_choices(greedy, folded).words
+    assert "2 tokens a place would have held 70" in contents.draft_choices(greedy, folded).words
     assert "estimate" not in contents.draft_choices(greedy, folded).words
     drawn = AnswerModel(Trace(make_header(verification=Verification.BLOCK, temperature=0.8)))
     assert "estimate" in contents.draft_choices(drawn, folded).words
@@ -105,6 +105,23 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
     answer.count_from(4)
     qtbot.waitUntil(lambda: view.scope.text().startswith("since round 4"))
     shows(4, whole)
+
+
+def test_the_alternatives_of_a_few_rounds_are_shown_at_once(view: ShapeView, mix: Trace) -> None:
+    answer = AnswerModel(mix)
+    answer.move(3)
+    view.set_answer(answer)
+    folded = AlternativeStatistics.of(mix.rounds[:3])
+    assert view.entropy.note.text() == contents.target_entropy(folded).note
+
+
+def test_no_reason_is_given_before_all_rounds_were_read(
+    view: ShapeView, mix: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shape_view, "_SLICE", 0.0)  # nothing is folded in time
+    view.set_answer(AnswerModel(mix))
+    for figure in (view.ranks, view.entropy):
+        assert figure.note.text() == "0 rounds so far" and not figure.caption.text()
 
 
 def test_answers_without_drafts_say_so(view: ShapeView, shared_engine: Engine) -> None:

@@ -182,7 +182,7 @@ def test_it_reads_the_inspected_round_out(timeline: Timeline) -> None:
     answer = shown(timeline, 20)
     answer.pin(7)
     read = timeline.accessibleDescription()
-    assert read.startswith("round 7 of 20 · 2 of 2 accepted · 3 tokens")
+    assert read.startswith("round 7 · 2 of 2 accepted · 3 tokens")
     assert "draft 1.10" in read and "verify 9.60" in read and "sampling 400" in read
     timeline.set_answer(None)
     assert timeline.accessibleDescription() == "No round"

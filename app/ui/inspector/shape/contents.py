@@ -59,9 +59,12 @@ def acceptance_by_place(answer: AnswerModel) -> Content:
         )
         for place, (drafted, judged) in enumerate(islice(places, _PLACES), 1)
     )
-    words = "Left: of all drafted there, in percent. Right: of those judged there."
+    words = "Accepted tokens in percent. Left: of all drafted at that place. Right: of those judged there."
     if statistics.blocks:
-        words = "Of all drafted there, in percent. Blocks are judged as a whole, so no token is judged alone."
+        words = (
+            "Accepted tokens in percent of all drafted at that place. Blocks are judged as a whole, so no "
+            "token is judged alone."
+        )
     if statistics.longest_draft > _PLACES:
         words += f" The first {_PLACES} of {statistics.longest_draft} places."
     return Content(bars, _rounds(statistics), words if bars else _nothing(answer), top=1.0)
@@ -115,8 +118,9 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
         for name, each in zip(names, places, strict=True)
     )
     words = (
-        f"With 2 tokens a place the draft would have held {percent(folded.held_by(2))} of them, with 4 "
-        f"{percent(folded.held_by(4))}. Ten are recorded."
+        "How high the draft ranked the token that came, in percent of the places. Drafts of 2 tokens a place "
+        f"would have held {percent(folded.held_by(2))} of them, of 4 {percent(folded.held_by(4))}. "
+        "Ten are recorded."
     )
     if answer.header is not None and answer.header.verification in _DRAWN:
         words += " An estimate: what replaces a rejected token is drawn from the residual."

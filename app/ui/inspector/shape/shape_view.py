@@ -130,13 +130,14 @@ class ShapeView(InspectorPart):
         shares = contents.strategy_shares(answer)
         self.strategies.show_content(shares)
         self._mixed = len(shares.bars) > 1
+        self._fold_some()  # the few rounds of a step or a frame of the replay are shown at once
         self._draw_alternatives()
         self.cost.answer = answer
         self.cost.draw(0, 0)
         self.cost.show_numbers()
         self._place()
-        if self._span[1] < answer.cursor:
-            self._fold_soon.start()
+        if self._span[1] < answer.cursor and not self._fold_soon.isActive():
+            self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
 
     def _draw_alternatives(self) -> None:
         shown = contents.draft_choices(self.answer, self._folded), contents.target_entropy(self._folded)
@@ -144,7 +145,8 @@ class ShapeView(InspectorPart):
         self._drawn_at = folded
         so_far = f"{count(folded - start)} rounds so far" if folded < self.answer.cursor else ""
         for figure, content in zip((self.ranks, self.entropy), shown, strict=True):
-            figure.show_content(replace(content, note=so_far or content.note))
+            words = content.words if content.bars or not so_far else ""  # why there are none is not known yet
+            figure.show_content(replace(content, note=so_far or content.note, words=words))
 
     # ------------------------------------------------------------------ alternatives, slice by slice
 
@@ -153,20 +155,25 @@ class ShapeView(InspectorPart):
 
     @Slot()
     def _fold(self) -> None:
-        """Fold alternatives for a moment: those of a long answer take seconds to decode."""
+        """Fold alternatives for a moment, and draw them where that makes a difference."""
         if not self.isVisible():
             return
+        self._fold_some()
+        at = self._span[1]
+        if at < self.answer.cursor:
+            self._fold_soon.start()
+            if at - self._drawn_at < _STRIDE:
+                return
+        self._draw_alternatives()
+
+    def _fold_some(self) -> None:
+        """Fold for a moment: the alternatives of a long answer take seconds to decode."""
         answer, ends = self.answer, time.perf_counter() + _SLICE
         start, at = self._span
         while at < answer.cursor and time.perf_counter() < ends:
             self._folded.add(answer.rounds[at])
             at += 1
         self._span = start, at
-        if at < answer.cursor:
-            self._fold_soon.start()
-            if at - self._drawn_at < _STRIDE:
-                return
-        self._draw_alternatives()
 
     # ------------------------------------------------------------------ the look
 

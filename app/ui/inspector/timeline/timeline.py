@@ -107,7 +107,7 @@ class Timeline(InspectorPart):
         if index is None:
             return "No round"
         rule = f" · {length_words(answer.lengths[index])}" if answer.lengths else ""
-        return f"round {count(index)} of {count(len(answer.rounds))} · {_facts(answer.rounds[index])}{rule}"
+        return f"round {count(index)} · {_facts(answer.rounds[index])}{rule}"
 
     @property
     def grouped(self) -> int:
