@@ -47,7 +47,8 @@ class DraftJudge(QObject):
             )
             return f"{said}."
         self._library.judge(target, draft)
-        return self._library.verdict(target, draft)
+        line = self._library.verdict(target, draft)
+        return f"{line}." if line else ""
 
     def _real(self, path: str) -> str:
         return self._settings.real(ModelOptions(path)).path

@@ -55,7 +55,7 @@ def test_a_draft_is_judged_in_its_panel(windows: Windows, models: dict[str, str]
     desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert verdict(panel) == "", "the verdict on another file has gone"
     desk.until(lambda: verdict(panel))
-    assert verdict(panel) == f"Good: it has the same vocabulary; {share(models, 'small')}: a good size"
+    assert verdict(panel) == f"Good: it has the same vocabulary; {share(models, 'small')}: a good size."
 
 
 def test_a_smaller_draft_of_the_library_is_loaded_by_a_click(
