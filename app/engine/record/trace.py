@@ -18,6 +18,7 @@ import msgspec
 
 from app.base.files import DamagedError, decode, open_own, partial_of, reason
 from app.engine.errors import TraceError
+from app.engine.fates import Verdict
 from app.engine.loop.text import TextStream
 from app.engine.record.packed import MOST, as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
@@ -219,8 +220,8 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
         return "its round does not follow the previous one"
     if not before <= item.offset <= _LONGEST or min(times) < 0 or max(times) > _LONGEST:
         return "its times are impossible"
-    if item.accepted > len(item.emitted):
-        return "it accepts more tokens than it emits"
+    if item.accepted + item.count(Verdict.REJECTED) > len(item.emitted):
+        return "it judges more tokens than it emits"
     if given and (min(given) < 0 or max(given) > MOST):
         return "its probabilities are impossible"
     return ""

@@ -93,11 +93,17 @@ FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
     "a negative time": ("times", lambda round: replace(round, verify_seconds=-1.0)),
     "a time of ages": ("times", lambda round: replace(round, seconds=1e12)),
     "more accepted than emitted": (
-        "accepts more",
+        "judges more",
         lambda round: replace(
             round,
             drafted=tuple(replace(token, verdict=Verdict.ACCEPTED) for token in round.drafted),
             emitted=(),
+        ),
+    ),
+    "a rejection that nothing was emitted for": (
+        "judges more",
+        lambda round: replace(
+            round, drafted=(replace(round.drafted[0], verdict=Verdict.REJECTED),), emitted=()
         ),
     ),
     "a q above one": (
