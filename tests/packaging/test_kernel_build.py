@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from app.engine.sampling.kernel import load
 
 SETUP = Path(__file__).parents[2] / "packaging" / "setup"
+SOURCE = SETUP.parents[1] / "app" / "engine" / "sampling" / "kernel.c"
 SCRIPT = (
     "import sys; from pathlib import Path; import kernel; kernel.compile_into(Path(sys.argv[1]), sys.argv[2])"
 )
@@ -47,6 +49,35 @@ def test_the_library_is_the_one_that_the_engine_looks_for(
     assert made is not None
     assert made.largest(np.array([1, 3, 2], np.float32), 2) == ([1, 2], [3, 2])
     assert len(list(library.iterdir())) == 1
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler")
+@pytest.mark.parametrize("cflags", ["-Ofast", "-ffast-math"])
+def test_fast_mathematics_is_not_for_the_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cflags: str
+) -> None:
+    (tmp_path / "lib").mkdir()
+    assert compile_into(tmp_path / "lib", cflags) == ""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    made = load()
+    assert made is not None
+    row = np.linspace(-20, 0, 1000, dtype=np.float32)
+    out = np.empty_like(row)
+    made.exponentials(row, 0, 1, out)
+    np.testing.assert_allclose(out, np.exp(row.astype(np.float64)), rtol=2 * 2.0**-23)
+    row[500] = np.nan
+    assert made.largest(row, 10) == ([], [])
+
+
+def test_a_library_that_does_not_load_leaves_the_work_to_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    (tmp_path / "lib" / f"draftscope-{digest}.so").write_bytes(b"of another machine")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.warns(RuntimeWarning, match="Numpy makes the passes over rows: .*draftscope-"):
+        assert load() is None
 
 
 @pytest.mark.parametrize(

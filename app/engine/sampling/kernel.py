@@ -1,7 +1,8 @@
 """Passes over a row of a vocabulary, compiled at set-up (kernel.c).
 
-Where no compiler was, `compiled` is None, and numpy does the same in more passes. A call keeps the
-interpreter's lock: to let it go and to wait for it would cost more than most calls take.
+Where no compiler was, or its library does not load, `compiled` is None, and numpy does the same in more
+passes. A call keeps the interpreter's lock: to let it go and to wait for it would cost more than most calls
+take.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import hashlib
 import math
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,10 +93,17 @@ def _row(x: Floats) -> ctypes.c_float:
 
 
 def load() -> Kernel | None:
-    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any."""
+    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any. Warns where the
+    system refuses it: another machine may have made it."""
     digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
     library = Path(sys.prefix, "lib", f"draftscope-{digest}.so")
-    return Kernel(library) if library.is_file() else None
+    if not library.is_file():
+        return None
+    try:
+        return Kernel(library)
+    except OSError as error:
+        warnings.warn(f"Numpy makes the passes over rows: {error}", RuntimeWarning, stacklevel=2)
+        return None
 
 
 compiled = load()
