@@ -86,7 +86,7 @@ class BlockTest:
     reach: float
     h: float | None
     u: float | None
-    carried: bool  # this token or a later one passed
+    passed: bool  # by its own draw, or with a later token
 
     @property
     def left(self) -> float | None:
@@ -99,10 +99,6 @@ class BlockTest:
     def own(self) -> bool | None:
         """Whether its own draw passes; None where it has none."""
         return self.u < self.h if self.u is not None and self.h is not None else None
-
-    @property
-    def passed(self) -> bool:
-        return self.carried
 
 
 Test = ArgmaxTest | RatioTest | DrawTest | BlockTest
