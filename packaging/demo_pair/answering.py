@@ -29,11 +29,11 @@ class Answer:
     @property
     def speed(self) -> float:
         """Tokens a second from the start of round 0."""
-        return sum(len(one.emitted) for one in self.rounds) / self.totals.seconds
+        return sum(len(round.emitted) for round in self.rounds) / self.totals.seconds
 
     @property
     def tokens(self) -> list[int]:
-        return [token.id for one in self.rounds for token in one.emitted]
+        return [token.id for round in self.rounds for token in round.emitted]
 
 
 def answered(engine: Engine, request: GenerationRequest) -> Answer:

@@ -118,7 +118,7 @@ def arrays_of(tokenizer: Tokenizer, part: str, talks: list[Dialogue]) -> dict[st
     rendered = [render(tokenizer, messages) for messages in talks]
     return {
         f"{part}_ids": np.array([i for ids, _ in rendered for i in ids], np.uint16),
-        f"{part}_learnt": np.array([one for _, learnt in rendered for one in learnt], np.bool_),
+        f"{part}_learnt": np.array([is_learnt for _, learnt in rendered for is_learnt in learnt], np.bool_),
         f"{part}_ends": np.cumsum([len(ids) for ids, _ in rendered]),
     }
 

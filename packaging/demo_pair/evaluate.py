@@ -62,8 +62,9 @@ def acceptance(pair: Path, draft: str, cases: Sequence[judge.Case]) -> list[tupl
     fates: Counter[str] = Counter()
     with loaded(pair, draft) as engine:
         for case in cases:
-            for one in answered(engine, request(case, SIMPLE)).rounds:
-                fates.update({"accepted": one.accepted, "rejected": one.rejected, "ignored": one.ignored})
+            for round in answered(engine, request(case, SIMPLE)).rounds:
+                judged = {"accepted": round.accepted, "rejected": round.rejected, "ignored": round.ignored}
+                fates.update(judged)
     label = f"acceptance of `{SIMPLE}`, {draft} (0.6 to 0.95)"
     told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
     return [(label, f"{fates['accepted'] / max(1, fates.total()):.2f}: {told}")]
@@ -100,10 +101,10 @@ def speeds(
         for prompt in prompts:
             asked = partial(prompt.asked, temperature=0.0)
             found.append((prompt.kind, speed_ups(engine, asked, (SIMPLE, AUTO), repeats)))
-    baseline = statistics.median(one["none"] for _, one in found)
+    baseline = statistics.median(speeds["none"] for _, speeds in found)
 
     def median(strategy: str, kinds: Iterable[str]) -> str:
-        return f"{statistics.median(one[strategy] for kind, one in found if kind in kinds):.2f}"
+        return f"{statistics.median(speeds[strategy] for kind, speeds in found if kind in kinds):.2f}"
 
     every = {kind for kind, _ in found}
     by_kind = ", ".join(f"{kind} {median(SIMPLE, [kind])}" for kind in dict.fromkeys(p.kind for p in prompts))
@@ -113,10 +114,10 @@ def speeds(
     rows.append((f"speed-up of `{SIMPLE}`, {where} (at least 1.3)", simple))
     rows += [
         (
-            f"speed-up of `{one}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
-            f"{median(one, COPIES)}: {', '.join(f'{kind} {median(one, [kind])}' for kind in COPIES)}",
+            f"speed-up of `{copying}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
+            f"{median(copying, COPIES)}: {', '.join(f'{kind} {median(copying, [kind])}' for kind in COPIES)}",
         )
-        for one in COPYING
+        for copying in COPYING
     ]
     rows.append((f"speed-up of `{AUTO}`, {where} (at least 1.2)", median(AUTO, every)))
     return baseline, rows

@@ -70,7 +70,7 @@ def doubt(rows: Rows, prompt: Sequence[int], answer: Sequence[int]) -> Doubt:
 
 def joined(doubts: Sequence[Doubt]) -> Doubt:
     return Doubt(
-        np.concatenate([one.best for one in doubts]), np.concatenate([one.entropy for one in doubts])
+        np.concatenate([doubt.best for doubt in doubts]), np.concatenate([doubt.entropy for doubt in doubts])
     )
 
 
@@ -82,7 +82,7 @@ def doubts(engine: Engine, rows: Rows, prompts: Sequence[Prompt]) -> list[Row]:
         written = answered(engine, request).tokens
         if written:
             found.setdefault(prompt.kind, []).append(doubt(rows, engine.prompt_ids(request), written))
-    every = joined([one for own in found.values() for one in own])
+    every = joined([doubt for own in found.values() for doubt in own])
     kinds = "; ".join(f"{kind} {joined(own).told}" for kind, own in found.items())
     return [
         (
@@ -118,8 +118,8 @@ def losses(rows: Rows, work: Path) -> list[Row]:
 
 
 def rates(answers: Sequence[Answer]) -> float:
-    rounds = [one for answer in answers for one in answer.rounds]
-    return sum(one.accepted for one in rounds) / max(1, sum(len(one.drafted) for one in rounds))
+    rounds = [round for answer in answers for round in answer.rounds]
+    return sum(round.accepted for round in rounds) / max(1, sum(len(round.drafted) for round in rounds))
 
 
 def acceptance(engine: Engine, prompts: Sequence[Prompt]) -> list[Row]:
@@ -154,8 +154,8 @@ def block(engine: Engine, prompts: Sequence[Prompt]) -> list[Row]:
         for rule in ("block", "speculative"):
             strategy = f"{SAMPLED}:verify={rule}"
             answers = [answered(engine, prompt.asked(strategy, 1.0, seed)) for seed in range(SEEDS)]
-            rounds = [one for answer in answers for one in answer.rounds if one.drafted]
-            means.append(sum(one.accepted for one in rounds) / max(1, len(rounds)))
+            rounds = [round for answer in answers for round in answer.rounds if round.drafted]
+            means.append(sum(round.accepted for round in rounds) / max(1, len(rounds)))
         gains.append(means[0] - means[1])
     low, high = interval(np.array(gains))
     drawn = f"{len(prompts)} prompts, {SEEDS} seeds"

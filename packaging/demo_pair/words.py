@@ -98,7 +98,7 @@ def documentation() -> dict[str, bool]:
 def _sentences(held_out: bool) -> tuple[str, ...]:
     """Those of one side."""
     known = documentation()
-    return tuple(one for one in part(tuple(known), held_out) if held_out or known[one])
+    return tuple(sentence for sentence in part(tuple(known), held_out) if held_out or known[sentence])
 
 
 @lru_cache(maxsize=1)

@@ -55,8 +55,8 @@ class Automaton:
     def certain(self, states: set[int]) -> str:
         """The one character that can come next; none where there is a choice, or an end."""
         reads = {self._items[state][0] for state in states}
-        one = reads.pop() if len(reads) == 1 else None
-        return one if isinstance(one, str) else ""
+        only = reads.pop() if len(reads) == 1 else None
+        return only if isinstance(only, str) else ""
 
     def _with_left_out(self, states: set[int]) -> set[int]:
         for at, (_read, left_out, _again) in enumerate(self._items):

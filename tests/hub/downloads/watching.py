@@ -46,7 +46,7 @@ class Watched:
         return self.now(id)
 
     def wait_gone(self, id: str) -> None:
-        self.wait(id, lambda _one: DownloadRemoved(id) in self.events)
+        self.wait(id, lambda _now: DownloadRemoved(id) in self.events)
         assert self.now(id) is None
 
     def wait_for(self, id: str, *states: State) -> Download:

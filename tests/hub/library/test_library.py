@@ -35,7 +35,7 @@ class Told:
     def __init__(self) -> None:
         self.events: list[LibraryEvent] = []
 
-    def wait(self, kind: type[E], reached: Callable[[E], bool] = lambda _one: True) -> E:
+    def wait(self, kind: type[E], reached: Callable[[E], bool] = lambda _event: True) -> E:
         """The newest event of its kind, as soon as it meets the condition; forgets the earlier ones."""
         until = time.monotonic() + PATIENCE
         while True:
