@@ -96,6 +96,8 @@ def _config(part: StrategyPart, draft: ModelOptions | None) -> Iterator[tuple[st
             if draft is not None:
                 yield "model", _file(draft.path)
             yield "num_speculative_tokens", params.n_max
+            if params.sample:
+                yield "draft_sample_method", "probabilistic"
 
 
 def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampling) -> Iterator[str]:
@@ -106,7 +108,7 @@ def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampli
         elif other is not part and part is not None:
             yield f"vLLM drafts by a single method: {other.name} is left out, {part.name} stays."
     if part is not None and part.name == "draft-simple":
-        for key in ("n_min", "p_min", "sample"):
+        for key in ("n_min", "p_min"):
             if getattr(part.params, key):
                 yield f"vLLM always drafts num_speculative_tokens: {key} is left out."
     for name in _NOT_THERE:

@@ -325,11 +325,11 @@ def _reasons(
     """Why the counts are an estimate."""
     reasons = []
     if trace.header.verification in (Verification.SPECULATIVE, Verification.BLOCK):
-        reasons.append("Other drafts draw other tokens at this temperature: the text would be another.")
+        reasons.append("At this temperature other drafts make other draws, and so another text.")
     if part.name != "draft-simple":
         reasons.append("What would be drafted elsewhere was not recorded: the recorded drafts go on.")
     elif part.params.sample and trace.header.sampling.temperature > 0:
-        reasons.append("Draft tokens are drawn: a draft that begins elsewhere draws others.")
+        reasons.append("The draft draws its tokens too: begun elsewhere, it would draw others.")
     if spec.length is LengthRule.AUTO:
         reasons.append("length=auto decides by the clock: recorded times take its place.")
     elif spec.length is LengthRule.EWMA and not trace.header.cold:

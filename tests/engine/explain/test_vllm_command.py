@@ -74,6 +74,12 @@ def test_sampling_holds_for_every_request() -> None:
     assert value(command, "--seed") == "5"
 
 
+def test_sampled_drafts_are_sampled_in_vllm_too() -> None:
+    taken, drawn = made("draft-simple:n_max=4"), made("draft-simple:n_max=4:sample=1")
+    assert '"draft_sample_method": "probabilistic"' in drawn.text and "sample_method" not in taken.text
+    assert drawn.differences == taken.differences
+
+
 def test_models_of_the_hub_go_by_their_names() -> None:
     assert made("none", HUB).text.startswith("vllm serve owner/small-GGUF:Q4_K_M ")
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -32,7 +33,7 @@ from app.ui.inspector.round.sums import add_up, apart, drawn, written
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer
-from tests.ui.traces import make_header, raw_round
+from tests.ui.traces import make_header, make_round, raw_round
 
 WARM = Sampling(temperature=0.9, seed=11)
 FILTERED = Sampling(temperature=1.2, top_k=60, top_p=0.95, seed=12)
@@ -128,7 +129,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     assert "follows from it" in source_words(drafted, known.header)
     assert cards_of(drafted, known.header)[0].draft_heading == "q"
     drafted = next(round for round in hidden.rounds if round.drafted)
-    assert "does not hold the others' q" in source_words(drafted, hidden.header)
+    assert "does not hold q of the others" in source_words(drafted, hidden.header)
     assert cards_of(drafted, hidden.header)[0].draft_heading == "draft_p"
 
 
@@ -206,6 +207,14 @@ def test_a_mix_says_who_was_asked_and_who_answered(engine: Engine) -> None:
     assert any(text.startswith("prompt-lookup drafted") for text in words)
     silent = "prompt-lookup was asked first and had no draft. draft-simple drafted"
     assert any(text.startswith(silent) for text in words)
+
+
+def test_a_draft_that_ended_the_answer_is_said_in_a_sentence() -> None:
+    last = replace(make_round(0, (b"a",), b"", position=0), strategy="draft-simple")
+    said = source_words(replace(last, draft_end="the draft ended the answer"), make_header())
+    assert said.startswith("draft-simple drafted; the draft ended the answer. ")
+    said = source_words(replace(last, draft_end="n_max"), make_header())
+    assert said.startswith("draft-simple drafted; the draft ended: at n_max. ")
 
 
 def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> None:

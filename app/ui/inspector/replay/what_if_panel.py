@@ -106,6 +106,11 @@ class WhatIfPanel(QWidget):
         trace = self.answer.trace
         if trace is None:
             return
+        statistics = Statistics.of(trace.rounds)
+        recorded = (
+            f"{count(statistics.rounds)} rounds, {count(statistics.drafted)} drafted, "
+            f"{count(statistics.accepted)} accepted"
+        )
         try:
             spec = with_settings(
                 self._recorded(),
@@ -113,15 +118,16 @@ class WhatIfPanel(QWidget):
                 self.p_min.value() / _PERCENT,
                 LengthRule(self.rule.choice()),
             )
+            if spec == self._recorded():
+                self._say(f"Recorded: {recorded}", "", "These are the settings of the answer.")
+                return
             found = what_if(trace, spec, self.answer.measurement.cost if self.answer.measurement else None)
         except SettingError as error:
             self._say(error.message, "", error.hint)
             return
-        statistics = Statistics.of(trace.rounds)
         self._say(
             outcome_words(found),
-            f"Recorded: {count(statistics.rounds)} rounds, {count(statistics.drafted)} drafted, "
-            f"{count(statistics.accepted)} accepted.",
+            f"Recorded: {recorded}.",
             "Exact: the record decides it." if found.exact else f"Estimate. {' '.join(found.reasons)}",
         )
 

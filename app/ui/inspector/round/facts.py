@@ -50,7 +50,10 @@ def _asked(round: Round) -> str:
     before = [asked for asked in round.asked or () if asked != round.strategy]
     were = "were" if before[1:] else "was"
     silent = f"{listed(before)} {were} asked first and had no draft. " if before else ""
-    ended = f"; the draft ended: {end_words(round.draft_end)}" if round.draft_end else ""
+    why = round.draft_end and end_words(round.draft_end)
+    if why and why.startswith("the draft ended"):  # a sentence of its own: the draft model ended the answer
+        return f"{silent}{name} drafted; {why}."
+    ended = f"; the draft ended: {why}" if why else ""
     return f"{silent}{name} drafted{ended}."
 
 
@@ -60,9 +63,14 @@ def _drawn(round: Round, header: TraceHeader) -> str:
         return ""
     first = round.drafted[0]
     if first.draft_draw is not None and only_temperature(header.sampling):
-        return "Drawn from q. The trace holds that of the drafted token; the others' follows from it."
+        return (
+            "The tokens were drawn from q. The trace holds q of the drafted token; q of the others follows "
+            "from it."
+        )
     if first.draft_draw is not None:
-        return "Drawn from q; the trace does not hold the others' q, so the bars show draft_p."
+        return (
+            "The tokens were drawn from q. The trace does not hold q of the others, so the bars show draft_p."
+        )
     if first.draft_p is not None:
         return "The draft's best token was taken, not drawn, so q is 1 there; the bars show draft_p."
     return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."
