@@ -403,6 +403,14 @@ def test_compare_refuses_other_files_in_a_sentence(command: Command, tmp_path: P
     ended = command("compare", tmp_path / "trace.jsonl", tmp_path / "trace.jsonl")
     assert ended.code == 1
     assert "trace.jsonl is not a result of bench." in ended.err
+    (tmp_path / "deep.json").write_text('{"format": "1.0", "deep": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    ended = command("compare", tmp_path / "deep.json", tmp_path / "deep.json")
+    assert ended.code == 1
+    assert "deep.json is not a result of bench." in ended.err
+    (tmp_path / "later.json").write_text('{"format": "99.0", "other": "fields"}')
+    ended = command("compare", tmp_path / "later.json", tmp_path / "later.json")
+    assert ended.code == 1
+    assert "later.json has format 99.0; this version reads" in ended.err
     ended = command("compare", tmp_path / "missing.json", tmp_path / "missing.json")
     assert ended.code == 1
     assert "missing.json cannot be read" in ended.err

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from app.base import numbers
+from app.base.files import DamagedError, decode, reason
 from app.cli.arguments import Parser
 from app.cli.console import put
 from app.cli.table import table
@@ -33,6 +34,14 @@ _HEAD = (
 )
 
 
+class _Version(msgspec.Struct):
+    format: str
+
+
+_version = msgspec.json.Decoder(_Version)
+_report = msgspec.json.Decoder(Report)
+
+
 def compare(argv: list[str]) -> int:
     """Read both files and print; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json")
@@ -49,16 +58,17 @@ def compare(argv: list[str]) -> int:
 def read_report(path: Path) -> Report:
     """Read what `bench --json` wrote; raises UserError."""
     try:
-        report = Report.from_json(path.read_bytes())
+        data = path.read_bytes()
+        version = decode(_version, data).format  # first: another format may have other fields
+        if version.split(".")[0] == FORMAT.split(".")[0]:
+            return decode(_report, data)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
+        raise UserError(f"{path} cannot be read: {reason(error)}.") from error
+    except DamagedError as error:
         raise UserError(
             f"{path.name} is not a result of bench.", "Give a file that bench or sweep --json wrote."
         ) from error
-    if report.format.split(".")[0] != FORMAT.split(".")[0]:
-        raise UserError(f"{path.name} has format {report.format}; this version reads {FORMAT}.")
-    return report
+    raise UserError(f"{path.name} has format {version}; this version reads {FORMAT}.")
 
 
 def _lines(change: ReportChange) -> list[str]:
