@@ -117,7 +117,7 @@ def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampli
     if sampling.repeat_penalty != 1 and sampling.repeat_last_n >= 0:
         yield "vLLM's repetition_penalty counts the whole text, not the last repeat_last_n tokens."
     rule = spec.verification_at(sampling.temperature)
-    if spec.parts and sampling.temperature > 0 and rule is not Verification.SPECULATIVE:
+    if part is not None and sampling.temperature > 0 and rule is not Verification.SPECULATIVE:
         yield f"vLLM verifies by rejection sampling (speculative), not by {rule}."
     if spec.length is not LengthRule.FIXED:
         yield f"vLLM's draft length is fixed: length={spec.length} is left out."

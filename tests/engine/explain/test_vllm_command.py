@@ -97,3 +97,7 @@ def test_models_of_the_hub_go_by_their_names() -> None:
 )
 def test_what_vllm_does_otherwise_is_said(spec: str, sampling: dict[str, Any], words: str) -> None:
     assert any(words in line for line in made(spec, **sampling).differences)
+
+
+def test_where_nothing_drafts_no_rule_is_compared() -> None:
+    assert not any("verifies" in line for line in made("ngram-mod:verify=match", temperature=0.8).differences)
