@@ -411,7 +411,12 @@ class Engine:
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
         """Begin all drafters; each that has begun is appended to `begun`, to be finished later."""
         around = RunContext(
-            answer.sampler, answer.draws, answer.prompt_length, answer.end_ids, answer.rehearsal
+            answer.sampler,
+            answer.draws,
+            answer.prompt_length,
+            answer.end_ids,
+            answer.rehearsal,
+            answer.is_stopped,
         )
         for name, drafter in answer.drafters:
             start = time.perf_counter()

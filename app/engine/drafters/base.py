@@ -79,6 +79,7 @@ class RunContext:
     prompt_length: int  # answer positions count from here
     end_ids: frozenset[int]  # tokens that end the generation
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
+    is_stopped: Callable[[], bool] = lambda: False  # for drafters that wait
 
 
 class Drafter(ABC):

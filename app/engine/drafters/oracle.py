@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _LEFT = "the answer left the rehearsed one"
 _OVER = "the rehearsed answer ends here"
 _SPIN = 0.001  # seconds: a sleep may last this much longer than asked for
+_NAP = 0.05  # seconds: a dear draft may take minutes, and Stop is not to wait for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Oracle(Drafter):
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._rehearsal = surroundings.rehearsal or Rehearsal()
         self._draws = surroundings.draws
+        self._is_stopped = surroundings.is_stopped
         self._start = surroundings.prompt_length
         self._checked = len(context) - self._start
 
@@ -77,16 +79,14 @@ class Oracle(Drafter):
             token if self._is_right(position + place, position) else (token + 1) % self._n_vocab
             for place, token in enumerate(right)
         ]
-        _wait_until(began + len(ids) * self._params.cost * self._rehearsal.pass_seconds)
+        self._wait_until(began + len(ids) * self._params.cost * self._rehearsal.pass_seconds)
         return Proposal(ids)
 
     def _is_right(self, position: int, round_start: int) -> bool:
         return self._draws.uniform(position, Purpose.DRAFT, round_start) < self._params.alpha
 
-
-def _wait_until(moment: float) -> None:
-    left = moment - time.perf_counter()
-    if left > _SPIN:
-        time.sleep(left - _SPIN)
-    while time.perf_counter() < moment:
-        pass
+    def _wait_until(self, moment: float) -> None:
+        while (left := moment - time.perf_counter()) > _SPIN and not self._is_stopped():
+            time.sleep(min(left - _SPIN, _NAP))
+        while time.perf_counter() < moment and not self._is_stopped():
+            pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -117,6 +118,18 @@ def test_where_the_answer_leaves_the_rehearsed_one_it_stops() -> None:
     assert proposed(1, 2, 7, 3) == ([], "the answer left the rehearsed one")
     assert proposed(1, 2, 7, 8, 9) == ([10], "")
     assert proposed(1, 2, 7, 8, 9, 10) == ([], "the rehearsed answer ends here")
+
+
+def test_a_dear_draft_ends_when_the_answer_is_stopped() -> None:
+    drafter = Oracle(OracleParams(alpha=1, cost=10), 100)
+    rehearsal = Rehearsal([7, 8], pass_seconds=1.0)
+    drafter.begin(
+        np.array([1], np.int32),
+        RunContext(Sampler(Sampling()), Draws(0), 1, frozenset(), rehearsal, is_stopped=lambda: True),
+    )
+    began = time.monotonic()
+    assert drafter.propose(np.array([1], np.int32), 2).ids == [7, 8]
+    assert time.monotonic() - began < 10
 
 
 def test_everything_says_that_it_is_synthetic(engine: Engine) -> None:
