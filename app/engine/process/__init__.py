@@ -1,9 +1,9 @@
 """The engine in a process of its own, and the messages between it and the window.
 
 `host.py` carries commands and events, `server.py` obeys them. The rounds of an answer run on one thread,
-recording and sending on a second. A third reads commands, so that Stop acts during a pass: llama.cpp's abort
-callback is the C library's `strlen` over a two-byte buffer, which costs nothing when asked some hundred times
-a pass and needs no interpreter lock.
+recording and sending on a second. A third reads commands, so that SetPace acts before the next round and
+Stop during a pass: llama.cpp's abort callback is the C library's `strlen` over a two-byte buffer, which
+costs nothing when asked some hundred times a pass and needs no interpreter lock.
 
 When the process dies, its home says so (`Failed.gone`), a new process is made, and the same pair is loaded
 again. A process that hangs is ended (`EngineHome.end`): the window offers that where a Stop had no effect for

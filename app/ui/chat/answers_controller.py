@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
+from app.engine.loop.pace import TRUE_SPEED
 from app.engine.process.messages import Failed
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
@@ -52,7 +53,8 @@ class AnswersController(QObject):
         answering.save_question()
         self._shown.asked()
         self.saved.emit()
-        self._session.generate(request, answering, self._session.speed)
+        speed, self._session.next_speed = self._session.next_speed, TRUE_SPEED
+        self._session.generate(request, answering, speed)
 
     def of(self, chat_id: str) -> Answering | None:
         """The answer that is being written for a chat, if there is one."""

@@ -175,7 +175,7 @@ class InspectorPlace(PlaceWidget):
         answer = self._inspection.answer
         self.head.show_answer(answer, self._inspection.name)
         self.files.show_answer()
-        title, hint = missing_rounds(answer)
+        title, hint = missing_rounds(answer, held=self.replay.player.held)
         self.title.setText(title)
         self.hint.setText(hint)
         self._stack.setCurrentWidget(self._empty if title else self._body)

@@ -20,12 +20,15 @@ def answer_facts(answer: AnswerModel) -> str:
     return " · ".join(filter(None, facts))
 
 
-def missing_rounds(answer: AnswerModel | None) -> tuple[str, str]:
-    """Why no round can be shown, and what helps; two empty texts where there are rounds."""
+def missing_rounds(answer: AnswerModel | None, *, held: bool = False) -> tuple[str, str]:
+    """Why no round can be shown, and what helps; two empty texts where there are rounds. `held`: the engine
+    waits for a step."""
     if answer is None:
         return EMPTY, EMPTY_HINT
     if answer.cursor:
         return "", ""
+    if answer.live and held and answer.header is not None:
+        return "Held before the first round", "A step makes one round. Play lets the answer run."
     if answer.live:
         return answer.progress or "Waiting for the first round", ""
     if answer.rounds:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.engine.loop.pace import TRUE_SPEED
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     DevicesListed,
@@ -118,7 +118,8 @@ class EngineSession(QObject):
         self._questions: dict[int, Told] = {}  # by run id
         self.state = self._told = EngineState()
         self._telling = False
-        self.speed = TRUE_SPEED  # that the next answer of the chat begins with
+        self.next_speed = TRUE_SPEED  # that the next answer of the chat begins with, once
+        self._speed = TRUE_SPEED  # of the current run
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
 
     @property
@@ -191,7 +192,7 @@ class EngineSession(QObject):
     def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
         """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
         self._give_way()
-        self._run = _Run(self._next_id(), sink)
+        self._run, self._speed = _Run(self._next_id(), sink), speed
         self._set(activity=Activity.READING)
         self._thread.send(Generate(self._run.id, request, self.drafters, speed))
 
@@ -199,7 +200,13 @@ class EngineSession(QObject):
         """Let the rounds of the current run follow each other at a speed relative to the true one; 0 holds
         them back, but for `steps` more."""
         if self._run is not None:
+            self._speed = speed
             self._thread.send(SetPace(self._run.id, speed, steps))
+
+    @property
+    def held(self) -> bool:
+        """Whether the rounds of the current run are held back; where there is none, those of the next."""
+        return (self._speed if self._run is not None else self.next_speed) == PAUSED
 
     def forget(self) -> None:
         """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""

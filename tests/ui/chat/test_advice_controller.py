@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.engine.record.trace import Trace
@@ -51,3 +52,12 @@ def test_a_recording_offers_no_change(windows: Windows, tmp_path: Path) -> None:
     desk.window.show_trace(nothing_accepted("prompt-lookup"), tmp_path / "a.jsonl")
     assert "None of the 40 drafted tokens" in desk.page.instruments.cost.advice.text()
     assert offered(desk) == {}
+
+
+def test_the_steps_of_loading_advise_nothing_anew(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+    desk.ask("hello")
+    advised: list[int] = []
+    monkeypatch.setattr(type(desk.page.instruments.cost), "show_numbers", lambda _card: advised.append(1))
+    desk.session.changed.emit(desk.session.state, desk.session.state)
+    assert not advised

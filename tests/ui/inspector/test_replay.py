@@ -145,18 +145,20 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     desk.type("hello")
     desk.until(lambda: bar.answer.live and bar.answer.header is not None)
     assert not bar.answer.rounds and not bar.player.playing and bar.step.isEnabled()
+    assert not bar.hold.isChecked(), "only the next answer is held"
+    assert desk.place("inspector").title.text() == "Held before the first round"
     for rounds in (1, 2):
         bar.step.click()
         desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
     bar.back.click()
     bar.step.click()
     assert (bar.answer.cursor, len(bar.answer.rounds)) == (2, 2), "a known round needs no engine"
-    bar.hold.click()
     bar.play.click()
     desk.until_ready()
     answer = bar.answer
     assert not answer.live and len(answer.rounds) > 2 and not bar.player.playing
     assert answer.totals is not None and answer.rounds[-1].offset < answer.totals.seconds
+    desk.ask("and now, not held")
 
 
 def test_a_held_answer_can_be_stopped(windows: Windows) -> None:

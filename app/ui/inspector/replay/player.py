@@ -46,7 +46,7 @@ class Player(QObject):
         self.answer, self._paced, self._ends = answer, paced, []
         if paced:
             answer.ended.connect(self._over)
-        self.playing = self.writing and self._session.speed != PAUSED
+        self.playing = self.writing and not self._session.held
         self.phased.emit(None)
         self.changed.emit()
 
@@ -54,6 +54,11 @@ class Player(QObject):
     def writing(self) -> bool:
         """Whether the chat's engine is writing the answer."""
         return self._paced and self.answer.live
+
+    @property
+    def held(self) -> bool:
+        """Whether the engine waits for a step before its next round."""
+        return self.writing and not self.playing
 
     @property
     def _at_end(self) -> bool:

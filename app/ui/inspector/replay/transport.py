@@ -126,6 +126,9 @@ class TransportBar(QWidget):
         self.play.set_icon("pause" if player.playing else "demos")
         self.play.set_tooltip("Pause (Space)" if player.playing else "Play (Space)")
         self.ask.setEnabled(known > 0 and answer.drafts)
+        with QSignalBlocker(self.hold):
+            self.hold.setChecked(self._session.next_speed == PAUSED)
+        self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
 
     @Slot()
     def _seek(self) -> None:
@@ -137,7 +140,7 @@ class TransportBar(QWidget):
 
     @Slot(bool)
     def _hold(self, held: bool) -> None:
-        self._session.speed = PAUSED if held else TRUE_SPEED
+        self._session.next_speed = PAUSED if held else TRUE_SPEED
 
     @Slot()
     def _open_what_if(self) -> None:
