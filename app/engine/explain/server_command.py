@@ -181,14 +181,18 @@ class _Reader:
         types = [kind for kind in self._types if kind != NONE]
         draft = self._command.draft
         if draft and not any(kind.startswith("draft-") for kind in types):
-            yield (
-                f"The draft model is not used: without --spec-type llama-server drafts with {_FROM_FILE} "
-                "only. Add --spec-type draft-simple."
+            why = (
+                f"--spec-type is {','.join(self._types)}. Add draft-simple to it."
+                if self._types
+                else f"without --spec-type llama-server drafts with {_FROM_FILE} only. Add --spec-type "
+                "draft-simple."
             )
+            yield f"The draft model is not used: {why}"
         if not draft and "draft-simple" in types:
             yield "draft-simple has no draft model: give one with --model-draft or --hf-repo-draft."
         if not types and not draft:
-            yield "Nothing drafts: there is neither --spec-type nor a draft model."
+            why = "--spec-type is none" if self._types else "there is neither --spec-type nor a draft model"
+            yield f"Nothing drafts: {why}."
         for kind in types:
             if kind not in LLAMA_TYPES and kind not in _OTHER_TYPES:
                 allowed = ", ".join(sorted({*LLAMA_TYPES, *_OTHER_TYPES}))

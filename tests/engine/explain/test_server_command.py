@@ -45,6 +45,15 @@ def test_a_draft_without_a_type_is_said_not_to_draft() -> None:
     assert read.strategy == "draft-simple:n_max=8"
 
 
+def test_a_type_that_leaves_the_draft_out_is_said() -> None:
+    assert explain_command(DRAFT + "--spec-type ngram-mod").problems == [
+        "The draft model is not used: --spec-type is ngram-mod. Add draft-simple to it."
+    ]
+    assert explain_command("llama-server -m t.gguf --spec-type none").problems == [
+        "Nothing drafts: --spec-type is none."
+    ]
+
+
 @pytest.mark.parametrize("flag", ["--draft", "--draft-n", "--draft-max"])
 def test_removed_flags_are_named_with_what_replaced_them(flag: str) -> None:
     read = explain_command(f"{DRAFT} --spec-type draft-simple {flag} 16")
