@@ -35,6 +35,15 @@ def test_a_folder_of_drafts_is_judged(
     assert report["tokens"] == 60
 
 
+def test_at_a_temperature_the_strategy_that_is_predicted_is_named(
+    command: Command, pair_files: tuple[Path, Path]
+) -> None:
+    target, draft = pair_files
+    words = ["drafts", draft, "--target", target, "--prompt", "abc", "--max-tokens", 8, "--engine", "thread"]
+    assert "sample=1" not in command(*words).out
+    assert command(*words, "--temperature", 0.8).out.splitlines()[-1].startswith("At this temperature")
+
+
 def test_the_target_of_a_folder_is_not_its_own_draft(
     command: Command, pair_files: tuple[Path, Path], tmp_path: Path
 ) -> None:

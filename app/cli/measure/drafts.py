@@ -166,7 +166,10 @@ def _lines(report: DraftsReport) -> list[str]:
     lines = table(_HEAD, [_row(draft) for draft in report.drafts if not draft.problem])
     lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
     texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
-    return [*lines, "", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
+    lines += ["", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
+    if report.sampling.temperature > 0:
+        lines.append("At this temperature that is draft-simple:sample=1, whose tokens are drawn.")
+    return lines
 
 
 def _row(draft: DraftScore) -> list[str]:
