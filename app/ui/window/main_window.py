@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
@@ -219,6 +219,26 @@ class MainWindow(QMainWindow):
             shortcut.activated.connect(action)
             if sequence in in_chat:
                 self._chat_keys.append(shortcut)
+        self._place_keys = {place.shortcut for place in self.places}
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._focus_moved)
+
+    @Slot(QWidget, QWidget)
+    def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
+        if old is not None:
+            old.removeEventFilter(self)
+        if new is not None and new.window() is self:
+            new.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Keep the keys of the places: on some systems a text field takes Ctrl+E and Ctrl+K as its own."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            keys = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
+            if keys in self._place_keys:
+                event.ignore()
+                return True
+        return super().eventFilter(watched, event)
 
     # ------------------------------------------------------------------ settings
 

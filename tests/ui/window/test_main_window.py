@@ -11,10 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import Qt, QThread, QTimer
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QApplication, QProgressBar, QPushButton
+from PySide6.QtCore import QEvent, Qt, QThread, QTimer
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QProgressBar, QPushButton
 from shiboken6 import isValid
+from typing_extensions import override
 
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
@@ -343,6 +344,28 @@ def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> No
             window.go("chat")
             keys[place.shortcut].activated.emit()
             assert place.widget.isVisible() and button.isChecked()
+
+
+def test_fields_leave_the_keys_of_the_places_alone(windows: Windows) -> None:
+    class Greedy(QLineEdit):
+        """Takes every key as its own, as fields do with Ctrl+E where that means the end of the line."""
+
+        @override
+        def event(self, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()
+                return True
+            return super().event(event)
+
+    window = windows.open().window
+    field = Greedy(window)
+    field.show()
+    field.setFocus()
+    for key, taken in ((Qt.Key.Key_E, False), (Qt.Key.Key_K, False), (Qt.Key.Key_A, True)):
+        asked = QKeyEvent(QEvent.Type.ShortcutOverride, key, Qt.KeyboardModifier.ControlModifier)
+        asked.ignore()
+        QApplication.sendEvent(field, asked)
+        assert asked.isAccepted() is taken
 
 
 def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
