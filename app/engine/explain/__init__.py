@@ -5,8 +5,7 @@ a sentence what to change and why; each change carries the strategy or load opti
 (`Remedy`). `draft_size.py` judges a draft by its share of the target's size. `llama_command.py` writes the
 settings as llama.cpp's command line and names those without a flag there, `vllm_command.py` as vLLM's;
 `server_command.py` and `server_log.py` read a llama-server's command and log, for why it does not draft.
-`decision.py` recomputes the
-numbers behind each verdict of a round, and `copied.py` finds where a copied draft stands. `what_if.py` tells
-the rounds that a recorded answer would have had with other draft settings, exactly where the record decides
-that.
+`decision.py` recomputes the numbers behind each verdict of a round, and `copied.py` finds where a copied
+draft stands. `what_if.py` tells the rounds that a recorded answer would have had with other draft settings,
+exactly where the record decides that.
 """
