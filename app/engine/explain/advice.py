@@ -272,7 +272,8 @@ def _ended(statistics: Statistics, why: str) -> bool:
 
 def _said(shares: Balance, start: bool = True) -> str:
     first = "Drafting" if start else "drafting"
-    costs = f"{first} costs {percent(shares.costs, 0)} of the time that plain decoding would take"
+    share = "under 1\N{NO-BREAK SPACE}%" if 0 < shares.costs < 0.005 else percent(shares.costs, 0)
+    costs = f"{first} costs {share} of the time that plain decoding would take"
     if shares.saves < 0:
         return f"{costs}, and verifying adds {percent(-shares.saves, 0)} of it"
     return f"{costs} and saves {percent(shares.saves, 0)} of it"

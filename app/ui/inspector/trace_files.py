@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,12 @@ def choose_trace(window: QWidget, _name: str, pattern: str) -> str:
     """Let the user choose a trace to open, with the system's dialog."""
     path, _ = QFileDialog.getOpenFileName(window, "Open trace", "", pattern)
     return path
+
+
+def file_name(answer: str) -> str:
+    """The name of a trace file for an answer, without what some systems refuse in names."""
+    words = re.sub(r'[\\/:*?"<>|\x00-\x1f]+', " ", answer.removesuffix(".jsonl"))
+    return f"{' '.join(words.split()).strip(' .…') or 'answer'}.jsonl"
 
 
 class TraceFiles(QObject):
@@ -74,7 +81,7 @@ class TraceFiles(QObject):
     def _ask_to_save(self) -> None:
         answer = self._inspection.answer
         assert answer is not None and answer.trace is not None
-        path = self._choose_new(self._window, f"{self._inspection.name or 'answer'}.jsonl", PATTERN)
+        path = self._choose_new(self._window, file_name(self._inspection.name), PATTERN)
         if not path:
             return
         self.message.hide()

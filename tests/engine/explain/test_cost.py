@@ -147,6 +147,11 @@ def test_it_says_when_speculation_pays() -> None:
     assert re.match("Drafting costs .* of the time that plain decoding would take and saves .* of it", text)
 
 
+def test_drafting_that_costs_little_is_not_said_to_cost_nothing() -> None:
+    _, text = found(answer(4, [3, 4, 2, 4] * 5, c=0.001, v=1.3))
+    assert text.startswith("Drafting costs under 1\N{NO-BREAK SPACE}% of the time")
+
+
 def test_what_verifying_adds_is_a_share_of_plain_decoding() -> None:
     finding, text = found(answer(4, [1, 2, 1, 2] * 5, c=0.1, v=3.9))
     assert finding is Finding.LOSES

@@ -15,7 +15,7 @@ from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
-from app.ui.inspector.trace_files import TraceFiles
+from app.ui.inspector.trace_files import TraceFiles, file_name
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
@@ -226,6 +226,19 @@ def test_a_trace_is_saved_and_opened_again(
     assert "was not saved" in missing.message.message
     for made in (files, missing):
         made.message.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        ("Say it: black and/or white…", "Say it black and or white.jsonl"),
+        ("saved.jsonl", "saved.jsonl"),
+        ("???", "answer.jsonl"),
+        ("", "answer.jsonl"),
+    ],
+)
+def test_a_trace_gets_a_name_that_every_system_takes(answer: str, name: str) -> None:
+    assert file_name(answer) == name
 
 
 def test_a_trace_that_is_dropped_opens(windows: Windows, answer: AnswerModel, tmp_path: Path) -> None:
