@@ -22,6 +22,7 @@ _HINTS = {
     FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
 }
 CONTINUE = "Continue"
+HELD = "Held before the first round. The Inspector steps and plays it."
 
 
 class Answering(QObject):
@@ -55,6 +56,7 @@ class Answering(QObject):
         self.question = question
         self.at = at
         self.target_name = target_name
+        self.held = False  # the engine will wait for a step before the first round
         self._begun = begun
         self._recorder: AnswerRecorder | None = None
         self._before: Conversation | None = None  # the chat without the question, once that is in the store
@@ -71,7 +73,10 @@ class Answering(QObject):
 
     def run_progress(self, progress: PromptProgress) -> None:
         whose = "the prompt" if progress.role is Role.TARGET else "the prompt (draft)"
-        self.answer.tell(f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens")
+        # The draft reads the prompt in the first round: until a step, it has read nothing.
+        waits = self.held and self.answer.header is not None and not progress.done
+        words = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
+        self.answer.tell(HELD if waits else words)
 
     def run_started(self, header: TraceHeader) -> None:
         begun = self._begun
@@ -88,6 +93,8 @@ class Answering(QObject):
         if not kept:
             self._remember(Answer(""))
         self.answer.begin(header, rounds)
+        if self.held:
+            self.answer.tell(HELD)
         self.saved.emit()
 
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:

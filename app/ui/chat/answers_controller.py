@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
-from app.engine.loop.pace import TRUE_SPEED
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.messages import Failed
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
@@ -54,6 +54,7 @@ class AnswersController(QObject):
         self._shown.asked()
         self.saved.emit()
         speed, self._session.next_speed = self._session.next_speed, TRUE_SPEED
+        answering.held = speed == PAUSED
         self._session.generate(request, answering, speed)
 
     def of(self, chat_id: str) -> Answering | None:

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
+from app.ui.chat.answering import HELD
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
 from app.ui.inspector.trace_files import TraceFiles, file_name
@@ -147,6 +148,7 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     assert not bar.answer.rounds and not bar.player.playing and bar.step.isEnabled()
     assert not bar.hold.isChecked(), "only the next answer is held"
     assert desk.place("inspector").title.text() == "Held before the first round"
+    assert bar.answer.progress == HELD, "the chat does not seem to read its prompt for ever"
     for rounds in (1, 2):
         bar.step.click()
         desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
