@@ -72,9 +72,11 @@ class Answering(QObject):
             self._ask()
 
     def run_progress(self, progress: PromptProgress) -> None:
-        whose = "the prompt" if progress.role is Role.TARGET else "the prompt (draft)"
-        # The draft reads the prompt in the first round: until a step, it has read nothing.
-        waits = self.held and self.answer.header is not None and not progress.done
+        target = progress.role is Role.TARGET
+        whose = "the prompt" if target else "the prompt (draft)"
+        # The first round reads the prompt's last token, and the whole prompt with the draft.
+        ready = progress.done + 1 >= progress.total if target else not progress.done
+        waits = self.held and self.answer.header is not None and ready
         words = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
         self.answer.tell(HELD if waits else words)
 

@@ -1,11 +1,17 @@
-"""A continued answer: the totals of its two parts."""
+"""An answer being written: what it says while the engine reads or waits, the totals of a continued one."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from app.engine.types import FinishReason, Totals
-from app.ui.chat.answering import totals_of_both
+from app.engine.process.messages import PromptProgress
+from app.engine.types import FinishReason, Role, Totals
+from app.saved.chats.conversation import Question
+from app.saved.chats.store import ChatStore
+from app.ui.chat.answering import HELD, Answering, totals_of_both
+from tests.ui.traces import make_header
 
 
 def part(reading: float, reading_in_rounds: float) -> Totals:
@@ -29,3 +35,19 @@ def test_what_came_before_the_first_token_stays_when_an_answer_goes_on(begun: To
     assert both.first_token_seconds == begun.first_token_seconds
     assert both.lead_seconds == pytest.approx(begun.lead_seconds)
     assert both.draft_prompt_in_rounds == (begun.draft_prompt_in_rounds or added.draft_prompt_in_rounds)
+
+
+@pytest.mark.parametrize(
+    ("role", "done", "waits"),
+    [(Role.TARGET, 60, False), (Role.TARGET, 131, True), (Role.DRAFT, 0, True), (Role.DRAFT, 60, False)],
+)
+def test_a_held_answer_waits_once_its_prompt_is_read(
+    tmp_path: Path, role: Role, done: int, waits: bool
+) -> None:
+    store = ChatStore(tmp_path)
+    answering = Answering(store, store.new(), 0, Question("Hello"), "demo")
+    answering.held = True
+    answering.run_started(make_header())
+    answering.run_progress(PromptProgress(1, role, done, 132))
+    assert (answering.answer.progress == HELD) is waits
+    answering.close()
