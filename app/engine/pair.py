@@ -17,6 +17,7 @@ from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
 from app.engine.params import check_params
+from app.engine.shards import size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
 
 LoadReport = Callable[[Role, str, float, str], bool]
@@ -255,7 +256,7 @@ def _describe(context: Context) -> ModelInfo:
         name=model.metadata("general.name") or model.path.stem,
         architecture=model.metadata("general.architecture"),
         quantisation=model.quantisation,
-        size=model.path.stat().st_size,
+        size=size_of(model.path),
         n_params=model.n_params,
         n_layers=model.n_layers,
         n_vocab=model.vocabulary.size,

@@ -1,4 +1,4 @@
-"""Names on the Hub: addresses that people paste, file names, quantisations and shards."""
+"""Names on the Hub: addresses that people paste, file names and quantisations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from huggingface_hub import constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 
+from app.engine.shards import shard_of
+
 _QUANTISATION = re.compile(
     r"(?:^|[-._/])((?:UD-)?(?:I?Q\d(?:_[0-9A-Z]+)*|TQ\d_\d|BF16|FP?16|FP?32|MXFP4(?:_MOE)?|NVFP4))(?=$|[-._/])",
     re.IGNORECASE,
 )
-_SHARD = re.compile(r"^(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _MODEL = re.compile(r"(?P<repo>[^/:]+/[^/:]+)(?::(?P<quantisation>[^/:]+)|/(?P<file>[^:]+\.gguf))?")
 _FILE_VIEWS = ("blob", "resolve", "raw")
 _OTHER_KINDS = (
@@ -34,15 +35,6 @@ class Address:
     file: str = ""
     revision: str = "main"  # a branch, a tag, a commit, or refs/pr/N
     pasted: bool = False  # a whole address, not just `owner/name`
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Which part of a model a file is; `index` counts from 1."""
-
-    stem: str
-    index: int
-    count: int
 
 
 def parse_address(text: str) -> Address | None:
@@ -102,14 +94,6 @@ def is_safe(name: str) -> bool:
 
 def is_model(name: str) -> bool:
     return name.lower().endswith(".gguf") and not _BESIDE.search(name)
-
-
-def shard_of(name: str) -> Shard | None:
-    """The shard that a name such as `…-00001-of-00003.gguf` stands for; None for a model in one file."""
-    found = _SHARD.match(name)
-    if found is None or not 1 <= int(found["index"]) <= int(found["count"]):
-        return None
-    return Shard(found["stem"], int(found["index"]), int(found["count"]))
 
 
 def quantisation_of(name: str) -> str:

@@ -13,9 +13,10 @@ import msgspec
 from huggingface_hub.utils import validate_repo_id
 
 from app.base.files import decode
+from app.engine.shards import shard_of
 from app.hub.errors import HubError, Trouble, unusable_answer
 from app.hub.hub import Hub
-from app.hub.names import is_model, is_safe, quantisation_of, shard_of
+from app.hub.names import is_model, is_safe, quantisation_of
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _USUAL = ("Q4_K_M", "Q8_0")

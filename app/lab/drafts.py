@@ -9,9 +9,11 @@ from statistics import fmean, variance
 
 import msgspec
 
+from app.base.files import reason
 from app.engine.errors import UserError
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.process.messages import Finished, Forced, ForcedText, RoundFinished
+from app.engine.shards import size_of
 from app.engine.strategy import NONE
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair
@@ -76,12 +78,15 @@ def judged(
     engine: LabEngine, target: ModelOptions, draft: ModelOptions, texts: Sequence[ForcedText]
 ) -> DraftScore:
     """One draft, over the target's answers. Raises Interrupted."""
-    size, whole = (Path(model.path).stat().st_size for model in (draft, target))
-    unjudged = DraftScore(Path(draft.path).name, size, size / whole)
+    unjudged = DraftScore(Path(draft.path).name, 0, 0.0)
     try:
+        size = size_of(Path(draft.path))
+        unjudged = msgspec.structs.replace(unjudged, size=size, share=size / size_of(Path(target.path)))
         for _ in engine.load(Pair(target, draft)):
             pass
         return score(unjudged, engine.force(tuple(texts)))
+    except OSError as error:  # it was deleted since it was listed
+        return msgspec.structs.replace(unjudged, problem=f"It cannot be read: {reason(error)}.")
     except (UserError, EngineGone) as error:
         return msgspec.structs.replace(unjudged, problem=str(error))
 

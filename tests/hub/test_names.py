@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from app.hub.names import (
     Address,
-    Shard,
     is_model,
     is_safe,
     parse_address,
     parse_model,
     quantisation_of,
-    shard_of,
 )
 
 
@@ -120,12 +118,6 @@ def test_safe_names_stay_inside(name: str) -> None:
 )
 def test_quantisations(name: str, quantisation: str) -> None:
     assert quantisation_of(name) == quantisation
-
-
-def test_shards() -> None:
-    assert shard_of("a-00002-of-00003.gguf") == Shard("a", 2, 3)
-    for name in ("a.gguf", "a-00004-of-00003.gguf", "a-00000-of-00003.gguf", "a-1-of-3.gguf"):
-        assert shard_of(name) is None
 
 
 def test_what_is_a_model() -> None:

@@ -89,6 +89,8 @@ def test_a_draft_that_cannot_be_judged_says_why(
     assert other.alpha is None and other.factor is None
     broken = judged(lab, target, ModelOptions(str(tiny_file(Tiny(name="broken", vocabulary=False)))), texts)
     assert broken.problem
+    gone = judged(lab, target, ModelOptions("/nowhere/gone.gguf"), texts)
+    assert gone.problem == "It cannot be read: no such file or directory."
     assert not judged(lab, target, ModelOptions(str(pair_files[1])), texts).problem
 
 

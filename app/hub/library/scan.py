@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from app.engine.shards import parts_of, shard_of
 from app.hub.cache import Cache
 from app.hub.library.model import FileOrigin, LocalModel
-from app.hub.names import Shard, is_model, shard_of
+from app.hub.names import is_model
 
 _DEEPEST = 6  # folders below one that was added
 
@@ -31,15 +32,7 @@ def scan(cache: Cache, added: Sequence[Path], bundled: Sequence[Path]) -> tuple[
 
 def model_at(path: Path) -> LocalModel | None:
     """The model that the file at any path is, or is a part of; None where there is no file."""
-    paths = [path]
-    if shard := shard_of(path.name):
-        paths = [file for file in sorted(path.parent.glob("*.gguf")) if _is_part(file, shard)]
-    return next(_group([file for file in paths if file.is_file()], FileOrigin.ADDED), None)
-
-
-def _is_part(path: Path, of: Shard) -> bool:
-    shard = shard_of(path.name)
-    return shard is not None and (shard.stem, shard.count) == (of.stem, of.count)
+    return next(_group([file for file in parts_of(path) if file.is_file()], FileOrigin.ADDED), None)
 
 
 def _of_cache(cache: Cache) -> Iterator[LocalModel]:
