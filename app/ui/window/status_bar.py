@@ -274,6 +274,8 @@ class StatusBar(QWidget):
 def state_words(state: EngineState) -> str:
     """What the engine does, and its progress."""
     match state.reading:
+        case PromptProgress(done=done, total=total) if 0 < total <= done + 1:
+            return "Prompt read"  # its last token belongs to the first round, which may be held
         case PromptProgress(done=done, total=total):
             return f"Reading prompt {100 * done // total if total else 0} %"
         case LoadProgress(role=role, stage=LoadStage.TESTING):

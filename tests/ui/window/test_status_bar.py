@@ -196,6 +196,7 @@ def test_a_change_of_theme_recolours_it(bar, theme) -> None:
             "Reading prompt 50 %",
         ),
         (EngineState(Activity.READING, None, PromptProgress(2, Role.DRAFT, 0, 0)), "Reading prompt 0 %"),
+        (EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, 132, 133)), "Prompt read"),
         (EngineState(Activity.STOPPING), "Stopping"),
     ],
 )
