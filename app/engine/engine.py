@@ -164,7 +164,7 @@ class Engine:
         made: Rounds | None = None
         try:
             if spec.is_synthetic:
-                answer.rehearsal = self._rehearse(answer, header.cached_tokens)
+                answer.rehearsal = self._rehearse(answer, header)
                 asked = zero = time.perf_counter()
                 native = self.target.seconds
             for done in self._read_prompt(answer):
@@ -390,22 +390,22 @@ class Engine:
             if self.abort.is_set():
                 raise Cancelled
 
-    def _rehearse(self, answer: Generation, cached: int) -> Rehearsal:
-        """The answer without speculation; afterwards the target's cache holds `cached` tokens, as before."""
+    def _rehearse(self, answer: Generation, header: TraceHeader) -> Rehearsal:
+        """The answer without speculation; afterwards the target's cache holds what it held before."""
         begin = answer.truth.ids.copy()
         alone = replace(
             answer,
             drafters=[],
             length=make_length(LengthRule.FIXED),
             truth=TokenBuffer(begin, self.target.n_ctx + 1),
-            text=TextStream(),
+            text=TextStream(header.stop),
             begin_seconds={},
             pace=Pace(),  # nobody watches it: it waits for no step and takes none
         )
         for _ in self._read_prompt(alone):
             pass
         passes = [round.verify_seconds for round, _ in rounds(alone)]
-        self.target.sync(begin[:cached])
+        self.target.sync(begin[: header.cached_tokens])
         return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
 
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:

@@ -16,6 +16,7 @@ from app.engine.errors import SettingError
 from app.engine.explain.advice import Finding, advise
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Verdict
+from app.engine.native import Context
 from app.engine.process.messages import Finished, RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
@@ -23,7 +24,7 @@ from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec, is_synthetic
-from app.engine.types import GenerationRequest, Sampling, Verification
+from app.engine.types import FinishReason, GenerationRequest, Sampling, Verification
 from app.lab.runs.run_record import RunRecord
 from tests.answers import answer, assert_same_answer
 
@@ -87,6 +88,21 @@ def test_the_rehearsal_waits_for_no_step(engine: Engine) -> None:
     assert shown.round.accepted == 5
     assert [type(event) for event in events] == [Finished]
     engine.pace.set(1)
+
+
+def test_the_rehearsal_ends_where_the_answer_does(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = given(engine, "none").text[5:7]
+    passes: list[int] = []
+    real = Context.decode
+
+    def decode(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
+        passes.append(len(ids))
+        return real(self, ids, logits)
+
+    monkeypatch.setattr(Context, "decode", decode)
+    stopped = given(engine, "oracle:alpha=1:cost=0", stop=(stop,))
+    assert stopped.totals is not None and stopped.totals.finish_reason is FinishReason.STOP
+    assert len(passes) < 30, "120 tokens were asked for"
 
 
 def test_a_warm_answer_reads_what_its_header_says(engine: Engine) -> None:
