@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.base import numbers
+from app.engine.record.stats import strategy_names
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
@@ -24,6 +25,12 @@ class Column:
 
 def _memory(size: int | None) -> str:
     return numbers.NONE if size is None else f"{numbers.digits(size / 1e6)} MB"
+
+
+def _drafting(summary: Summary) -> float | None:
+    """Drafting seconds per emitted token; None for a strategy that never drafts."""
+    drafts = strategy_names(summary.strategy)
+    return _per_token(summary.draft_seconds, summary) if drafts else None
 
 
 def _per_token(seconds: float, summary: Summary) -> float | None:
@@ -130,8 +137,8 @@ COLUMNS = (
         "draft_seconds",
         "draft/token",
         "Time spent drafting / emitted tokens.",
-        lambda summary, _lane: numbers.milliseconds(_per_token(summary.draft_seconds, summary)),
-        lambda summary, _lane: _per_token(summary.draft_seconds, summary),
+        lambda summary, _lane: numbers.milliseconds(_drafting(summary)),
+        lambda summary, _lane: _drafting(summary),
     ),
     Column(
         "target_seconds",

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from typing_extensions import override
 
+from app.base.numbers import NONE
 from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import is_measured
@@ -204,6 +205,16 @@ def test_the_charts_hold_a_dot_for_every_run(report: Report) -> None:
     assert page.count("<svg") == page.count("</svg>") == 2
     assert page.count('class="run"') == len(report.runs)
     assert "nan" not in page.split("<script")[0].lower().replace("nance", "")
+
+
+def test_a_lane_that_never_drafts_has_no_drafting_time() -> None:
+    report = made_report()
+    (column,) = (column for column in COLUMNS if column.key == "draft_seconds")
+    none, drafting = (
+        column.text(msgspec.structs.replace(summary, draft_seconds=1.0), lane)
+        for summary, lane in zip(report.summary[:2], report.lanes[:2], strict=True)
+    )
+    assert (none, drafting) == (NONE, "1.67 ms")
 
 
 def test_synthetic_lanes_never_win() -> None:
