@@ -55,6 +55,18 @@ def test_steps_and_the_slider_move_the_cursor(bar: TransportBar, answer: AnswerM
     assert answer.cursor == 4
 
 
+def test_a_narrow_bar_shortens_its_words(bar: TransportBar) -> None:
+    line = bar.fontMetrics().height()
+    for width, words, rounds in ((70 * line, "Hold next answer", " rounds"), (40 * line, "Hold", "")):
+        bar.resize(width, bar.sizeHint().height())
+        bar.show()
+        assert bar.hold.text() == words
+        assert bar.position.text().endswith(f"of {len(bar.answer.rounds)}{rounds}")
+        assert bar.hold.accessibleName() == "Hold next answer"
+        for button in (bar.hold, bar.ask):
+            assert button.width() >= button.sizeHint().width()
+
+
 def test_play_shows_every_round_when_it_had_ended(
     bar: TransportBar, answer: AnswerModel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
@@ -22,6 +23,8 @@ from app.ui.widgets.words.numbers import count
 
 SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
 _SCRUB_MS = 16
+_HOLD = "Hold next answer"
+_ROOM = 60  # line heights: below this width words are shortened, since buttons cut theirs
 
 
 class TransportBar(QWidget):
@@ -50,7 +53,8 @@ class TransportBar(QWidget):
         )
         self.speed.addItems(list(SPEEDS))
         self.speed.setCurrentText("true speed")
-        self.hold = QPushButton("Hold next answer")
+        self.hold = QPushButton(_HOLD)
+        self.hold.setAccessibleName(_HOLD)
         self.hold.setCheckable(True)
         self.hold.setToolTip("The next answer of the chat waits before its first round: step it from here")
         self.what_if = WhatIfPanel(theme)
@@ -92,6 +96,10 @@ class TransportBar(QWidget):
         for part in (self.position, self.speed, self.hold, self.ask):
             row.addWidget(part)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show()
+
     def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
         """Move another answer; `paced` says whether the chat's engine would write it."""
         for signal, slot in self._heard():
@@ -117,7 +125,9 @@ class TransportBar(QWidget):
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, known)
             self.slider.setValue(answer.cursor)
-        self.position.setText(f"{count(answer.cursor)} of {count(known)} rounds")
+        narrow = self.width() < _ROOM * self.fontMetrics().height()
+        self.position.setText(f"{count(answer.cursor)} of {count(known)}{'' if narrow else ' rounds'}")
+        self.hold.setText("Hold" if narrow else _HOLD)
         for control in (self.first, self.back):
             control.setEnabled(answer.cursor > 0)
         self.step.setEnabled(answer.cursor < known or player.writing)
