@@ -48,7 +48,10 @@ class ShownChat(QObject):
     @property
     def name(self) -> str:
         """What is on the screen: the chat's title, or the file of a recording."""
-        return self._file if self.recording is not None else self.chat.head.title
+        if self.recording is not None:
+            return self._file
+        # A new chat has its title from the question whose answer is being written.
+        return (self.live or self).chat.head.title
 
     @property
     def question(self) -> str:

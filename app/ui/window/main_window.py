@@ -182,6 +182,7 @@ class MainWindow(QMainWindow):
         session.stop_overdue.connect(lambda: header.stop.setEnabled(True))  # a second Stop repeats the offer
         shown.answer_shown.connect(self._show_answer)
         shown.context_changed.connect(self._show_context)
+        self.controller.answers.saved.connect(self._inspect_answer)  # a new chat has its title now
         self.controller.actions_changed.connect(self._show_actions)
         shown.inspect_requested.connect(self.inspection.open)
         self.inspection.opened.connect(lambda: self.go("inspector"))
@@ -278,10 +279,16 @@ class MainWindow(QMainWindow):
         """Show the numbers of the chosen answer."""
         shown = self.controller.shown
         self.status.set_answer(shown.answer)
-        self.inspection.follow_chat(shown.answer, shown.name)
+        self._inspect_answer()
         for part in (self.header, self.status):
             part.set_recorded(shown.recording is not None)
         self._show_context()
+
+    @Slot()
+    def _inspect_answer(self) -> None:
+        """Let the Inspector follow the chosen answer, by the name that it has now."""
+        shown = self.controller.shown
+        self.inspection.follow_chat(shown.answer, shown.name)
 
     @Slot()
     def _show_context(self) -> None:

@@ -138,6 +138,17 @@ def test_an_answer_of_another_place_stays_until_the_chat_is_shown(inspection: In
     assert inspection.answer is renewed and inspection.name == "Chat"
 
 
+def test_a_new_chats_first_answer_has_its_title_at_once(windows: Windows) -> None:
+    desk = windows.open()
+    inspection = desk.window.inspection
+    names: list[str] = []
+    inspection.changed.connect(
+        lambda: names.append(inspection.name) if inspection.answer and inspection.answer.live else None
+    )
+    desk.ask("What is a draft?")
+    assert names[-1] == inspection.name == "What is a draft?"
+
+
 def test_esc_goes_back_to_where_one_was_with_the_focus(windows: Windows) -> None:
     desk = windows.open()
     item = desk.ask("hello")
