@@ -46,12 +46,12 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise SettingError(f"The pair has no file {self.draft}.", f"It has {', '.join(sorted(files))}.")
 
 
-class _File(msgspec.Struct, frozen=True):
+class _PairFile(msgspec.Struct, frozen=True):
     file: str
 
 
 class _Card(msgspec.Struct, frozen=True):
-    files: dict[str, _File]
+    files: dict[str, _PairFile]
     prompts: tuple[DemoPrompt, ...]
 
 

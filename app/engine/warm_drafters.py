@@ -18,7 +18,7 @@ _MOST = 2  # drafters kept for one strategy, with different settings: some take 
 
 
 @dataclass(slots=True)
-class _Kept:
+class _WarmDrafter:
     """A drafter and the settings of its last use."""
 
     drafter: Drafter
@@ -31,7 +31,7 @@ class WarmDrafters:
     def __init__(self, make: Callable[[StrategyPart], Drafter]) -> None:
         """`make` gives a drafter that has learned nothing yet."""
         self._make = make
-        self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}  # the latest used last
+        self._kept: dict[tuple[StrategyKind, Hashable], _WarmDrafter] = {}  # the latest used last
         self.lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class WarmDrafters:
         kind = KINDS[part.name]
         shape = kind.memory
         key = kind, str(part) if shape is None else tuple(getattr(part.params, name) for name in shape)
-        kept = self._kept.pop(key, None) or _Kept(self._make(part), part.params)
+        kept = self._kept.pop(key, None) or _WarmDrafter(self._make(part), part.params)
         self._kept[key] = kept
         if kept.params != part.params:
             kept.drafter.adjust(part.params)

@@ -49,7 +49,7 @@ class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return next((model for model in self.models if model.role == "draft"), None)
 
 
-class _File(msgspec.Struct, frozen=True):
+class _CatalogueFile(msgspec.Struct, frozen=True):
     version: int
     pairs: tuple[CataloguePair, ...]
 
@@ -65,7 +65,7 @@ class Confirmed:
     replaced: str = ""  # the listed file, where another file of its quantisation replaced it
 
 
-_file = msgspec.json.Decoder(_File)
+_file = msgspec.json.Decoder(_CatalogueFile)
 
 
 def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:

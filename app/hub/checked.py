@@ -26,7 +26,7 @@ class _Stamp(msgspec.Struct, frozen=True, array_like=True):
         return cls(status.st_size, status.st_mtime_ns)
 
 
-class _File(msgspec.Struct, frozen=True):
+class _ChecksFile(msgspec.Struct, frozen=True):
     sound: dict[str, _Stamp] = {}
     version: int = VERSION
 
@@ -50,7 +50,7 @@ class Checked:
             return
         try:
             make_own_folder(self._file.parent)
-            write_atomic(self._file, msgspec.json.encode(_File(dict(list(sound.items())[-MOST:]))))
+            write_atomic(self._file, msgspec.json.encode(_ChecksFile(dict(list(sound.items())[-MOST:]))))
         except OSError:
             return
 
@@ -58,7 +58,7 @@ class Checked:
         if self._file is None:
             return {}
         try:
-            return decode_kept(self._file.read_bytes(), _File, VERSION).sound
+            return decode_kept(self._file.read_bytes(), _ChecksFile, VERSION).sound
         except NewerError:
             self._file = None  # kept for the newer version that wrote it
         except (OSError, ValueError):

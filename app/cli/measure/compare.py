@@ -34,11 +34,11 @@ _HEAD = (
 )
 
 
-class _Version(msgspec.Struct):
+class _ReportFormat(msgspec.Struct):
     format: str
 
 
-_version = msgspec.json.Decoder(_Version)
+_version = msgspec.json.Decoder(_ReportFormat)
 _report = msgspec.json.Decoder(Report)
 
 

@@ -65,7 +65,7 @@ _USUAL = EwmaParams()
 
 
 @dataclass(slots=True)
-class _State:
+class _LengthState:
     shortest: int
     longest: int
     k: int
@@ -84,7 +84,7 @@ class EwmaLength(DraftLength):
 
     def __init__(self, params: EwmaParams = _USUAL) -> None:
         self._params = params
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, _LengthState] = {}
 
     def begin(self, outset: Outset) -> None:
         for limits in outset.strategies:
@@ -94,7 +94,7 @@ class EwmaLength(DraftLength):
                 least = min(max(limits.shortest, params.ewma_min), limits.longest)
                 start = max(least, min(params.ewma_start, limits.longest))
                 even = (params.ewma_lower + params.ewma_raise) / 2  # leaves k unchanged
-                self._states[limits.name] = _State(limits.shortest, limits.longest, start, even)
+                self._states[limits.name] = _LengthState(limits.shortest, limits.longest, start, even)
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         state = self._states[name]

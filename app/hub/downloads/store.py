@@ -17,7 +17,7 @@ from app.hub.kept_file import decode_kept, put_aside
 VERSION = 1
 
 
-class _File(msgspec.Struct, frozen=True):
+class _DownloadsFile(msgspec.Struct, frozen=True):
     downloads: tuple[Download, ...]
     version: int = VERSION
 
@@ -57,7 +57,7 @@ def _cannot_keep(path: Path, why: str) -> UserError:
 def read_queue(path: Path) -> Remembered:
     """The items of the last session. Never raises: a file that cannot be used is set aside and named."""
     try:
-        return Remembered(decode_kept(path.read_bytes(), _File, VERSION).downloads)
+        return Remembered(decode_kept(path.read_bytes(), _DownloadsFile, VERSION).downloads)
     except FileNotFoundError:
         return Remembered(())
     except (OSError, ValueError) as error:
@@ -68,7 +68,7 @@ def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
     """Write the items, whole or not at all; raises UserError."""
     try:
         make_own_folder(path.parent)
-        write_atomic(path, msgspec.json.format(msgspec.json.encode(_File(downloads))))
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(_DownloadsFile(downloads))))
     except OSError as error:
         raise UserError(
             f"The list of downloads was not saved: {reason(error)}.", f"Look at the folder {path.parent}."

@@ -32,7 +32,7 @@ class Part(NamedTuple):
     span: Span
 
 
-class _State(Enum):
+class _Reading(Enum):
     START = 1  # nothing but white space so far
     ANSWER = 2
     THINKING = 3
@@ -46,7 +46,7 @@ class ReasoningReader:
     def __init__(self, prompt: str = "") -> None:
         """`prompt` is the prompt that the answer continues."""
         opened = _PROMPT_END.search(prompt)
-        self._state = _State.THINKING if opened else _State.START
+        self._state = _Reading.THINKING if opened else _Reading.START
         self._section = 1 if opened else 0
         self._name = opened[1] if opened else ""
         self._line = ""  # the answer's line so far
@@ -56,7 +56,7 @@ class ReasoningReader:
     @property
     def closed(self) -> int:
         """The last section up to which reasoning is over."""
-        return self._section if self._state is not _State.THINKING else self._section - 1
+        return self._section if self._state is not _Reading.THINKING else self._section - 1
 
     def add(self, spans: Iterable[Span]) -> list[Part]:
         """Add spans; returns the parts that are now known, those held back before included."""
@@ -85,17 +85,17 @@ class ReasoningReader:
     def _waits(self) -> bool:
         """Whether struck drafts here wait: they belong to the section of the text that follows, which is not
         yet known."""
-        return self._state in (_State.START, _State.BEHIND)
+        return self._state in (_Reading.START, _Reading.BEHIND)
 
     def _step(self, text: str, at: int, final: bool) -> tuple[int, bool]:
         """Read on from `at`; returns where the section so far ends, and whether to continue from there."""
-        if self._state is _State.THINKING:
+        if self._state is _Reading.THINKING:
             return self._think(text, at, final)
-        if self._state is _State.ANSWER:
+        if self._state is _Reading.ANSWER:
             return self._answer(text, at, final)
         begin = at + len(text[at:]) - len(text[at:].lstrip())
         # White space before the first word waits until its section is known.
-        keep = at if self._state is _State.START else begin
+        keep = at if self._state is _Reading.START else begin
         opened = _OPENER.match(text, begin)
         if opened is not None:
             self._open(opened)
@@ -104,7 +104,7 @@ class ReasoningReader:
             return keep, False
         if begin < len(text):
             self._section += self._section % 2
-            self._state = _State.ANSWER
+            self._state = _Reading.ANSWER
             return keep, True
         return begin, False
 
@@ -112,7 +112,7 @@ class ReasoningReader:
         tag = f"</{self._name}>"
         found = text.find(tag, at)
         if found >= 0:
-            self._state = _State.BEHIND
+            self._state = _Reading.BEHIND
             return found + len(tag), True
         return len(text) if final else len(text) - _begun(text[at:], tag), False
 
@@ -140,7 +140,7 @@ class ReasoningReader:
 
     def _open(self, opened: re.Match[str]) -> None:
         self._section += 1 if self._section % 2 == 0 else 2
-        self._state = _State.THINKING
+        self._state = _Reading.THINKING
         self._name = opened[1]
         self._line = self._fence = ""
 
