@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -49,6 +49,10 @@ from app.engine.process.messages import (  # noqa: E402
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader  # noqa: E402
 from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, one_thread, spread  # noqa: E402
 from tests.benchmarks.screen import screen  # noqa: E402
+
+if TYPE_CHECKING:
+    from app.ui.state.engine_session import RunSink
+    from app.ui.window.main_window import MainWindow
 
 STRATEGY = "draft-simple:n_max=4"
 TICK_MS = 3
@@ -169,7 +173,7 @@ def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
                 return
 
 
-def make_bench_window(folder: Path, home: Callable[[], Any] | None) -> object:
+def make_bench_window(folder: Path, home: Callable[[], Any] | None) -> MainWindow:
     """The real window with settings of its own; `home` replaces the engine process."""
     from PySide6.QtWidgets import QApplication
 
@@ -209,17 +213,20 @@ def turn(done: Callable[[], bool]) -> None:
         raise RuntimeError("The window does not come to an end.")
 
 
-def ask_window(window: object, request: GenerationRequest) -> float:
+def ask_window(window: MainWindow, request: GenerationRequest) -> float:
     """Send the prompt as the prompt box does, and compute tokens/s from the rounds."""
-    session, controller = window.session, window.controller  # type: ignore[attr-defined]
+    session, controller = window.session, window.controller
     generate = session.generate
-    session.generate = lambda _request, sink: generate(request, sink)
+
+    def generate_own(_asked: GenerationRequest, sink: RunSink, speed: float = 1.0) -> None:
+        generate(request, sink, speed)
+
+    session.generate = generate_own  # type: ignore[method-assign, assignment]
     try:
-        controller.new_chat()
-        controller.send(request.messages[0].content)
+        controller.ask_in_new_chat(request.messages[0].content)
         turn(lambda: session.activity == "ready")
     finally:
-        session.generate = generate
+        session.generate = generate  # type: ignore[method-assign]
     trace = controller.shown.answer.trace
     return len(trace.token_ids) / trace.totals.seconds
 
@@ -239,7 +246,7 @@ def report_cost(repeats: int, tokens: int) -> None:
             shown = shown or ask_window(window, request)
             if number >= 0:
                 pairs.append((shown, bare))
-        window.close()  # type: ignore[attr-defined]
+        window.close()
         headless.close()
     ratios = [shown / bare for shown, bare in pairs]
     print(f"\ncost of the window: bundled pair, {STRATEGY}, one thread, {tokens} tokens, {repeats} pairs\n")
@@ -282,13 +289,13 @@ def report_frames(rate: float, seconds: float) -> None:
     tokens = round(rate * seconds)
     with tempfile.TemporaryDirectory() as folder:
         window = make_bench_window(Path(folder), lambda: Replay(header, rounds, tokens, rate))
-        turn(lambda: window.session.activity == "ready")  # type: ignore[attr-defined]
+        turn(lambda: window.session.activity == "ready")
         began, used = time.perf_counter(), time.process_time()
         clock = FrameClock()
         ask_window(window, request_of("Write a lot.", tokens))
         clock.stop()
         share = (time.process_time() - used) / (time.perf_counter() - began)
-        window.close()  # type: ignore[attr-defined]
+        window.close()
     print(f"\nframes while {rate:,.0f} tokens/s come in for {seconds:.0f} s ({tokens:,} tokens)\n")
     print(f"{'':32}{'median':>10}{'p99':>10}{'slowest':>10}")
     for name, times in zip(
