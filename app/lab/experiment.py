@@ -156,11 +156,9 @@ def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
 
 def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Experiment:
     """The experiment with its baselines and a seed, checked; raises SettingError."""
+    if not experiment.lanes:
+        raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
     lanes = with_baselines([Lane(NONE), *experiment.lanes], experiment.pair)
-    if len(lanes) < 2:
-        raise SettingError(
-            "There is nothing to compare with strategy none.", "Give at least one other strategy."
-        )
     if len(lanes) > most_lanes:
         raise SettingError(
             f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, including each target's baseline."

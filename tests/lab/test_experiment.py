@@ -100,7 +100,7 @@ def test_an_open_seed_is_chosen_once_for_all() -> None:
 @pytest.mark.parametrize(
     ("lanes", "settings", "words"),
     [
-        ([Lane("none")], {}, "nothing to compare"),
+        ([], {}, "nothing to compare"),
         ([Lane("nosuch")], {}, "no strategy"),
         ([Lane("draft-simple", "", Pair(ModelOptions("t.gguf")))], {}, "needs a draft"),
         ([Lane(f"suffix:n_max={n}") for n in range(1, 9)], {}, "9 lanes are too many"),

@@ -124,15 +124,16 @@ def measured(
 
 
 def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
-    """The exit code. Raises `problem`, and UserError where only baselines were measured."""
+    """The exit code. Raises `problem`, and UserError where none of the asked strategies was measured."""
     if problem is not None:
         raise problem
     if interrupt.pressed:
         return INTERRUPTED
-    compared = (summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline)
-    if not any(summary.runs for summary in compared):
+    compared = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
+    if not any(summary.runs for summary in compared or report.summary):
         why = next((run.failure for run in report.runs if run.failure), "")
-        raise UserError("Nothing but the baseline could be measured.", why)
+        but = " but the baseline" if any(summary.runs for summary in report.summary) else ""
+        raise UserError(f"Nothing{but} could be measured.", why)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.base import numbers
 from app.engine.strategy import SYNTHETIC, is_synthetic
-from app.lab.report.interval import SpeedFinding, Speedup, merit, speedup_words
+from app.lab.report.interval import SpeedFinding, Speedup, merit, middle, speedup_words
 from app.lab.report.report import Report
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
@@ -32,7 +32,8 @@ def verdict(report: Report) -> str:
 
 def _result(report: Report, known: dict[int, Speedup]) -> str:
     if not known:
-        return "Nothing could be compared."
+        alone = all(lane.baseline == index for index, lane in enumerate(report.lanes))
+        return _speeds(report) if alone else "Nothing could be compared."
     best = max(known, key=lambda lane: merit(known[lane]))
     name, speedup = report.lanes[best].name, known.pop(best)
     shown = speedup_words(speedup)
@@ -61,6 +62,19 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
         case SpeedFinding.UNSURE:
             most = ", the most" if known else ""
             return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
+
+
+def _speeds(report: Report) -> str:
+    """The speeds of lanes that were compared with nothing: those of strategy none."""
+    measured = [summary for summary in report.summary if summary.tokens_per_second]
+    if not measured:
+        return "Nothing could be measured."
+    speeds = [
+        f"{report.lanes[summary.lane].name} {numbers.digits(middle(summary.tokens_per_second))} tokens/s "
+        f"(median of {numbers.count(summary.runs, 'run')})"
+        for summary in measured
+    ]
+    return f"Measured {numbers.listed(speeds)}. Nothing was compared with it."
 
 
 def _compared(report: Report, *, synthetic: bool) -> dict[int, Speedup]:
