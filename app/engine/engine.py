@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -215,13 +215,20 @@ class Engine:
         )
         yield Finished(run, totals)
 
-    def force(self, texts: Sequence[ForcedText], run: int = 0) -> Forced:
-        """Compare the draft with the target over answers, by teacher forcing.
+    def force(
+        self,
+        texts: Sequence[ForcedText],
+        run: int = 0,
+        told: Callable[[int], None] = lambda _done: None,
+    ) -> Forced:
+        """Compare the draft with the target over answers, by teacher forcing. `told` is called with the
+        number of texts that are done, at first with 0; a `stop` counts from that first call on.
 
         Raises UserError where there is no draft of the target's vocabulary, or a text does not fit.
         """
         self.leave()
         self.abort.clear()
+        told(0)
         draft, fit = self.draft, self.models.fit
         if draft is None or fit is None:
             raise SettingError("There is no draft model to compare.", "Load one with the target.")
@@ -241,16 +248,16 @@ class Engine:
             raise SettingError("A text has tokens that the draft lacks.", "Measure the draft with bench.")
         samplers = [self._sampler(text.request) for text in texts]
         try:
-            found = tuple(
-                agreement(self.target, draft, sampler, *text)
-                for sampler, text in zip(samplers, read, strict=True)
-            )
+            found = []
+            for sampler, text in zip(samplers, read, strict=True):
+                found.append(agreement(self.target, draft, sampler, *text))
+                told(len(found))
             seconds = pass_seconds(self.target, draft, longest, self.abort.is_set)
         except Cancelled:
             raise UserError("The comparison was stopped.") from None
         finally:
             self.models.clear()
-        return Forced(run, found, seconds)
+        return Forced(run, tuple(found), seconds)
 
     def _whole(self, text: ForcedText) -> tuple[NDArray[np.int32], int]:
         """The ids of prompt and answer, shape [n], and the index of the answer's first."""

@@ -84,7 +84,9 @@ def judged(
         unjudged = msgspec.structs.replace(unjudged, size=size, share=size / size_of(Path(target.path)))
         for _ in engine.load(Pair(target, draft)):
             pass
-        return score(unjudged, engine.force(tuple(texts)))
+        *_, forced = engine.force(tuple(texts))
+        assert isinstance(forced, Forced)
+        return score(unjudged, forced)
     except OSError as error:  # it was deleted since it was listed
         return msgspec.structs.replace(unjudged, problem=f"It cannot be read: {reason(error)}.")
     except (UserError, EngineGone) as error:

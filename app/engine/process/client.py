@@ -66,7 +66,8 @@ class EngineClient:
         return self._ask(Generate(self._next(), request, drafters, speed))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[Event]:
-        """Compare the loaded draft with its target over answers: yields Forced. Raises EngineError."""
+        """Compare the loaded draft with its target over answers: yields ForceProgress, Forced last. Raises
+        EngineError."""
         return self._ask(Force(self._next(), texts))
 
     def set_pace(self, speed: float, steps: int = 0) -> None:

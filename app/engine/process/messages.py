@@ -185,6 +185,13 @@ class PassSeconds(msgspec.Struct, frozen=True):
     draft: float  # over one token
 
 
+class ForceProgress(Event, frozen=True, tag=True):
+    """So many texts are compared by teacher forcing."""
+
+    done: int
+    total: int
+
+
 class Forced(Event, frozen=True, tag=True):
     """The agreement over each text, and the times of passes."""
 
@@ -240,6 +247,7 @@ AnyEvent = (
     | PromptProgress
     | Started
     | RoundFinished
+    | ForceProgress
     | Forced
     | Finished
     | LastWords

@@ -20,6 +20,7 @@ from app.engine.process.messages import (
     DevicesListed,
     Failed,
     Force,
+    ForceProgress,
     Forget,
     Generate,
     Lighten,
@@ -260,7 +261,15 @@ class Server:
     def _force(self, command: Force) -> None:
         if self._engine is None:
             raise UserError("No model is loaded.", "Choose a target first.")
-        self._emit(self._engine.force(command.texts, command.run))
+        engine, total = self._engine, len(command.texts)
+
+        def tell(done: int) -> None:
+            self._emit(ForceProgress(command.run, done, total))
+            # As in `_generate`: a Stop may have come before the run began, which cleared its flag.
+            if self._is_stopped(command.run):
+                engine.stop()
+
+        self._emit(engine.force(command.texts, command.run, tell))
 
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
         """Another way to load the pair, if loading failed."""

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 
 from app.engine.process.client import EngineClient, EngineError
 from app.engine.process.host import EngineHome
-from app.engine.process.messages import Event, Finished, Forced, ForcedText, Loaded, LoadProgress
+from app.engine.process.messages import (
+    Event,
+    Finished,
+    Forced,
+    ForcedText,
+    ForceProgress,
+    Loaded,
+    LoadProgress,
+)
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
@@ -63,13 +71,13 @@ class LabEngine:
         assert self._client is not None, "load a pair first"
         return self._followed(self._client, self._client.generate(request, drafters))
 
-    def force(self, texts: tuple[ForcedText, ...]) -> Forced:
-        """Compare the loaded draft with its target by teacher forcing. Raises UserError, EngineGone,
-        Interrupted."""
+    def force(self, texts: tuple[ForcedText, ...]) -> Iterator[ForceProgress | Forced]:
+        """Compare the loaded draft with its target by teacher forcing; Forced comes last. Raises UserError,
+        EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
-        (forced,) = self._followed(self._client, self._client.force(texts))
-        assert isinstance(forced, Forced)
-        return forced
+        for event in self._followed(self._client, self._client.force(texts)):
+            assert isinstance(event, ForceProgress | Forced)
+            yield event
 
     def _followed(self, client: EngineClient, events: Iterator[Event]) -> Iterator[Event]:
         """The events; raises Interrupted where they were stopped, and EngineGone where the engine died."""

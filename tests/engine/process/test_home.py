@@ -22,6 +22,10 @@ from app.engine.process.messages import (
     Event,
     Failed,
     Finished,
+    Force,
+    Forced,
+    ForcedText,
+    ForceProgress,
     Generate,
     Load,
     Loaded,
@@ -244,6 +248,17 @@ def test_a_run_is_stopped_before_it_begins(talk: Talk) -> None:
     reason, rounds = totals_of(events)
     assert (reason, rounds) == (FinishReason.CANCELLED, 0)
     assert totals_of(talk.generate(ignore_eos=True))[0] is FinishReason.LENGTH
+
+
+def test_a_comparison_is_stopped_before_it_begins(talk: Talk) -> None:
+    texts = (ForcedText(GenerationRequest(prompt="abc"), (97, 98, 99)),) * 3
+    talk.home.send(Stop(talk.run + 1))
+    events = talk.until(talk.send(lambda run: Force(run, texts)), (Forced, Failed))  # type: ignore[arg-type]
+    *before, failed = events
+    assert isinstance(failed, Failed) and failed.message == "The comparison was stopped."
+    assert [event.done for event in before if isinstance(event, ForceProgress)] == [0]
+    events = talk.until(talk.send(lambda run: Force(run, texts)), Forced)
+    assert [event.done for event in events if isinstance(event, ForceProgress)] == [0, 1, 2, 3]
 
 
 def test_a_waiting_run_is_stopped_and_the_running_one_is_not(talk: Talk) -> None:
