@@ -336,6 +336,14 @@ class ModelOptions:
         return split_list(self.rpc)
 
 
+LIKE_TARGET = (
+    "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
+    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
+)  # fmt: skip
+"""Options of a draft that follow the target's unless they are given, as in llama.cpp, where most have none
+for the draft. That includes the context size: the draft reads the same text."""
+
+
 class ModelInfo(msgspec.Struct, frozen=True):
     """Facts about a loaded model file."""
 

@@ -30,11 +30,12 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """One way to answer: a strategy, on the experiment's pair or on a pair of its own."""
+    """One way to answer: a strategy, on the experiment's pair and with its sampling, or with its own."""
 
     strategy: str
     label: str = ""  # its name for people; by default the strategy
     pair: Pair | None = None
+    sampling: Sampling | None = None
 
     @property
     def name(self) -> str:
@@ -72,6 +73,9 @@ class Experiment(msgspec.Struct, frozen=True):
     drafters: tuple[str, ...] = ()  # files of the plug-ins in use
     title: str = ""
     template_options: TemplateOptions = {}  # for the chat template
+    loads_once: bool = False
+    """Whether all runs of a pair follow each other, with a baseline on each pair: where pairs differ in how
+    they are loaded, so that each is loaded once. Otherwise each target has one, and targets take turns."""
 
     def with_lanes(self, lanes: Sequence[Lane]) -> Experiment:
         return msgspec.structs.replace(self, lanes=tuple(lanes))
@@ -79,11 +83,14 @@ class Experiment(msgspec.Struct, frozen=True):
     def pair_of(self, lane: int) -> Pair:
         return self.lanes[lane].pair or self.pair
 
+    def sampling_of(self, lane: int) -> Sampling:
+        return self.lanes[lane].sampling or self.sampling
+
     def baseline_of(self, lane: int) -> int:
-        """The lane that `lane` is compared with: strategy none on the same target."""
-        target = self.pair_of(lane).target
+        """The lane that `lane` is compared with: strategy none on the same target, with the same sampling."""
+        setting = self._setting(lane)
         for index, candidate in enumerate(self.lanes):
-            if candidate.strategy == NONE and self.pair_of(index).target == target:
+            if candidate.strategy == NONE and self._setting(index) == setting:
                 return index
         raise ValueError("an experiment without its baseline: make it with `experiment`")
 
@@ -94,22 +101,34 @@ class Experiment(msgspec.Struct, frozen=True):
     def jobs(self) -> tuple[Job, ...]:
         """All runs in order. For each prompt the lanes of one target follow each other, so that compared runs
         are measured side by side; their order differs by prompt and repeat (TurnOrder)."""
-        jobs = []
-        groups = [TurnOrder(group, self.sampling.seed) for group in self._by_target()]
-        for repeat in range(self.repeats):
-            for group in _rotated(groups, repeat):
-                for prompt in range(len(self.prompts)):
-                    jobs += [Job(repeat, prompt, lane) for lane in group.turns(repeat, prompt)]
-        return tuple(jobs)
+        groups = [TurnOrder(group, self.sampling.seed) for group in self._groups()]
+        rounds = [(repeat, group) for repeat in range(self.repeats) for group in _rotated(groups, repeat)]
+        if self.loads_once:
+            rounds = [(repeat, group) for group in groups for repeat in range(self.repeats)]
+        return tuple(
+            Job(repeat, prompt, lane)
+            for repeat, group in rounds
+            for prompt in range(len(self.prompts))
+            for lane in group.turns(repeat, prompt)
+        )
 
-    def _by_target(self) -> list[list[int]]:
-        groups: dict[ModelOptions, list[int]] = {}
+    def _loaded(self, lane: int) -> Pair | ModelOptions:
+        """What the lanes have in common that are measured side by side."""
+        pair = self.pair_of(lane)
+        return pair if self.loads_once else pair.target
+
+    def _setting(self, lane: int) -> tuple[Pair | ModelOptions, Sampling]:
+        """What a lane has in common with its baseline."""
+        return self._loaded(lane), self.sampling_of(lane)
+
+    def _groups(self) -> list[list[int]]:
+        groups: dict[Pair | ModelOptions, list[int]] = {}
         for lane in range(len(self.lanes)):
-            groups.setdefault(self.pair_of(lane).target, []).append(lane)
+            groups.setdefault(self._loaded(lane), []).append(lane)
         return list(groups.values())
 
-    def request(self, prompt: int, strategy: str) -> GenerationRequest:
-        """The engine's request for a prompt and a strategy."""
+    def request(self, prompt: int, strategy: str, sampling: Sampling | None = None) -> GenerationRequest:
+        """The engine's request for a prompt and a strategy, with the experiment's sampling or another."""
         asked = self.prompts[prompt]
         chat = self.chat and asked.suffix is None
         return GenerationRequest(
@@ -117,7 +136,7 @@ class Experiment(msgspec.Struct, frozen=True):
             messages=(Message("user", asked.prompt),) if chat else (),
             suffix=asked.suffix,
             strategy=strategy,
-            sampling=self.sampling,
+            sampling=sampling or self.sampling,
             max_tokens=self.max_tokens,
             stop=self.stop,
             ignore_eos=self.ignore_eos,
@@ -126,39 +145,42 @@ class Experiment(msgspec.Struct, frozen=True):
         )
 
 
-def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
-    """The distinct lanes in one spelling, with strategy none before the first lane of every target.
+def with_baselines(experiment: Experiment) -> Experiment:
+    """The experiment with its distinct lanes in one spelling, and strategy none before the first lane of
+    every setting.
 
-    `own` is the experiment's pair. The same strategy under another label is another lane, also for none: two
-    equal lanes show what difference chance alone makes. Raises SettingError for a strategy that cannot be
-    read.
+    The same strategy under another label is another lane, also for none: two equal lanes show what difference
+    chance alone makes. Raises SettingError for a strategy that cannot be read.
     """
     known: list[Lane] = []
-    bases: dict[ModelOptions, int] = {}
-    for lane in lanes:
-        pair = None if lane.pair == own else lane.pair
-        target = (pair or own).target
-        if target not in bases:
-            bases[target] = len(known)
-            known.append(Lane(NONE, "", pair))
+    bases: dict[tuple[Pair | ModelOptions, Sampling], int] = {}
+    for lane in experiment.lanes:
+        pair = None if lane.pair == experiment.pair else lane.pair
+        sampling = None if lane.sampling == experiment.sampling else lane.sampling
+        loaded = pair or experiment.pair
+        setting = (loaded if experiment.loads_once else loaded.target, sampling or experiment.sampling)
+        if setting not in bases:
+            bases[setting] = len(known)
+            known.append(Lane(NONE, "", pair, sampling))
         spec = StrategySpec.parse(lane.strategy)
-        spelled = msgspec.structs.replace(lane, strategy=str(spec), pair=pair)
+        spelled = msgspec.structs.replace(lane, strategy=str(spec), pair=pair, sampling=sampling)
         if not spec.parts:
             # Without drafts, neither the verification rule nor the draft model matters.
-            base = known[bases[target]]
+            base = known[bases[setting]]
             spelled = msgspec.structs.replace(base, label=lane.label or base.label)
             if not base.label:
-                known[bases[target]] = spelled  # the baseline's own name
+                known[bases[setting]] = spelled  # the baseline's own name
         if spelled not in known:
             known.append(spelled)
-    return tuple(known)
+    return experiment.with_lanes(known)
 
 
 def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Experiment:
     """The experiment with its baselines and a seed, checked; raises SettingError."""
     if not experiment.lanes:
         raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
-    lanes = with_baselines([Lane(NONE), *experiment.lanes], experiment.pair)
+    experiment = with_baselines(_seeded(experiment.with_lanes([Lane(NONE), *experiment.lanes])))
+    lanes = experiment.lanes
     if len(lanes) > most_lanes:
         raise SettingError(
             f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, including each target's baseline."
@@ -168,17 +190,28 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     for name in ("repeats", "max_tokens"):
         if getattr(experiment, name) < 1:
             raise SettingError(f"{name} cannot be below 1.", "Ask for at least one.")
-    sampling = experiment.sampling
-    check_params(sampling)
     check_options(experiment.template_options)
-    if sampling.seed < 0:  # the same for all runs; 31 bits, which llama.cpp takes too
-        sampling = replace(sampling, seed=secrets.randbits(31))
-    for lane in lanes:
+    for index, lane in enumerate(lanes):
+        sampling = experiment.sampling_of(index)
+        check_params(sampling)
         spec = StrategySpec.parse(lane.strategy)
         spec.verification_at(sampling.temperature)
-        if spec.needs_draft and (lane.pair or experiment.pair).draft is None:
+        if spec.needs_draft and experiment.pair_of(index).draft is None:
             raise SettingError(f"{lane.name} needs a draft model.", "Choose a draft for its lane.")
-    return msgspec.structs.replace(experiment, lanes=lanes, sampling=sampling)
+    return experiment
+
+
+def _seeded(experiment: Experiment) -> Experiment:
+    """The experiment with one seed for all runs, drawn where it has none: 31 bits, which llama.cpp takes
+    too."""
+    seed = experiment.sampling.seed
+    seed = secrets.randbits(31) if seed < 0 else seed
+    lanes = [
+        msgspec.structs.replace(lane, sampling=lane.sampling and replace(lane.sampling, seed=seed))
+        for lane in experiment.lanes
+    ]
+    sampling = replace(experiment.sampling, seed=seed)
+    return msgspec.structs.replace(experiment, lanes=tuple(lanes), sampling=sampling)
 
 
 def _rotated(items: Sequence[T], by: int) -> list[T]:

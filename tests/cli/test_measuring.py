@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
@@ -21,11 +22,11 @@ import pytest
 from app.base.numbers import digits
 from app.engine.errors import UserError
 from app.engine.record.trace import parse_trace
+from app.lab.report.heat import heat_map
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
 from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
-from app.lab.sweep import heat_map
 from tests.commands import Command, Ended
 from tests.tiny import Tiny
 
@@ -257,6 +258,44 @@ def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
         "no fastest without a caveat"
     )
     assert [lane.name for lane in report.lanes[1:4]] == [f"draft-simple:n_max={n}:p_min=0" for n in (1, 2, 3)]
+
+
+def test_a_sweep_over_load_settings_is_in_every_file_and_is_resumed(
+    measure: Command, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    files = {name: tmp_path / f"s.{name}" for name in ("json", "csv", "html", "md")}
+    missing = tmp_path / "missing.gguf"
+    words = ["sweep", "--strategy", "draft-simple", "--repeat", 1, "--journal", tmp_path / "j.jsonl"]
+    words += ["--x", f"target={pair_files[0]},{missing}", "--y", "n_max=2,0"]
+    words += [
+        "--json",
+        files["json"],
+        "--csv",
+        files["csv"],
+        "--html",
+        files["html"],
+        "--markdown",
+        files["md"],
+    ]
+    ended = measure(*words)
+    assert ended.code == 0, ended.err
+    report = Report.from_json(files["json"].read_bytes())
+    cells = heat_map(report)
+    assert [bool(cell.tokens_per_second) for cell in cells] == [True, False, False, False]
+    reasons = [cell.problem for cell in cells]
+    assert "missing.gguf" in reasons[1] and "n_max cannot be 0" in reasons[2]
+    for text in (ended.out, *(files[name].read_text(encoding="utf-8") for name in ("html", "md"))):
+        assert all(reason in html.unescape(text) for reason in reasons[1:])
+    rows = list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))
+    assert len(rows) == 2 * 2 * 2 + 2, "two lanes on two targets for two prompts, and the cells not allowed"
+    assert {(Path(row["target"]).name, row["n_max"]) for row in rows if row["name"].startswith("none")} == {
+        (pair_files[0].name, "2"),
+        (missing.name, "2"),
+    }
+    assert [row["error"] for row in rows[-2:]] == reasons[2:]
+    again = measure(*words)
+    assert again.code == 0
+    assert "4 of 8 runs are done" in again.err, "those that failed are tried again"
 
 
 def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:

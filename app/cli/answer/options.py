@@ -20,7 +20,7 @@ from app.cli.interrupt import Interrupt
 from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
-from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
+from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.settings import Settings
 
 PROG = "draftscope run"
@@ -34,18 +34,12 @@ Generate one answer. The text goes to standard output as it comes; the drafting 
 error, in llama.cpp's own format."""
 
 _DRAFT_SUFFIX = "-draft"
-# Options of the draft that default to the target's, as in llama.cpp, where most have none for the draft. That
-# includes the context size: the draft reads the same text.
-_SHARED = (
-    "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
-    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
-)  # fmt: skip
 
 SAMPLING = ParamOptions(Sampling)
 LENGTH = ParamOptions(Settings, only=("max_tokens",))
 # Short names are llama.cpp's.
 TARGET = ParamOptions(ModelOptions, short={"n_gpu_layers": "-ngl", "ctx_size": "-c"})
-DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED, short={"n_gpu_layers": "-ngld"})
+DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=LIKE_TARGET, short={"n_gpu_layers": "-ngld"})
 
 
 @dataclass(frozen=True, slots=True)

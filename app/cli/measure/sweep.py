@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
-from app.base import numbers
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.arguments import Parser
@@ -19,20 +19,25 @@ from app.cli.measure.options import (
     add_output_options,
     asked_experiment,
     kept_seed,
+    lane_model,
     local_experiment,
     outputs,
 )
 from app.cli.table import table
 from app.engine.process.host import make_home
+from app.lab.axes import Axis
+from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.runner import Runner
-from app.lab.sweep import Axis, heat_map, make_sweep
+from app.lab.sweep import make_sweep
 
 PROG = "draftscope sweep"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
 _DESCRIPTION = """\
-Measure one strategy over a grid of two of its settings, like bench, each cell against strategy none. Three
-maps go to standard output: tokens/s, speed-up and acceptance."""
+Measure one strategy over a grid of two settings, like bench, each cell against strategy none: settings of the
+strategy, of the sampler (temperature, top_p) or of loading (threads, cache_type_k, n_gpu_layers, flash_attn,
+target, and threads_draft and so on for the draft). Each load setting is loaded once. Maps go to standard
+output: tokens/s, speed-up, speed-up end to end, acceptance."""
 
 
 def sweep(argv: list[str]) -> int:
@@ -47,7 +52,8 @@ def sweep(argv: list[str]) -> int:
             metavar="KEY=VALUES",
             required=True,
             help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; PART.n_max=… "
-            "where several parts have it",
+            "where several parts have it; threads=1,2; target=A.gguf,B.gguf; keys joined by + take the same "
+            "value: cache_type_k+cache_type_v=f16,q8_0",
         )
     add_measure_options(parser)
     add_output_options(parser)
@@ -55,7 +61,8 @@ def sweep(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     files = outputs(arguments)
     base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
-    experiment, facts = make_sweep(base, arguments.strategy, Axis.parse(arguments.x), Axis.parse(arguments.y))
+    x, y = Axis.parse(arguments.x), Axis.parse(arguments.y)
+    experiment, facts = make_sweep(base, arguments.strategy, x, y, partial(lane_model, folder=Path.cwd()))
     for path in files.paths:
         check_writable(path)
     home = partial(make_home, arguments.engine)
@@ -81,16 +88,14 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
     across = len(facts.x_values)
     rows = [cells[at : at + across] for at in range(0, len(cells), across)]
     lines = []
-    for title, written in (
-        ("tokens/s", lambda cell: numbers.digits(cell.tokens_per_second)),
-        ("speed-up over none", lambda cell: numbers.factor(cell.speedup)),
-        ("acceptance", lambda cell: numbers.percent(cell.acceptance_rate)),
-    ):
-        lines += [f"{title}; across {facts.x}, down {facts.y}"]
+    for each in MAPS:
+        lines += [f"{each.title}; across {facts.x}, down {facts.y}"]
         lines += table(
             ["", *facts.x_values],
-            [[value, *map(written, row)] for value, row in zip(facts.y_values, rows, strict=True)],
+            [
+                [value, *(each.text(each.value(cell)) for cell in row)]
+                for value, row in zip(facts.y_values, rows, strict=True)
+            ],
         )
         lines += [""]
-    lines += dict.fromkeys(f"left out: {cell.cell.refused}" for cell in cells if cell.cell.refused)
-    return lines
+    return [*lines, *left_out(facts, cells)]

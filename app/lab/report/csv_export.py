@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from app.lab.report.report import Report
+from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.run_record import RunRecord
 
 _LEFT_OUT = {
@@ -17,22 +17,42 @@ _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_table(report: Report) -> str:
-    """A line for each run, the lane's name first; lists and texts are in the JSON only."""
+    """A line for each run, the lane's name first, in a sweep with its values; then a line for each cell of a
+    sweep that is not allowed, with the reason. Lists and texts are in the JSON only."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     fields = [name for name in RunRecord.__struct_fields__ if name not in _LEFT_OUT]
-    writer.writerow(["name", *fields, "divergence_index", "divergence_logit_gap"])
+    facts = report.sweep
+    axes = [] if facts is None else [facts.x, facts.y]
+    writer.writerow(["name", *axes, *fields, "divergence_index", "divergence_logit_gap"])
+    values = [] if facts is None else [_values(facts, report, lane) for lane in range(len(report.lanes))]
     for run in report.runs:
         parting = run.first_divergence
         writer.writerow(
             [
                 _cell(report.lanes[run.lane].name),
+                *map(_cell, values[run.lane] if values else ()),
                 *(_cell(getattr(run, name)) for name in fields),
                 "" if parting is None else parting.index,
                 "" if parting is None or parting.logit_gap is None else parting.logit_gap,
             ]
         )
+    for cell in facts.cells if facts is not None else ():
+        if cell.lane is None:
+            error = [_cell(cell.refused) if name == "error" else "" for name in fields]
+            writer.writerow(["", _cell(cell.x), _cell(cell.y), *error, "", ""])
     return out.getvalue()
+
+
+def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
+    """A lane's values on both axes; those of a baseline are the values that its cells share."""
+    cells = {cell.lane for cell in facts.cells}
+    mine = (
+        {lane}
+        if lane in cells
+        else {at for at in cells if at is not None and report.lanes[at].baseline == lane}
+    )
+    return facts.values_of(mine)
 
 
 def _cell(value: object) -> object:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from app.base import numbers
 from app.base.numbers import count
 from app.engine.templates.options import option_text
-from app.lab.facts import FileFacts
+from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.compare import keeps_text
+from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
@@ -24,6 +25,7 @@ def markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"### {_escaped(report.title or 'Draftscope measurement')}"
     yield ""
+    yield from _maps(report)
     yield from _table(report, COLUMNS)
     yield ""
     yield _escaped(verdict(report))
@@ -34,12 +36,10 @@ def _lines(report: Report) -> Iterator[str]:
     for text in disturbances(report):
         yield f"- {_escaped(text)}"
     yield f"- {what_was_measured(report)}"
-    for pair in report.pairs:
-        draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
-        yield f"- target {_file(pair.target)}{draft}"
+    yield from dict.fromkeys(map(_pair, report.pairs))
     system = report.system
-    cores, threads = count(system.cores, "core"), count(system.threads, "thread")
-    yield f"- {system.cpu}, {cores}, {threads}; {system.devices}"
+    threads = f"{report.threads} thread{'' if report.threads == '1' else 's'}"
+    yield f"- {system.cpu}, {count(system.cores, 'core')}, {threads}; {system.devices}"
     yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
     yield ""
     yield equality(report)
@@ -54,6 +54,31 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"# {lane.name}"
         yield lane.command
     yield "```"
+
+
+def _maps(report: Report) -> Iterator[str]:
+    """The maps of a sweep, and the cells that are left out."""
+    if report.sweep is None:
+        return
+    facts, cells = report.sweep, heat_map(report)
+    across = len(facts.x_values)
+    for each in MAPS:
+        yield f"**{each.title}**; across {facts.x}, down {facts.y}. {each.definition}"
+        yield ""
+        yield _row(["", *facts.x_values])
+        yield _row([":--", *("--:" for _ in facts.x_values)])
+        for at, value in enumerate(facts.y_values):
+            row = cells[at * across : (at + 1) * across]
+            yield _row([value, *(each.text(each.value(cell)) for cell in row)])
+        yield ""
+    for line in left_out(facts, cells):
+        yield f"- {_escaped(line)}"
+    yield ""
+
+
+def _pair(pair: PairFacts) -> str:
+    draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
+    return f"- target {_file(pair.target)}{draft}"
 
 
 def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
@@ -116,7 +141,7 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
     assert parting is not None
     gap = "" if parting.logit_gap is None else f", logit gap {numbers.digits(parting.logit_gap)}"
     why = ""
-    if not keeps_text(run.strategy, report.settings.sampling.temperature):
+    if not keeps_text(run.strategy, report.temperature_of(run.lane)):
         why = " (as expected: the rule keeps the target's distribution, not the text)"
     elif parting.near_tie:
         why = " (near-tie: rounding)"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import msgspec
 
@@ -48,6 +49,7 @@ class ReportLane(msgspec.Struct, frozen=True):
     memory: int | None  # bytes
     command: str
     differences: tuple[str, ...]  # where llama.cpp differs
+    sampling: Sampling | None = None  # None: that of the settings
 
 
 class ReportPrompt(msgspec.Struct, frozen=True):
@@ -68,6 +70,7 @@ class Cell(msgspec.Struct, frozen=True):
     y: str
     lane: int | None  # None where the setting is not allowed
     refused: str = ""
+    name: str = ""  # the strategy and the values of both axes, even defaults
 
 
 class SweepFacts(msgspec.Struct, frozen=True):
@@ -78,6 +81,14 @@ class SweepFacts(msgspec.Struct, frozen=True):
     x_values: tuple[str, ...]
     y_values: tuple[str, ...]
     cells: tuple[Cell, ...]
+    baselines: int = 1  # one for each load and sampler setting
+
+    def values_of(self, lanes: Collection[int]) -> tuple[str, str]:
+        """The values that cells on these lanes share, of x and of y; "" where they differ."""
+        mine = [cell for cell in self.cells if cell.lane in lanes]
+        shared = [{cell.x for cell in mine}, {cell.y for cell in mine}]
+        x, y = (next(iter(values)) if len(values) == 1 else "" for values in shared)
+        return x, y
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -100,8 +111,17 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def baselines(self) -> int:
-        """The number of baselines: one for each target."""
+        """The number of baselines: one for each target, in a sweep one for each load and sampler setting."""
         return len({lane.baseline for lane in self.lanes})
+
+    def temperature_of(self, lane: int) -> float:
+        return (self.lanes[lane].sampling or self.settings.sampling).temperature
+
+    @property
+    def threads(self) -> str:
+        """The threads in use; several numbers where pairs differ."""
+        used = dict.fromkeys(str(pair.target.threads) for pair in self.pairs)
+        return ", ".join(used) or str(self.system.threads)
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
@@ -158,6 +178,7 @@ def make_report(
 ) -> Report:
     """The report of the runs so far. `records` hold their comparisons; `pairs` are by lane."""
     known: dict[Pair, PairFacts] = {}
+    digest = cache(digest)  # a file that several pairs share is read once
     for lane, info in sorted(pairs.items()):
         pair = experiment.pair_of(lane)
         if pair not in known:
@@ -206,7 +227,7 @@ def _lane(
         spec,
         _without_folder(pair.target),
         pair.draft and _without_folder(pair.draft),
-        experiment.sampling,
+        experiment.sampling_of(lane),
         experiment.max_tokens,
         facts.target.n_ctx if facts else 0,
         template_kwargs(experiment.template_options, info.thinking if info else None)
@@ -221,6 +242,7 @@ def _lane(
         memory=facts.memory(spec.needs_draft) if facts else None,
         command=command.text,
         differences=command.differences,
+        sampling=described.sampling,
     )
 
 

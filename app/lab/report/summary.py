@@ -52,6 +52,7 @@ class Summary(msgspec.Struct, frozen=True):
     lengths: tuple[int, ...] = ()
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
+    failure: str = ""  # why the first run that failed did
 
     @property
     def equal(self) -> bool | None:
@@ -100,6 +101,7 @@ def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str
         lengths=tuple(total.lengths),
         strategies=strategy_shares(total),
         alternatives=AlternativeStatistics.pooled(run.alternatives for run in measured),
+        failure=next((run.failure for run in mine if run.failure), ""),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.base import numbers
 from app.engine.strategy import SYNTHETIC, is_synthetic
+from app.lab.report.heat import best_cell, heat_map
 from app.lab.report.interval import SpeedFinding, Speedup, merit, middle, speedup_words
 from app.lab.report.report import Report
 
@@ -43,7 +44,7 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
         case SpeedFinding.FASTER:
             text = f"{name} is the fastest measured: {shown} as fast as none."
             if several:
-                text = f"{name} gains most over its own none: {shown} as fast."
+                text = f"{name} gains most over its own none: {shown} as fast.{_most_speed(report)}"
             near = [lane for lane, rival in known.items() if _may_reach(rival, speedup)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
             names = [report.lanes[lane].name for lane in near]
@@ -75,6 +76,15 @@ def _speeds(report: Report) -> str:
         for summary in measured
     ]
     return f"Measured {numbers.listed(speeds)}. Nothing was compared with it."
+
+
+def _most_speed(report: Report) -> str:
+    """The cell of a sweep with the most tokens/s: over several baselines it need not have the largest
+    factor."""
+    best = best_cell(report.sweep, heat_map(report)) if report.sweep is not None else None
+    if best is None:
+        return ""
+    return f" The most tokens/s, {numbers.digits(best.tokens_per_second)}, has {best.name}."
 
 
 def _compared(report: Report, *, synthetic: bool) -> dict[int, Speedup]:

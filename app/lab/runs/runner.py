@@ -16,7 +16,7 @@ from app.engine.process.host import EngineHome
 from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
-from app.engine.types import PairInfo
+from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.report.compare import compared, compared_runs
 from app.lab.runs.control import Control
@@ -100,6 +100,7 @@ class Runner:
         self._to_warm_up: list[int] = []  # lanes on the loaded pair
         self._unfit: set[tuple[str, ...]] = set()  # sets of drafters that killed the engine in a warm-up
         self._deaths: Counter[Pair] = Counter()  # of the engine while it loaded a pair
+        self._refused: dict[Pair, UserError] = {}  # why pairs could not be loaded
         self._latest: dict[Job, Trace] = {}  # the traces of the current prompt, to compare
 
     @property
@@ -183,7 +184,8 @@ class Runner:
 
     def _can_go_on(self, job: Job) -> bool:
         """Whether a pair that cannot be loaded fails its own lanes only."""
-        return self.experiment.pair_of(job.lane) != self.experiment.pair
+        experiment = self.experiment
+        return experiment.loads_once or experiment.pair_of(job.lane) != experiment.pair
 
     def _rest(self) -> Iterator[LabEvent]:
         if self.control.cancelled:
@@ -213,13 +215,18 @@ class Runner:
             del self._to_warm_up[0]
 
     def _load(self, pair: Pair) -> Iterator[LabEvent]:
-        """Load a pair. A pair that ended the engine _TRIES times is refused at once."""
+        """Load a pair. One that could not be loaded, or ended the engine _TRIES times, is refused at once."""
+        if pair in self._refused:
+            raise self._refused[pair]
         try:
             if self._deaths[pair] < _TRIES:
                 for file, fraction in self._engine.load(pair):
                     yield Loading(file, fraction)
                 self._deaths[pair] = 0
                 return
+        except UserError as error:
+            self._refused[pair] = error
+            raise
         except EngineGone:
             self._deaths[pair] += 1
             if self._deaths[pair] < _TRIES:
@@ -236,12 +243,16 @@ class Runner:
             kinds.setdefault(self._drafters_of(lane), lane)
         return [lane for kind, lane in kinds.items() if kind not in self._unfit]
 
+    def _request(self, prompt: int, lane: int) -> GenerationRequest:
+        experiment = self.experiment
+        return experiment.request(prompt, experiment.lanes[lane].strategy, experiment.sampling_of(lane))
+
     def _drafters_of(self, lane: int) -> tuple[str, ...]:
         return strategy_names(self.experiment.lanes[lane].strategy)
 
     def _warm_up(self, lane: int, job: Job) -> None:
         """Do a short run that is not recorded. Drafters that kill the engine here are not warmed up again."""
-        request = self.experiment.request(job.prompt, self.experiment.lanes[lane].strategy)
+        request = self._request(job.prompt, lane)
         short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
         try:
             with suppress(UserError):  # a lane that cannot run reports it in its first run
@@ -271,7 +282,7 @@ class Runner:
         """Do the run and keep its record. A refused request is a failed run."""
         started, load = time.monotonic(), OtherLoad()
         trace: Trace | None = None
-        request = self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
+        request = self._request(job.prompt, job.lane)
         try:
             for event in self._engine.generate(request, self.experiment.drafters):
                 if isinstance(event, Started):

@@ -20,6 +20,7 @@ from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import is_measured
 from app.lab.report.csv_export import csv_table
+from app.lab.report.heat import heat_map
 from app.lab.report.interval import Speedup
 from app.lab.report.markdown_export import equality, markdown, parting_lines
 from app.lab.report.page.charts import SHADES
@@ -28,7 +29,6 @@ from app.lab.report.page.style import STYLE
 from app.lab.report.report import Cell, Report, SweepFacts, summaries
 from app.lab.report.verdict import verdict
 from app.lab.runs.run_record import Divergence, RunRecord
-from app.lab.sweep import heat_map
 from app.ui.theme.palette import blend
 from tests.lab.report.reports import HOSTILE, made_report
 from tests.lab.runs.test_run_record import FIELDS
@@ -311,10 +311,10 @@ def test_a_sweep_is_a_map() -> None:
     assert heat[0].speedup == report.summary[1].speedup.factor
     assert heat[2].speedup is None
     page = html_page(report)
-    assert page.count('class="cell') >= 12  # three maps
+    assert page.count('class="cell') >= 16  # four maps
     assert "across: n_max; down: p_min" in page
     # In every map the same cell is framed: the fastest.
-    assert page.count('class="cell best"') == 3
+    assert page.count('class="cell best"') == 4
 
 
 def test_an_empty_report_is_a_page_too(report: Report) -> None:

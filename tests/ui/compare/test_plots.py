@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
+from app.lab.report.heat import heat_map
 from app.lab.report.report import Cell, SweepFacts
-from app.lab.sweep import heat_map
 from app.ui.compare.lanes.lane_plot import LanePlot, _rounded_up
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.results.heat_view import HeatView, shade

@@ -12,12 +12,13 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLineEdit
 
 from app.engine.strategy import StrategySpec
+from app.lab.axes import keys_of
+from app.lab.report.heat import MAPS, heat_map
 from app.lab.report.interval import Speedup
-from app.lab.sweep import heat_map
 from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
-from app.ui.compare.results.heat_view import METRICS, cell_words
-from app.ui.compare.setup.sweep_panel import keys_of, suggested
+from app.ui.compare.results.heat_view import cell_words
+from app.ui.compare.setup.sweep_panel import suggested
 from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import exports_of, opened
@@ -47,7 +48,7 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     assert [(shown.cell.x, shown.cell.y) for shown in cells] == [
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
     ]  # fmt: skip
-    assert all(value(shown) is not None for shown in cells for value, _ in METRICS.values())
+    assert all(each.value(shown) is not None for shown in cells for each in MAPS)
     place_of_last = heat.rect().bottomRight() - QPoint(20, 20)
     desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
     assert heat.current is not None
@@ -125,8 +126,8 @@ def test_a_sweep_that_cannot_be_says_why(windows: Windows) -> None:
 def test_what_a_sweep_suggests_is_allowed(strategy: str) -> None:
     names = keys_of(strategy)
     assert len(names) >= 2
-    for param in names.values():
-        for value in suggested(param).split(","):
+    for key, param in names.items():
+        for value in suggested(key, param).split(","):
             param.parse(value)
     assert StrategySpec.parse(strategy).parts
 

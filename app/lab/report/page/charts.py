@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from app.base import numbers
+from app.lab.report.heat import MAPS, Map, best_cell, heat_map
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
 from app.lab.report.report import Report
 from app.lab.report.summary import Summary
-from app.lab.sweep import Heat, best_cell, heat_map
 
 WIDTH = 980
 _ROW = 34
@@ -96,14 +96,12 @@ def scatter_chart(report: Report) -> str:
     return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
 
 
-def heat_chart(
-    report: Report, title: str, value: Callable[[Heat], float | None], written: Callable[[float], str]
-) -> str:
+def heat_chart(report: Report, shown: Map) -> str:
     """A sweep as a map: darker is more. "" without a sweep."""
     if report.sweep is None:
         return ""
     cells = heat_map(report)
-    known = [number for cell in cells if (number := value(cell)) is not None]
+    known = [number for cell in cells if (number := shown.value(cell)) is not None]
     if not known:
         return ""
     shade = Scale(min(known), max(known), *SHADES)
@@ -118,21 +116,25 @@ def heat_chart(
         label(left - 10, top + high * (row + 0.5) + 4, text, text_anchor="end")
         for row, text in enumerate(report.sweep.y_values)
     ]
-    best = best_cell(cells)
+    best = best_cell(report.sweep, cells)
     for index, cell in enumerate(cells):
         row, column = divmod(index, columns)
         x, y = left + wide * column, top + high * row
-        number = value(cell)
+        number = shown.value(cell)
         strength = 0.0 if number is None else shade(number)
         kind = "cell best" if cell is best else "cell"
         parts.append(
             element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
         )
-        text = numbers.NONE if number is None else written(number)
+        text = "left out" if cell.problem else shown.text(number)
         parts.append(label(x + wide / 2 - 1, y + high / 2 + 3, text, text_anchor="middle"))
     bottom = top + high * rows
     parts.append(label(left, bottom + 18, f"across: {report.sweep.x}; down: {report.sweep.y}"))
-    return drawing(WIDTH, bottom + 28, title, *parts)
+    return drawing(WIDTH, bottom + 28, _over_the_grid(shown), *parts)
+
+
+def _over_the_grid(shown: Map) -> str:
+    return f"{shown.title[:1].upper()}{shown.title[1:]} over the grid"
 
 
 def _grid(x: Scale, bottom: float, written: Callable[[float], str]) -> str:
@@ -158,24 +160,10 @@ def _finding(summary: Summary) -> str:
 
 def charts(report: Report) -> Sequence[tuple[str, str, str]]:
     """(title, caption, picture) of every chart that has something to show."""
+    framed = " In every map the fastest setting is framed."
     heat = [
-        (
-            "Speed-up over the grid",
-            "Tokens/s of each setting over those of none. In every map the fastest setting is framed.",
-            heat_chart(report, "Speed-up over the grid", lambda cell: cell.speedup, numbers.factor),
-        ),
-        (
-            "Tokens/s over the grid",
-            "Medians of each setting.",
-            heat_chart(report, "Tokens/s over the grid", lambda cell: cell.tokens_per_second, numbers.digits),
-        ),
-        (
-            "Acceptance over the grid",
-            "Accepted / drafted tokens of each setting.",
-            heat_chart(
-                report, "Acceptance over the grid", lambda cell: cell.acceptance_rate, numbers.percent
-            ),
-        ),
+        (_over_the_grid(each), each.definition + framed * (each is MAPS[0]), heat_chart(report, each))
+        for each in MAPS
     ]
     lanes = [
         (

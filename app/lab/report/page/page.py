@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.base import numbers
 from app.engine.params import params_of
 from app.engine.types import Sampling
-from app.lab.facts import FileFacts
+from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column
+from app.lab.report.heat import heat_map, left_out
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts
 from app.lab.report.page.style import STYLE
@@ -131,6 +132,8 @@ def _kind(summary: Summary) -> str:
 def _charts(report: Report) -> Iterator[str]:
     for title, about, picture in charts(report):
         yield f"<h2>{_e(title)}</h2><figure>{picture}<figcaption>{_e(about)}</figcaption></figure>"
+    if report.sweep is not None and (lines := left_out(report.sweep, heat_map(report))):
+        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
 
 
 def _shape(report: Report) -> Iterator[str]:
@@ -173,13 +176,14 @@ def facts(report: Report | TuneReport) -> Iterator[str]:
     """The list of models, machine, versions and settings."""
     system, sampling = report.system, report.settings.sampling
     yield "<h2>Measured with</h2><dl class='facts'>"
-    for number, pair in enumerate(report.pairs, start=1):
-        which = f" {number}" if len(report.pairs) > 1 else ""
-        yield _fact(f"Target{which}", _file(pair.target))
-        if pair.draft is not None:
-            yield _fact(f"Draft{which}", f"{_file(pair.draft)}; {pair.vocabulary}")
+    pairs = list(dict.fromkeys(map(_models, report.pairs)))  # loaded in several ways, they read the same
+    for number, (target, draft) in enumerate(pairs, start=1):
+        which = f" {number}" if len(pairs) > 1 else ""
+        yield _fact(f"Target{which}", target)
+        if draft:
+            yield _fact(f"Draft{which}", draft)
     yield _fact("Processor", f"{system.cpu}, {numbers.count(system.cores, 'core')}; {system.devices}")
-    yield _fact("Threads", str(system.threads))
+    yield _fact("Threads", report.threads if isinstance(report, Report) else str(system.threads))
     yield _fact("System", f"{system.system}; Python {system.python}")
     yield _fact("Versions", f"Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}")
     yield _fact(
@@ -192,6 +196,11 @@ def facts(report: Report | TuneReport) -> Iterator[str]:
     )
     yield _fact("Prompts", "chat template" if report.settings.chat else "raw text")
     yield "</dl>"
+
+
+def _models(pair: PairFacts) -> tuple[str, str]:
+    """Target and draft in words; "" without a draft."""
+    return _file(pair.target), f"{_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
 
 
 def _fact(name: str, text: str) -> str:

@@ -265,7 +265,9 @@ class RaceView(QWidget):
             numbers.factor(record.speedup) if record.speedup is not None else "",
             caption or shown,
         )
-        card.set_badge(*badge(record, experiment.lanes[lane].strategy, experiment.sampling.temperature))
+        card.set_badge(
+            *badge(record, experiment.lanes[lane].strategy, experiment.sampling_of(lane).temperature)
+        )
 
     # ------------------------------------------------------------------ the race
 

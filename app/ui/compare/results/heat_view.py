@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -18,8 +18,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip
 
 from app.base import numbers
+from app.lab.report.heat import MAPS, Heat, best_cell
 from app.lab.report.report import SweepFacts
-from app.lab.sweep import Heat, best_cell
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
@@ -27,11 +27,7 @@ from app.ui.widgets.export import Cell, ChooseFile, choose_file
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
-METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None], str]]] = {
-    "tokens/s": (lambda heat: heat.tokens_per_second, numbers.digits),
-    "speed-up": (lambda heat: heat.speedup, numbers.factor),
-    "acceptance": (lambda heat: heat.acceptance_rate, numbers.percent),
-}
+METRICS = {each.title: each for each in MAPS}
 _MOST_INK = 0.36  # the darkest shade on which numbers are legible
 
 
@@ -87,9 +83,9 @@ class HeatView(Plot):
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
         facts = self._facts
         shown = (facts.x, facts.y) if facts is not None else ()
-        names = (*shown, "strategy", "tokens_per_second", "speedup", "acceptance_rate")
+        names = (*shown, "strategy", "tokens_per_second", "speedup", "end_to_end_speedup", "acceptance_rate")
         rows = [
-            (heat.cell.x, heat.cell.y, heat.strategy, *(value(heat) for value, _text in METRICS.values()))
+            (heat.cell.x, heat.cell.y, heat.strategy, *(each.value(heat) for each in MAPS))
             for heat in self.cells
         ]
         return names, rows
@@ -128,14 +124,14 @@ class HeatView(Plot):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         places = self._places()
         self._draw_axes(painter, self._facts, places)
-        value, text = METRICS[self._metric]
-        known = [number for heat in self.cells if (number := value(heat)) is not None]
+        shown = METRICS[self._metric]
+        known = [number for heat in self.cells if (number := shown.value(heat)) is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
-        best = best_cell(self.cells)
+        best = best_cell(self._facts, self.cells)
         for at, heat in enumerate(self.cells):
-            number = value(heat)
+            number = shown.value(heat)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
-            self._draw_cell(painter, at, places[at], share, text(number), heat is best)
+            self._draw_cell(painter, at, places[at], share, shown.text(number), heat is best)
 
     def _draw_axes(self, painter: QPainter, facts: SweepFacts, places: Sequence[QRectF]) -> None:
         colours, grid = self._theme.palette, self._grid()
@@ -156,7 +152,7 @@ class HeatView(Plot):
         self, painter: QPainter, at: int, place: QRectF, share: float, text: str, best: bool
     ) -> None:
         colours, place = self._theme.palette, place.adjusted(2, 2, -2, -2)
-        refused = self.cells[at].cell.lane is None
+        refused = bool(self.cells[at].problem)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
         if refused:
@@ -172,7 +168,7 @@ class HeatView(Plot):
             painter.drawRoundedRect(frame.adjusted(3, 3, -3, -3), 3, 3)
         painter.setFont(self._theme.sans())
         painter.setPen(QColor(colours.secondary if refused else colours.text))
-        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, "not allowed" if refused else text)
+        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, "left out" if refused else text)
 
     # ------------------------------------------------------------------ what people do
 
@@ -202,9 +198,10 @@ class HeatView(Plot):
 
 def cell_words(heat: Heat) -> str:
     """All numbers of a cell."""
-    if heat.cell.lane is None:
-        return heat.cell.refused
+    if heat.problem:
+        return f"{heat.name}: {heat.problem}" if heat.name else heat.problem
     return (
         f"{heat.name}: {numbers.digits(heat.tokens_per_second)} tokens/s, speed-up "
-        f"{numbers.factor(heat.speedup)}, acceptance {numbers.percent(heat.acceptance_rate)}"
+        f"{numbers.factor(heat.speedup)}, end to end {numbers.factor(heat.end_to_end_speedup)}, acceptance "
+        f"{numbers.percent(heat.acceptance_rate)}"
     )

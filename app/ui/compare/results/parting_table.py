@@ -44,7 +44,6 @@ class Parting(NamedTuple):
 
 def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]:
     """All divergences of all runs, lane by lane."""
-    temperature = experiment.sampling.temperature
     names = lane_names(experiment)
     found = []
     for run in sorted(runs, key=lambda run: (run.lane, run.prompt_index, run.repeat)):
@@ -52,7 +51,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
         if parting is None:
             continue
         why = "another text"
-        if not keeps_text(run.strategy, temperature):
+        if not keeps_text(run.strategy, experiment.sampling_of(run.lane).temperature):
             why = "the rule keeps the distribution, not the text"
         elif parting.near_tie:
             why = "near-tie: rounding"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.lab.axes import is_of_strategy
+from app.lab.report.heat import Heat
 from app.lab.report.report import SweepFacts
-from app.lab.sweep import Heat
 from app.ui.compare.results.heat_view import METRICS, HeatView, cell_words
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
@@ -38,6 +39,7 @@ class SweepPage(QWidget):
         self.close_button = QPushButton("Back to the lanes")
         self.close_button.clicked.connect(self.closed)
         self._at_work = False
+        self._of_strategy = False  # whether both axes are settings of the strategy
         top = QHBoxLayout()
         top.addWidget(self.number)
         top.addStretch(1)
@@ -57,13 +59,15 @@ class SweepPage(QWidget):
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...], at_work: bool) -> None:
         """Show the cells measured so far, row by row."""
         self._at_work = at_work
+        self._of_strategy = is_of_strategy(facts.x) and is_of_strategy(facts.y)
         self.heat.set_cells(facts, cells)
         self.close_button.setVisible(not at_work)
         self._show_cell(self.heat.current)
 
     @Slot(object)
     def _show_cell(self, heat: Heat | None) -> None:
-        usable = heat is not None and heat.cell.lane is not None and not self._at_work
+        # The chat and a lane take a strategy; how models are loaded and tokens drawn is set elsewhere.
+        usable = heat is not None and not heat.problem and self._of_strategy and not self._at_work
         self.cell.setText(cell_words(heat) if heat is not None else "")
         self.use.setVisible(usable)
         self.compare.setVisible(usable)

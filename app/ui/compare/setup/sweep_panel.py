@@ -9,35 +9,40 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPush
 
 from app.base import numbers
 from app.engine.errors import SettingError
-from app.engine.params import Param, params_of
-from app.engine.strategy import StrategySpec
+from app.engine.params import Param
+from app.lab.axes import Axis, keys_of
 from app.lab.experiment import Experiment
 from app.lab.report.report import SweepFacts
-from app.lab.sweep import Axis, make_sweep
+from app.lab.sweep import make_sweep
 from app.ui.theme.style import set_role
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.typing import Typing
 
 Sweep = tuple[Experiment, SweepFacts]
 WORDS = (
-    "Measures a strategy with all combinations of values of two settings, on the prompts chosen here. "
+    "Measures a strategy with all combinations of values of two settings: of the strategy, of loading the "
+    "models (each setting is loaded once) or of the sampler, on the prompts chosen here. "
     "Separate values with commas; 1..8 stands for all whole numbers from 1 to 8."
 )
+_USUAL = {
+    "cache_type": "f16,q8_0,q4_0",
+    "ctx_size": "2048,4096,8192",
+    "batch_size": "512,2048",
+    "ubatch_size": "128,512",
+    "n_gpu_layers": "0,-1",
+    "flash_attn": "on,off",
+    "temperature": "0,0.4,0.8",
+    "top_p": "0.8,0.9,1",
+}
+"""Values of settings whose whole range says little, by the beginnings of their keys."""
 _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: ("0", "1"), str: ()}
 
 
-def keys_of(strategy: str) -> dict[str, Param]:
-    """The parameters that a sweep can vary, by unambiguous names."""
-    parts = StrategySpec.parse(strategy).parts
-    every = [(part.name, param) for part in parts for param in params_of(type(part.params))]
-    names = [param.name for _, param in every]
-    return {
-        param.name if names.count(param.name) == 1 else f"{part}.{param.name}": param for part, param in every
-    }
-
-
-def suggested(param: Param) -> str:
-    """Suggested values of a parameter."""
+def suggested(key: str, param: Param) -> str:
+    """Suggested values of a setting."""
+    for name, values in _USUAL.items():
+        if key.startswith(name):
+            return values
     if param.choices:
         return ",".join(param.choices)
     low = param.low if param.low is not None else float("-inf")
@@ -136,7 +141,8 @@ class SweepPanel(QWidget):
         cells = sum(cell.lane is not None for cell in facts.cells)
         runs = numbers.count(len(experiment.jobs()), "cold run")
         self.start.setEnabled(True)
-        self.amount.setText(f"{numbers.count(cells, 'cell')} and the baseline: {runs}")
+        bases = "the baseline" if facts.baselines == 1 else numbers.count(facts.baselines, "baseline")
+        self.amount.setText(f"{numbers.count(cells, 'cell')} and {bases}: {runs}")
         set_role(self.amount, role="secondary")
 
     @Slot()
@@ -160,8 +166,9 @@ class SweepPanel(QWidget):
         self.check()
 
     def _suggest(self, row: AxisRow) -> None:
-        param = self._keys.get(row.key.currentText())
-        row.values.setText(suggested(param) if param is not None else "")
+        key = row.key.currentText()
+        param = self._keys.get(key)
+        row.values.setText(suggested(key, param) if param is not None else "")
 
     @Slot()
     def _start(self) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job
+from app.lab.report.heat import Heat, heats
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
@@ -17,7 +18,6 @@ from app.lab.runs.journal import Journal
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.runs.traces import TraceStore
-from app.lab.sweep import Heat, heats
 from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.lab_thread import LabThread
 from app.ui.compare.works.reported import Reported, reported

@@ -1,0 +1,206 @@
+"""The settings that an experiment can vary: a strategy's, the sampler's, and how both models are loaded.
+
+A key is a name of the strategy grammar (n_max, PART.n_max, verify, length), of a sampler setting or of a load
+option, as on the command line; `_draft` at its end means the draft's. target and draft are model files. Keys
+joined by + take the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.lengths.ewma import EwmaParams
+from app.engine.params import Param, params_of
+from app.engine.strategy import EWMA_KEYS, NONE, RUN_KEYS, StrategySpec
+from app.engine.types import LIKE_TARGET, LengthRule, ModelOptions, Sampling, Verification
+from app.lab.experiment import Lane, Pair
+
+MOST_VALUES = 256
+DRAFT = "_draft"
+FILES = ("target", "draft")
+TOGETHER = "+"
+BOTH_CACHES = f"cache_type_k{TOGETHER}cache_type_v"
+
+
+def _numbers_and_choices(owner: type[object]) -> dict[str, Param]:
+    """The parameters whose values are numbers, switches or a choice: a list may hold the comma that separates
+    an axis's values. The seed is one for all runs."""
+    found = {param.name: param for param in params_of(owner) if param.kind is not str or param.choices}
+    return {name: param for name, param in found.items() if name != "seed"}
+
+
+LOADING = _numbers_and_choices(ModelOptions)
+DRAWING = _numbers_and_choices(Sampling)
+
+Resolve = Callable[[str], str]
+"""A model as it was written -> its path."""
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """One setting and its values, as text."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Axis:
+        """Read `KEY=V,V,…` or, for whole numbers, `KEY=LOW..HIGH`; raises SettingError."""
+        key, equals, written = text.partition("=")
+        values = _values(written)
+        if not equals or not key.strip() or not values:
+            raise SettingError(f"“{text}” is not an axis.", "Write KEY=V,V,… or KEY=LOW..HIGH.")
+        return cls(key.strip(), values)
+
+
+def keys_of(strategy: str) -> dict[str, Param]:
+    """The settings that can be varied beside the model files, by unambiguous keys: the strategy's, those of
+    loading, those of the sampler. Raises SettingError for a strategy that cannot be read."""
+    parts = StrategySpec.parse(strategy).parts
+    every = [(part.name, param) for part in parts for param in params_of(type(part.params))]
+    names = [param.name for _, param in every]
+    keys = {
+        param.name if names.count(param.name) == 1 else f"{part}.{param.name}": param for part, param in every
+    }
+    if parts:
+        for key, rules in (("verify", Verification), ("length", LengthRule)):
+            keys[key] = Param(key, str, next(iter(rules)).value, "", choices=tuple(rules))
+    caches = {BOTH_CACHES: LOADING["cache_type_k"]}
+    drafts = {name + DRAFT: param for name, param in LOADING.items()}
+    return keys | caches | LOADING | drafts | DRAWING
+
+
+def is_of_strategy(key: str) -> bool:
+    """Whether a key belongs to the strategy: a chat can take over a strategy, not how models are loaded."""
+    return not any(_model_key(name) or name in DRAWING for name in _names_in(key))
+
+
+def turned(lane: Lane, own: Pair, sampling: Sampling, key: str, value: str, resolve: Resolve = str) -> Lane:
+    """The lane with one setting changed, beside the pair and sampling that it has so far (by default `own`
+    and `sampling`). Raises SettingError, which lists what is allowed."""
+    for name in _names_in(key):
+        pair, drawing = lane.pair or own, lane.sampling or sampling
+        if _model_key(name):
+            lane = msgspec.structs.replace(lane, pair=_loaded_with(pair, name, value, resolve))
+        elif name in DRAWING:
+            changed: dict[str, Any] = {name: DRAWING[name].parse(value)}
+            lane = msgspec.structs.replace(lane, sampling=replace(drawing, **changed))
+        else:
+            lane = msgspec.structs.replace(lane, strategy=with_value(lane.strategy, name, value))
+    return lane
+
+
+def with_value(strategy: str, key: str, value: str) -> str:
+    """The strategy with one setting changed; raises SettingError, which lists what is allowed."""
+    spec = StrategySpec.parse(strategy)
+    if key in EWMA_KEYS:
+        bare = str(replace(spec, ewma=EwmaParams()))
+        kept = {name: getattr(spec.ewma, name) for name in EWMA_KEYS if name != key}
+        told = StrategySpec.parse(f"{bare}:{key}={value}")
+        return str(replace(told, ewma=replace(told.ewma, **kept)))
+    if key in RUN_KEYS:
+        told = StrategySpec.parse(f"none:{key}={value}")
+        if key == "verify":
+            return str(replace(spec, verification=told.verification))
+        return str(replace(spec, length=told.length))
+    part_name, dot, name = key.rpartition(".")
+    having = [
+        index
+        for index, part in enumerate(spec.parts)
+        if (not dot or part.name == part_name) and name in _names(part.params)
+    ]
+    if len(having) != 1:
+        every = [f"{part.name}.{setting}" for part in spec.parts for setting in _names(part.params)]
+        problem = "is in several parts of" if having else "is not a setting of"
+        loading = f"{', '.join([*FILES, *LOADING])} (with {DRAFT} for the draft's)"
+        allowed = ", ".join([*every, *RUN_KEYS, loading, *DRAWING])
+        raise SettingError(f"{key} {problem} {strategy}.", f"Allowed: {allowed}.")
+    index = having[0]
+    part = spec.parts[index]
+    described = next(param for param in params_of(type(part.params)) if param.name == name)
+    changed = replace(part, params=replace(part.params, **{name: described.parse(value)}))
+    parts = (*spec.parts[:index], changed, *spec.parts[index + 1 :])
+    return str(replace(spec, parts=parts))
+
+
+def spelled(strategy: str, keys: Sequence[str]) -> str:
+    """The strategy with these settings written out, even defaults."""
+    spec = StrategySpec.parse(strategy)
+    keys = [name for key in keys for name in _names_in(key)]
+    parts = []
+    for part in spec.parts:
+        name, *written = str(part).split(":")
+        changed = {setting.partition("=")[0]: setting for setting in written}
+        for param in params_of(type(part.params)):
+            if param.name in changed or {param.name, f"{part.name}.{param.name}"} & set(keys):
+                name += ":" + changed.get(param.name, f"{param.name}={param.format(param.default)}")
+        parts.append(name)
+    run = str(replace(spec, parts=())).removeprefix(NONE)
+    if "length" in keys and ":length=" not in run:
+        run += f":length={spec.length}"
+    for param in params_of(EwmaParams):
+        if param.name in keys and f":{param.name}=" not in run:
+            run += f":{param.name}={param.format(param.default)}"
+    return ("+".join(parts) or NONE) + run
+
+
+def lane_name(strategy: str, values: Sequence[tuple[str, str]]) -> str:
+    """The name of a lane with these values of keys: the strategy with its own, then the others."""
+    others = [f"{key}={file_name(value)}" for key, value in values if not is_of_strategy(key)]
+    return ", ".join([spelled(strategy, [key for key, _ in values]), *others])
+
+
+def file_name(value: str) -> str:
+    """A value as it is shown: a file without its folder."""
+    return value.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _loaded_with(pair: Pair, name: str, value: str, resolve: Resolve) -> Pair:
+    """The pair with another file or load option. Raises SettingError."""
+    if name == "target":
+        return Pair(replace(pair.target, path=resolve(value)), pair.draft)
+    if name == "draft":
+        return Pair(pair.target, replace(pair.draft or _beside(pair.target), path=resolve(value)))
+    option = name.removesuffix(DRAFT)
+    changed: dict[str, Any] = {option: LOADING[option].parse(value)}
+    if name != option:
+        if pair.draft is None:
+            raise SettingError(f"{name} needs a draft model.", "Choose a draft.")
+        return Pair(pair.target, replace(pair.draft, **changed))
+    draft = pair.draft
+    if draft and option in LIKE_TARGET and getattr(draft, option) == getattr(pair.target, option):
+        draft = replace(draft, **changed)
+    return Pair(replace(pair.target, **changed), draft)
+
+
+def _beside(target: ModelOptions) -> ModelOptions:
+    """The options of a draft beside a target, without its file."""
+    return ModelOptions("", **{name: getattr(target, name) for name in LIKE_TARGET})
+
+
+def _model_key(name: str) -> bool:
+    return name in FILES or name.removesuffix(DRAFT) in LOADING
+
+
+def _names_in(key: str) -> Iterator[str]:
+    """The names that a key joins. Load options and sampler settings may be written as on the command line,
+    with hyphens."""
+    for written in key.split(TOGETHER):
+        name = written.strip()
+        plain = name.replace("-", "_")
+        yield plain if _model_key(plain) or plain in DRAWING else name
+
+
+def _names(params: object) -> list[str]:
+    return [param.name for param in params_of(type(params))]
+
+
+def _values(written: str) -> tuple[str, ...]:
+    low, dots, high = written.partition("..")
+    if dots and low.strip().isdigit() and high.strip().isdigit():
+        return tuple(str(n) for n in range(int(low), int(high) + 1)[: MOST_VALUES + 1])
+    return tuple(dict.fromkeys(value.strip() for value in written.split(",") if value.strip()))
