@@ -22,7 +22,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 .PHONY: help run test verify coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
-        ready ready-dev
+        lessons ready ready-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ bench-suite: ready-dev ## a suite of 3 lanes and 40 prompts, its engine killed t
 
 peer: ready ## compile llama.cpp's own speculative loop; prints its path
 	@$(PYTHON) packaging/setup/peer.py
+
+lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons
+	@$(BIN)/python packaging/lessons/record.py $(ARGS)
 
 lock: ## resolve the libraries anew and write packaging/locks
 	@$(PYTHON) packaging/setup/lock.py

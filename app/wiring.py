@@ -39,6 +39,7 @@ from app.ui.window.rail import Place
 if TYPE_CHECKING:
     from app.ui.compare.place import ComparePlace
     from app.ui.inspector.place import InspectorPlace
+    from app.ui.lessons.place import LessonsPlace
     from app.ui.models.place import ModelsPlace
 
 log = logging.getLogger("draftscope")
@@ -101,10 +102,12 @@ def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tup
     inspector = LazyPlace("Inspector", lambda: _make_inspector(theme, chat))
     compare = LazyPlace("Compare", lambda: _make_compare(theme, paths, engine, chat))
     models = LazyPlace("Models", lambda: _make_models(theme, paths, chat), HUB_MODULES)
+    lessons = LazyPlace("Lessons", lambda: _make_lessons(theme, paths, chat))
     return (
         Place("inspector", "Inspector", "Ctrl+E", inspector),
         Place("compare", "Compare", "Ctrl+K", compare),
         Place("models", "Models", "Ctrl+M", models),
+        Place("lessons", "Lessons", "Ctrl+Shift+L", lessons),
     )
 
 
@@ -113,6 +116,17 @@ def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:
     from app.ui.inspector.place import InspectorPlace
 
     return InspectorPlace(theme, chat.inspection, chat.engine, chat.open_trace)
+
+
+def _make_lessons(theme: Theme, paths: Paths, chat: ChatSide) -> LessonsPlace:
+    """Build the Lessons place, when it is first opened."""
+    from app.lessons.lesson import lesson_files
+    from app.lessons.told import tell_lesson
+    from app.ui.lessons.course import Course
+    from app.ui.lessons.place import LessonsPlace
+
+    course = Course([tell_lesson(path) for path in lesson_files(paths.resources)])
+    return LessonsPlace(theme, course, chat.inspection)
 
 
 def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:

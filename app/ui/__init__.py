@@ -1,9 +1,9 @@
 """The window: a room for each place, and below them the rooms that places share.
 
 A room uses only rooms below it. From top to bottom: `window` (frame, header, status bar) and `models` ·
-`settings`, `compare`, `inspector`, `chat` · `setup` (what an answer is made with), `pair` (which models,
-where their layers are), `transcript`, `instruments` · `widgets` (small parts) · `theme`, `state` (answers,
-engine, settings; no widget).
+`settings`, `compare`, `lessons` (whose steps show the Inspector's cards) · `inspector`, `chat` · `setup`
+(what an answer is made with), `pair` (which models, where their layers are), `transcript`, `instruments` ·
+`widgets` (small parts) · `theme`, `state` (answers, engine, settings; no widget).
 
 - A place is a folder and one line in `wiring.py`; rail, stack and shortcuts come from `MainWindow.places`.
 - `state/answer.py: AnswerModel` is all that is known of an answer. Transcript, instruments, status bar,

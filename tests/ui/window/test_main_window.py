@@ -335,6 +335,7 @@ def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> No
         "Inspector (Ctrl+E)",
         "Compare (Ctrl+K)",
         "Models (Ctrl+M)",
+        "Lessons (Ctrl+Shift+L)",
         "Settings (Ctrl+,)",
     ]
     for place, button in zip(window.places, buttons.values(), strict=True):

@@ -1,0 +1,337 @@
+"""The facts that lessons state: numbers of a recorded answer and of its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.engine.explain.decision import BlockTest, Residual, block_chain, own_token, residual_of
+from app.engine.fates import JUDGED, Verdict
+from app.engine.record.length_fold import LengthAt
+from app.engine.record.stats import DraftStatistics, Statistics
+from app.engine.record.trace import Trace
+from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
+from app.saved.chats.measurement import Measurement
+
+
+class Quoted(str):
+    """A piece of text as a token's bytes spell it; in a sentence it stands in quotation marks."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, tokens: Iterable[DraftedToken | EmittedToken]) -> Quoted:
+        pieces = b"".join(token.piece or token.label.encode() for token in tokens)
+        return cls(pieces.decode(errors="replace"))
+
+
+class AnswerFacts:
+    """The facts of a whole answer."""
+
+    def __init__(self, trace: Trace, measurement: Measurement | None) -> None:
+        """`measurement` holds the same request without drafts, where it was recorded."""
+        self.trace = trace
+        self._measurement = measurement
+        self.statistics = Statistics.of(trace.rounds)
+
+    # Counts and rates as METRICS.md defines them.
+
+    @property
+    def rounds(self) -> int:
+        return self.statistics.rounds
+
+    @property
+    def tokens(self) -> int:
+        return self.statistics.emitted
+
+    @property
+    def drafted(self) -> int:
+        return self.statistics.drafted
+
+    @property
+    def accepted(self) -> int:
+        return self.statistics.accepted
+
+    @property
+    def rejected(self) -> int:
+        return self.statistics.rejected
+
+    @property
+    def ignored(self) -> int:
+        return self.statistics.ignored
+
+    @property
+    def rate(self) -> float | None:
+        """The acceptance rate: accepted / drafted."""
+        return self.statistics.acceptance_rate
+
+    @property
+    def alpha(self) -> float | None:
+        return self.statistics.alpha
+
+    @property
+    def tokens_per_pass(self) -> float | None:
+        return self.statistics.tokens_per_pass
+
+    @property
+    def undrafted(self) -> int:
+        """Rounds without a draft."""
+        return self.statistics.rounds - self.statistics.drafted_rounds
+
+    @property
+    def longest(self) -> int:
+        """The longest draft."""
+        return self.statistics.longest_draft
+
+    @property
+    def copied_rounds(self) -> int:
+        """Rounds whose draft was copied from text."""
+        return sum(part.drafted_rounds for part in self._copying)
+
+    @property
+    def copied_accepted(self) -> int:
+        return sum(part.accepted for part in self._copying)
+
+    @property
+    def model_rounds(self) -> int:
+        """Rounds whose draft came from the draft model."""
+        return self.statistics.drafted_rounds - self.copied_rounds
+
+    @property
+    def model_accepted(self) -> int:
+        return self.statistics.accepted - self.copied_accepted
+
+    @property
+    def _copying(self) -> list[DraftStatistics]:
+        return [part for name, part in self.statistics.strategies.items() if name != "draft-simple"]
+
+    # What it was made with.
+
+    @property
+    def strategy(self) -> str:
+        return self.trace.header.strategy
+
+    @property
+    def temperature(self) -> float:
+        return self.trace.header.sampling.temperature
+
+    # Beside the same request without drafts.
+
+    @property
+    def speed_up(self) -> float | None:
+        return self._measurement.factor if self._measurement is not None else None
+
+    @property
+    def baseline_passes(self) -> int | None:
+        """Passes that the target took without drafts."""
+        return len(self._measurement.baseline.rounds) if self._measurement is not None else None
+
+    @property
+    def round_cost(self) -> float | None:
+        """The mean time of a round, in passes of the target over a single token."""
+        if self._measurement is None:
+            return None
+        plain = Statistics.of(self._measurement.baseline.rounds)
+        return (self.statistics.seconds / self.rounds) / (plain.seconds / plain.rounds)
+
+    @property
+    def same_text(self) -> bool | None:
+        """Whether the same request without drafts gave the same tokens."""
+        return (
+            self._measurement.baseline.token_ids == self.trace.token_ids
+            if self._measurement is not None
+            else None
+        )
+
+    @property
+    def targets_own(self) -> bool:
+        """Whether every emitted token was the target's most probable one where it stands."""
+        return all(
+            token.id == top.ids[0]
+            for round in self.trace.rounds
+            for token, top in zip(round.emitted, round.target_top, strict=False)
+        )
+
+
+@dataclass(frozen=True)
+class RoundFacts:
+    """The facts of a round. Its decisive token is the rejected one, else the accepted one whose chance was
+    the smallest."""
+
+    record: Round
+    header: TraceHeader
+    length: LengthAt | None
+    """What the draft length rule went by; None without such a rule."""
+
+    @property
+    def index(self) -> int:
+        return self.record.index
+
+    @property
+    def drafted(self) -> int:
+        return len(self.record.drafted)
+
+    @property
+    def accepted(self) -> int:
+        return self.record.accepted
+
+    @property
+    def rejected(self) -> int:
+        return self.record.count(Verdict.REJECTED)
+
+    @property
+    def ignored(self) -> int:
+        return self.record.count(Verdict.IGNORED)
+
+    @property
+    def emitted(self) -> int:
+        return len(self.record.emitted)
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that drafted; "" if none did."""
+        return self.record.strategy or ""
+
+    @property
+    def end(self) -> str:
+        """Why the draft ended."""
+        return self.record.draft_end
+
+    # Texts.
+
+    @property
+    def draft(self) -> Quoted:
+        """The drafted text."""
+        return Quoted.of(self.record.drafted)
+
+    @property
+    def taken(self) -> Quoted:
+        """The accepted text."""
+        return Quoted.of(self.record.drafted[: self.accepted])
+
+    @property
+    def text(self) -> Quoted:
+        """The emitted text."""
+        return Quoted.of(self.record.emitted)
+
+    @property
+    def own(self) -> Quoted:
+        """The token that the target gave itself; empty where the answer ended before it."""
+        token = own_token(self.record)
+        return Quoted.of([token] if token is not None else [])
+
+    @property
+    def fate(self) -> str:
+        """The fate of that token: resampled, bonus or plain; "" where there is none."""
+        token = own_token(self.record)
+        return token.origin.value if token is not None else ""
+
+    # The decisive token.
+
+    @cached_property
+    def place(self) -> int | None:
+        """Its place in the draft, counted from 0; None where nothing was judged."""
+        judged = [at for at, token in enumerate(self.record.drafted) if token.verdict in JUDGED]
+        return min(judged, key=self._chance, default=None)
+
+    def _chance(self, place: int) -> float:
+        token = self.record.drafted[place]
+        if token.verdict is Verdict.REJECTED:
+            return -1.0
+        return token.p / token.q if token.p is not None and token.q else 1.0
+
+    @property
+    def number(self) -> int | None:
+        """Its place, counted from 1."""
+        return self.place + 1 if self.place is not None else None
+
+    @property
+    def _token(self) -> DraftedToken | None:
+        return self.record.drafted[self.place] if self.place is not None else None
+
+    @property
+    def token(self) -> Quoted:
+        return Quoted.of([self._token] if self._token is not None else [])
+
+    @property
+    def p(self) -> float | None:
+        return self._token.p if self._token is not None else None
+
+    @property
+    def q(self) -> float | None:
+        return self._token.q if self._token is not None else None
+
+    @property
+    def u(self) -> float | None:
+        return self._token.u if self._token is not None else None
+
+    @property
+    def ratio(self) -> float | None:
+        """p / q of the decisive token."""
+        return self.p / self.q if self.p is not None and self.q else None
+
+    @property
+    def draft_p(self) -> float | None:
+        """The draft model's own probability of it."""
+        return self._token.draft_p if self._token is not None else None
+
+    # The residual.
+
+    @cached_property
+    def _residual(self) -> Residual | None:
+        return residual_of(self.record, self.header)
+
+    @property
+    def own_p(self) -> float | None:
+        """The target's probability of its own token."""
+        token = own_token(self.record)
+        return token.p if token is not None else None
+
+    @property
+    def own_share(self) -> float | None:
+        """The probability of that token under the scaled residual."""
+        return self._residual.share if self._residual is not None else None
+
+    @property
+    def v(self) -> float | None:
+        """The draw from the residual."""
+        return self._residual.draw.u if self._residual is not None else None
+
+    # The block.
+
+    @cached_property
+    def _chain(self) -> tuple[BlockTest, ...]:
+        return block_chain(self.record)
+
+    @property
+    def lowest_reach(self) -> float | None:
+        """The smallest reach among the accepted tokens."""
+        return min((test.reach for test in self._chain[: self.accepted]), default=None)
+
+    @property
+    def last_reach(self) -> float | None:
+        """The reach of the last accepted token."""
+        return self._chain[self.accepted - 1].reach if self._chain and self.accepted else None
+
+    @property
+    def h(self) -> float | None:
+        """The acceptance value of the token whose draw passed."""
+        return self._chain[self.accepted - 1].h if self._chain and self.accepted else None
+
+    @property
+    def block_u(self) -> float | None:
+        """The draw that passed."""
+        return self._chain[self.accepted - 1].u if self._chain and self.accepted else None
+
+    # The draft length rule.
+
+    @property
+    def k(self) -> int | None:
+        """The most tokens that the rule allowed."""
+        return self.length.k if self.length is not None else None
+
+    @property
+    def smoothed(self) -> float | None:
+        """The smoothed acceptance, with this round counted."""
+        return self.length.acceptance if self.length is not None else None

@@ -1,0 +1,68 @@
+"""The text file of a lesson."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import reason
+from app.engine.errors import UserError
+
+FOLDER = "lessons"  # in the resources
+
+
+class LessonError(UserError):
+    """A lesson's files cannot be read, or do not fit each other."""
+
+
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A possible answer to a question."""
+
+    text: str
+    right: str
+    """The condition under which it is the right answer."""
+
+
+class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A round of the answer, and what is said about it; with choices, what is asked before it is shown."""
+
+    at: str
+    """A condition on the round: the first round behind the step before, or the same one, that fulfils it."""
+    text: str
+    """Shown beside the round; of a question, before it."""
+    true: tuple[str, ...] = ()
+    """Conditions for what the text says beside the numbers in it."""
+    choices: tuple[Choice, ...] = ()
+    """The three answers to choose from, where the text asks."""
+    why: str = ""
+    """Explains the right answer from what is then on the screen."""
+
+
+class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A lesson as it is written."""
+
+    title: str
+    about: str
+    steps: tuple[LessonStep, ...]
+
+
+def lesson_files(resources: Path) -> tuple[Path, ...]:
+    """The text files of all lessons, in their order. Raises LessonError where there are none."""
+    found = tuple(sorted((resources / FOLDER).glob("[0-9]*.toml")))
+    if not found:
+        raise LessonError(f"There are no lessons in {resources / FOLDER}.", "Install Draftscope again.")
+    return found
+
+
+def read_lesson(path: Path) -> Lesson:
+    """Raises LessonError."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Lesson)
+    except OSError as error:
+        raise LessonError(
+            f"{path.name} cannot be read: {reason(error)}.", "Install Draftscope again."
+        ) from error
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise LessonError(f"{path.name} is damaged: {error}.", "Install Draftscope again.") from error

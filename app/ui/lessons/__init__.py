@@ -1,0 +1,9 @@
+"""The place "Lessons": recorded answers that are gone through step by step, alone or in front of an audience.
+
+`Course` is where one is: the lesson, the step, and what was answered to its question. Everything else draws
+it and moves it, so that the place and the stage are always at the same step.
+
+- `place.py`: the list of the lessons, and the player.
+- `player.py`: the step in the place; text, cards and slow motion are the Inspector's and the transcript's.
+- `words.py`: the sentences of the step and its question.
+"""

@@ -1,0 +1,80 @@
+"""The sentences of a step: its text, its question with the answers, and why."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.ui.lessons.choice_row import ChoiceRow, Outcome
+from app.ui.lessons.course import Course
+from app.ui.theme import Theme
+from app.ui.widgets.announce import announce
+
+_CHOICES = 3
+
+
+class StepWords(QWidget):
+    """Shows the words of the course's step, and reads them aloud where a screen reader listens."""
+
+    def __init__(self, theme: Theme, course: Course, step: float = 1) -> None:
+        """`step` is the size of the letters beside the theme's, in points."""
+        super().__init__()
+        self._theme = theme
+        self._course = course
+        self._step = step
+        self.text, self.verdict, self.why = (QLabel() for _ in range(3))
+        self.choices = [ChoiceRow(theme, number, step) for number in range(1, _CHOICES + 1)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(round(8 * theme.scale))
+        for label in (self.text, self.verdict, self.why):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        for widget in (self.text, *self.choices, self.verdict, self.why):
+            column.addWidget(widget)
+        column.addStretch(1)
+        for index, row in enumerate(self.choices):
+            row.clicked.connect(lambda _checked=False, choice=index: course.choose(choice))
+        course.moved.connect(self._show)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        course, step = self._course, self._course.step
+        asked = bool(step.choices) and not course.asking
+        self.text.setText(step.text)
+        for index, row in enumerate(self.choices):
+            row.setVisible(index < len(step.choices))
+            if index < len(step.choices):
+                row.show_choice(step.choices[index], _outcome(course, index))
+                row.setEnabled(course.asking)
+        self.verdict.setText(_verdict(course))
+        self.why.setText(step.why)
+        for label in (self.verdict, self.why):
+            label.setVisible(asked and bool(label.text()))
+        said = f"{self.verdict.text()} {step.why}" if asked else step.text
+        self.setAccessibleDescription(said)
+        announce(self, said)
+
+    @Slot()
+    def _restyle(self) -> None:
+        for label in (self.text, self.why):
+            label.setFont(self._theme.sans(self._step))
+        self.verdict.setFont(self._theme.sans(self._step, QFont.Weight.DemiBold))
+
+
+def _outcome(course: Course, choice: int) -> Outcome:
+    if course.asking:
+        return Outcome.OPEN
+    if choice == course.step.right:
+        return Outcome.RIGHT
+    return Outcome.WRONG if choice == course.chosen else Outcome.OPEN
+
+
+def _verdict(course: Course) -> str:
+    if course.chosen is None:
+        return ""
+    return "Yes." if course.chosen == course.step.right else f"No: {course.step.right + 1} is right."

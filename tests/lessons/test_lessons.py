@@ -1,0 +1,70 @@
+"""The lessons that come with the app are true: every number, every claim, every right answer."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.base.paths import resource_folder
+from app.lessons.lesson import Lesson, lesson_files, read_lesson
+from app.lessons.told import recorded, tell_lesson, trace_file, untrue
+from tests.commands import Command
+from tests.packaging.recipe import ROOT
+
+LESSONS = lesson_files(resource_folder())
+MOST_BYTES = 2_000_000
+_FIELD = re.compile(r"\{[^}]*\}")
+
+
+@pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
+def path(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+def texts(lesson: Lesson) -> list[str]:
+    """Everything that a lesson says."""
+    steps = [text for step in lesson.steps for text in (step.text, step.why, *(c.text for c in step.choices))]
+    return [lesson.title, lesson.about, *steps]
+
+
+def test_what_a_lesson_says_follows_from_its_trace(path: Path) -> None:
+    assert untrue(path.stem, read_lesson(path), *recorded(path)) == []
+
+
+def test_a_lesson_states_numbers_only_as_fields(path: Path) -> None:
+    for text in texts(read_lesson(path)):
+        assert not re.search(r"\d", _FIELD.sub("", text)), text
+
+
+def test_a_lesson_asks_a_question_with_three_answers(path: Path) -> None:
+    asked = [step for step in tell_lesson(path).steps if step.choices]
+    assert len(asked) == 1
+    assert len(set(asked[0].choices)) == 3 and asked[0].why
+
+
+def test_a_lesson_and_its_baseline_pass_replay_verify(path: Path, command: Command) -> None:
+    for file in sorted(trace_file(path).parent.glob(f"{path.stem}*.jsonl")):
+        assert command("replay", file, "--verify").code == 0, file.name
+
+
+def test_a_lesson_is_the_recording_that_the_recorder_makes(path: Path) -> None:
+    asked = tomllib.loads((ROOT / "packaging" / "lessons" / "recordings.toml").read_text(encoding="utf-8"))
+    assert set(asked) == {lesson.stem for lesson in LESSONS}
+    recording = asked[path.stem]
+    trace, measurement = recorded(path)
+    header = trace.header
+    assert header.messages[-1].content == recording["prompt"].strip("\n")
+    assert header.strategy == recording["strategy"]
+    assert header.sampling.temperature == recording.get("temperature", 0)
+    assert header.seed == recording.get("seed", 0)
+    assert header.pair.draft is not None
+    assert header.pair.draft.path == f"resources/demo_pair/{recording.get('draft', 'draft.gguf')}"
+    assert (measurement is not None) == recording.get("baseline", False)
+
+
+def test_all_lessons_are_small() -> None:
+    folder = LESSONS[0].parent
+    assert sum(file.stat().st_size for file in folder.iterdir()) < MOST_BYTES

@@ -1,0 +1,139 @@
+"""The Lessons place: the list, the steps, the questions."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.lessons.lesson import Choice, Lesson, LessonStep
+from app.lessons.told import told
+from app.ui.lessons.course import Course
+from app.ui.lessons.place import LessonsPlace
+from app.ui.state.answer import AnswerModel
+from app.ui.state.inspection import Inspection
+from app.ui.theme import Theme
+from tests.ui.named import named, words_in
+from tests.ui.traces import make_round, make_trace
+
+TRACE = make_trace(
+    [
+        make_round(0, (b"A", b" fox"), b" sat", position=0),
+        make_round(1, (b" on",), b" a", rejected=b" the", ignored=(b" mat",), position=3),
+        make_round(2, (b" rock",), b".", position=5),
+    ]
+)
+QUESTION = LessonStep(
+    "round.index == 1",
+    "The draft is {round.draft}. How many pass?",
+    choices=tuple(Choice(name, f"round.accepted == {n}") for n, name in enumerate(("None", "One", "Two"))),
+    why="Only {round.taken} passes.",
+)
+FIRST = Lesson(
+    "A fox", "What passes.", (LessonStep("round.index == 0", "All {round.drafted} pass."), QUESTION)
+)
+SECOND = Lesson("A rock", "How it ends.", (LessonStep("round.index == 2", "It ends with {round.own}."),))
+
+
+@pytest.fixture
+def inspection() -> Inspection:
+    return Inspection()
+
+
+@pytest.fixture
+def course() -> Course:
+    return Course([told("01", FIRST, TRACE, None), told("02", SECOND, TRACE, None)])
+
+
+@pytest.fixture
+def place(qtbot: QtBot, theme: Theme, course: Course, inspection: Inspection) -> LessonsPlace:
+    made = LessonsPlace(theme, course, inspection)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def press(place: QWidget, key: Qt.Key) -> None:
+    """Press a key where the focus is."""
+    focused = QApplication.focusWidget()
+    QTest.keyClick(focused if focused is not None and place.isAncestorOf(focused) else place, key)
+
+
+def test_the_list_names_every_lesson_and_opens_it(place: LessonsPlace, course: Course) -> None:
+    row = named(place, "2  A rock", QAbstractButton)
+    assert row.accessibleDescription() == "How it ends."
+    row.click()
+    assert "It ends with “.”." in words_in(place) and course.lesson.title == "A rock"
+
+
+def test_keys_go_from_the_list_through_all_lessons_and_back(place: LessonsPlace, course: Course) -> None:
+    press(place, Qt.Key.Key_Down)
+    press(place, Qt.Key.Key_Up)
+    press(place, Qt.Key.Key_Return)
+    assert course.lesson.title == "A fox" and place.player.isVisible()
+    for expected in ("All 2 pass.", "How many pass?", "Only “on” passes.", "It ends with “.”."):
+        assert expected in words_in(place)
+        press(place, Qt.Key.Key_Right)
+    assert place.list.isVisible() and named(place, "2  A rock, in use", QAbstractButton).hasFocus()
+    place.open(1)
+    press(place, Qt.Key.Key_Left)
+    assert course.lesson.title == "A fox" and "How many pass?" in words_in(place)
+    press(place, Qt.Key.Key_Escape)
+    assert place.list.isVisible()
+
+
+def test_a_question_is_asked_before_its_round_is_shown(place: LessonsPlace, course: Course) -> None:
+    place.open(0)
+    press(place, Qt.Key.Key_Right)
+    player = place.player
+    assert course.answer.cursor == 1 and not player.round.isVisible()
+    assert player.coming.isVisible() and player.coming.phase is not None
+    assert player.coming.phase.tokens == [("·on", ""), ("·the", ""), ("·mat", "")]
+    assert player.text.text_of(player.text.turns[0]) == "A fox sat"
+    press(place, Qt.Key.Key_2)
+    assert course.answer.cursor == 2 and player.round.isVisible() and not player.coming.isVisible()
+    assert player.round.title.text() == "Round 1"
+    assert player.text.text_of(player.text.turns[0]) == "A fox sat on a"
+
+
+@pytest.mark.parametrize(("key", "verdict"), [(Qt.Key.Key_2, "Yes."), (Qt.Key.Key_3, "No: 2 is right.")])
+def test_an_answer_is_judged_and_explained(
+    place: LessonsPlace, course: Course, key: Qt.Key, verdict: str
+) -> None:
+    place.open(0)
+    press(place, Qt.Key.Key_2)
+    assert course.chosen is None, "nothing is asked yet"
+    press(place, Qt.Key.Key_Right)
+    press(place, key)
+    assert verdict in words_in(place) and "Only “on” passes." in words_in(place)
+    assert named(place, "2: One. right", QAbstractButton).isVisible()
+    wrong = [button.accessibleName() for button in place.findChildren(QAbstractButton)]
+    assert ("3: Two. your answer" in wrong) == (key == Qt.Key.Key_3)
+    press(place, Qt.Key.Key_1)
+    assert verdict in words_in(place), "a second answer does not count"
+
+
+def test_a_question_can_be_passed_over(place: LessonsPlace, course: Course) -> None:
+    place.open(0)
+    press(place, Qt.Key.Key_Right)
+    named(place, "Show the answer", QAbstractButton).click()
+    assert course.chosen is None and "Only “on” passes." in words_in(place)
+    assert not any(label.text().startswith(("Yes", "No:")) for label in place.findChildren(QLabel))
+    place.open(0)
+    press(place, Qt.Key.Key_Right)
+    assert course.asking, "a lesson that is opened again asks again"
+
+
+def test_the_round_of_a_step_opens_in_the_inspector(
+    place: LessonsPlace, course: Course, inspection: Inspection
+) -> None:
+    opened: list[AnswerModel | None] = []
+    inspection.opened.connect(lambda: opened.append(inspection.answer))
+    place.open(1)
+    named(place, "Inspector", QAbstractButton).click()
+    assert opened == [course.answer] and inspection.name == "A rock"
+    assert course.answer.inspected == 2
