@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
-import logging.handlers
 import sys
-import traceback
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLoggingCategory
@@ -18,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from app import __version__
 from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
-from app.cli.console import tell
+from app.care.log import CrashFile, keep_log, take_crashes
 from app.demo import read_demo
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
@@ -32,6 +29,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import Styler
 from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.work.collector import Collector
+from app.ui.window.bug_watch import BugWatch
 from app.ui.window.end_signals import EndSignals
 from app.ui.window.main_window import MainWindow
 from app.ui.window.rail import Place
@@ -170,8 +168,11 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     """Open the window and run until it is closed; returns the exit code. Raises UserError."""
     application = make_application()
     paths = find_paths()
+    watch = BugWatch()
     window = make_window(application, paths, engine)
-    _keep_log(paths.logs)
+    keep_log(paths.logs)
+    watch.met.connect(window.tell_bug)
+    crashes = _watch_crashes(paths.logs, window)
     if trace is not None:
         damage = window.open_trace(Path(trace))
         if damage:
@@ -182,27 +183,25 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     EndSignals(application).came.connect(partial(_end, application, window))
     if demo:
         window.shown_first.connect(window.start_demo)
-    return application.exec()
+    code = application.exec()
+    watch.close()
+    if crashes is not None:
+        crashes.close()
+    return code
+
+
+def _watch_crashes(folder: Path, window: MainWindow) -> CrashFile | None:
+    """Say how earlier windows died, and let this one's death leave a trace; None where the disk refuses."""
+    try:
+        for death in take_crashes(folder):
+            window.tell_death(death)
+        return CrashFile(folder)
+    except OSError as error:
+        log.warning("No crash file: %s", error)
+        return None
 
 
 def _end(application: QApplication, window: MainWindow, number: int) -> None:
     """Close the window, whatever dialog is open; the exit code names the signal."""
     window.close()
     application.exit(128 + number)
-
-
-def _keep_log(folder: Path) -> None:
-    """Log bugs to a file and to standard error; the window stays open."""
-    logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "draftscope.log", maxBytes=1_000_000, backupCount=2, encoding="utf-8"
-    )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        text = "".join(traceback.format_exception(kind, error, trace))
-        log.error(text)
-        tell(text)  # what went wrong may quote a file
-
-    sys.excepthook = hook

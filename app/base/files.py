@@ -105,18 +105,25 @@ def remove_partials(folder: Path) -> None:
 
 def _is_left(partial: Path, process: int) -> bool:
     """Whether the process that was writing a file is gone."""
-    if os.name == "posix":  # elsewhere os.kill ends a process whatever it is sent
-        try:
-            os.kill(process, 0)
-        except (ProcessLookupError, OverflowError):
-            return True
-        except PermissionError:
-            return True  # another user's process: the id was reused
+    if not is_running(process):
+        return True
     # Ids are reused, but no write takes a day.
     try:
         return time.time() - partial.stat().st_mtime > _DAY
     except FileNotFoundError:
         return False
+
+
+def is_running(process: int) -> bool:
+    """Whether a process of this user has this id, which another one may have had before; on Windows, where
+    that cannot be asked without harm, always True."""
+    if os.name != "posix":  # there os.kill ends a process whatever it is sent
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError, PermissionError):  # the last: another user's process
+        return False
+    return True
 
 
 def set_aside(path: Path, word: str) -> Path:

@@ -35,9 +35,9 @@ class EngineError(UserError):
 
     @classmethod
     def of(cls, failed: Failed) -> EngineError:
-        """Make the error in one line: for a bug, whose details are a traceback, with the place in the
-        code."""
-        places = re.findall(r'File "(.+)", line (\d+)', failed.details)
+        """Make the error in one line: for a bug of a living engine, whose details are a traceback, with the
+        place in the code."""
+        places = [] if failed.gone else re.findall(r'File "(.+)", line (\d+)', failed.details)
         error = cls(failed.message, f"({':'.join(places[-1])})" if places else failed.hint)
         error.gone = failed.gone
         return error

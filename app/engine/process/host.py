@@ -13,14 +13,15 @@ import queue
 import signal
 import threading
 import time
-import traceback
 from collections import deque
 from multiprocessing.connection import Connection
 from typing import Protocol
 
 import msgspec
 
+from app.base.bugs import bug_words
 from app.engine.devices.workers import lost_workers
+from app.engine.process.fault_dump import FaultDump, dump_faults
 from app.engine.process.limits import go_first, limit_memory
 from app.engine.process.messages import (
     AnyCommand,
@@ -120,10 +121,13 @@ class ProcessHome:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), name="draftscope engine")
+        self._faults = FaultDump(context)
+        ends = (theirs, self._faults.writing)
+        self._process = context.Process(target=_serve, args=ends, name="draftscope engine")
         self._process.daemon = True
         self._process.start()
-        theirs.close()
+        for end in ends:  # the process has its own
+            end.close()
         self._run = -1
         self._waiting: AnyCommand | None = None  # the command that has not ended yet
         self._loaded: Load | None = None
@@ -219,7 +223,14 @@ class ProcessHome:
             )
         )
         return Failed(
-            self._run, told.message, told.hint, expected=False, gone=True, offer=told.offer, role=role
+            self._run,
+            told.message,
+            told.hint,
+            expected=False,
+            details=self._faults.read(),
+            gone=True,
+            offer=told.offer,
+            role=role,
         )
 
     def close(self) -> None:
@@ -234,6 +245,7 @@ class ProcessHome:
         self._outbox.put(None)
         self._sender.join()
         self._connection.close()
+        self._faults.close()
         with self._ending:
             self._process.close()
 
@@ -263,8 +275,9 @@ class ProcessHome:
         self._process.kill()
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, faults: Connection) -> None:
     """The engine process: commands are read on a thread, so that Stop acts at once."""
+    dump_faults(faults)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
     go_first()
 
@@ -293,9 +306,10 @@ def _serve(connection: Connection) -> None:
                 server.submit(_decode_command(connection.recv_bytes()))
         except (EOFError, OSError):
             os._exit(0)
-        except BaseException:
+        except BaseException as error:
             # An unreadable command: better to exit, which is noticed, than to ignore commands.
-            traceback.print_exc()
+            with contextlib.suppress(OSError):
+                os.write(faults.fileno(), bug_words(error).encode())
             os._exit(1)
 
     threading.Thread(target=read, name="commands", daemon=True).start()

@@ -220,7 +220,8 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Failed(Event, frozen=True, tag=True):
-    """The run was refused (`expected`: a UserError) or failed (a bug, `details` has the traceback).
+    """The run was refused (`expected`: a UserError) or failed (a bug, or a death of the process: `details`
+    says where in the program, without values).
 
     `gone` says that the engine itself has ended and will be restarted. `offer` is another way of loading the
     pair that may help. `role` is the model that could not be loaded, if known. `no_room` says that memory ran

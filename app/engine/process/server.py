@@ -6,10 +6,10 @@ import contextlib
 import queue
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from app.base.bugs import bug_words
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
 from app.engine.loop.pace import TRUE_SPEED
@@ -129,7 +129,7 @@ class Server:
                         f"The engine met an unexpected error: {error}.",
                         "The next prompt may work; the details help to report it.",
                         expected=False,
-                        details=traceback.format_exc(),
+                        details=bug_words(error),
                     )
                 )
             finally:

@@ -293,7 +293,9 @@ class EngineSession(QObject):
 
     def _dispatch(self, event: Event) -> None:
         if isinstance(event, Failed) and not event.expected:
-            log.error("%s %s\n%s", event.message, event.hint, event.details)
+            # The message of a bug may quote what the engine was working on.
+            words = event.message if event.gone else "The engine met an unexpected error."
+            log.error("%s\n%s", words, event.details)
         if isinstance(event, Failed) and event.gone:
             self._engine_gone(event)
         elif event.run in self._questions and isinstance(event, Reply):

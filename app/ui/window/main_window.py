@@ -400,6 +400,17 @@ class MainWindow(QMainWindow):
         for notice in notices:
             self.page.prompt.notices.tell(notice)
 
+    @Slot(str)
+    def tell_bug(self, what: str) -> None:
+        """Say that a part of this program failed."""
+        hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
+        self.page.prompt.notices.tell(f"Something went wrong in Draftscope: {what}.", hint, cause="bug")
+
+    def tell_death(self, how: str) -> None:
+        """Say that an earlier window ended without being closed."""
+        hint = "What was said is kept, and the log says where it was."
+        self.page.prompt.notices.tell(f"Draftscope ended unexpectedly: {how}.", hint, cause="death")
+
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]
         if self._first:

@@ -1,0 +1,96 @@
+"""The log file: bounded, private to the user, without what anybody wrote."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import re
+from copy import copy
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+from app.base.bugs import bug_words
+from app.base.files import OWN, is_running, open_own
+
+log = logging.getLogger("draftscope")
+
+NAME = "draftscope.log"
+LONGEST = 20_000  # characters of one entry
+_SIZE, _OLDER = 1_000_000, 2  # bytes of a file; how many older ones are kept
+_CRASH = re.compile(r"crash-(\d+)\.txt")
+_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class _OwnFile(RotatingFileHandler):
+    """A rotating file that only this user can read."""
+
+    def _open(self):  # type: ignore[no-untyped-def] # as its base class
+        open_own(Path(self.baseFilename), "ab").close()
+        os.chmod(self.baseFilename, OWN)  # of an earlier version's file
+        return super()._open()
+
+
+class _Entry(logging.Formatter):
+    """One entry: of an error only what quotes no data, and never without end."""
+
+    def formatException(self, ei: _ExcInfo) -> str:
+        return bug_words(ei[1]) if ei[1] is not None else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record = copy(record)
+        record.exc_text = None  # another handler's words for the error
+        text = super().format(record)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+
+
+def keep_log(folder: Path) -> logging.Handler:
+    """Write what is logged into `folder`, as far as the disk lets it; returns the handler."""
+    logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
+    path = folder / NAME
+    handler = _OwnFile(path, maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True)
+    handler.setFormatter(_Entry("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    return handler
+
+
+def last_lines(folder: Path, count: int) -> list[str]:
+    """The end of the log, at most `count` lines; none where there is no log. Raises OSError."""
+    path = folder / NAME
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LONGEST * 4))
+        return file.read().decode("utf-8", errors="replace").splitlines()[-count:]
+
+
+class CrashFile:
+    """What faulthandler writes where this process dies of native code: file names, lines and functions."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin to watch. Raises OSError."""
+        self._path = folder / f"crash-{os.getpid()}.txt"
+        self._file = open_own(self._path, "wb")
+        faulthandler.enable(self._file)
+
+    def close(self) -> None:
+        """Stop watching: the process ends as it should."""
+        faulthandler.disable()
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def take_crashes(folder: Path) -> tuple[str, ...]:
+    """How earlier processes died ("Segmentation fault"); what they left goes to the log. Raises OSError."""
+    found = []
+    for path in sorted(folder.glob("crash-*.txt")):
+        named = _CRASH.fullmatch(path.name)
+        if named is None or is_running(int(named[1])):
+            continue
+        text = path.read_bytes()[:LONGEST].decode("utf-8", errors="replace").strip()
+        if text:  # empty: it was killed from outside, or the machine went down
+            log.error("An earlier process died:\n%s", text)
+            found.append(text.splitlines()[0].removeprefix("Fatal Python error: ").removesuffix("."))
+        path.unlink(missing_ok=True)
+    return tuple(found)
