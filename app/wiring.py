@@ -71,7 +71,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     loaded = settings_store.load(drafters.use)
     settings = loaded.settings
     chat_store = ChatStore(paths.chats)
-    theme = Theme(paths.fonts, settings.theme, settings.text_scale)
+    theme = Theme(paths.fonts, settings.theme, settings.text_scale, settings.palette)
     theme.setParent(application)
     styler = Styler(application, theme, paths.icons)
     session = EngineSession(partial(make_home, engine))

@@ -45,6 +45,11 @@ class Settings:
         choices=("chat", "completion", "infill"),
     )
     theme: str = param("system", "Light, dark, or as the system.", choices=("system", "light", "dark"))
+    palette: str = param(
+        "standard",
+        "Colours of tokens and plots: the usual ones, safe for colour-blind eyes, or of high contrast.",
+        choices=("standard", "colour-blind", "high contrast"),
+    )
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)
     drafts_shown: bool = True
     rendered: bool = False

@@ -27,7 +27,7 @@ from app.ui.pair.model_panel import FileChooser
 from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
 from app.ui.settings.network_settings import NetworkSettings
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.theme import Theme
+from app.ui.theme import PALETTES, Theme
 from app.ui.theme.theme import MODES
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
@@ -93,6 +93,9 @@ class SettingsPage(QScrollArea):
         form = self._form()
         self._mode = Segmented(self._theme, "Colours", MODES)
         self._mode.picked.connect(lambda mode: self._settings.change(theme=mode))
+        self._palette = Segmented(self._theme, "Palette", tuple(PALETTES))
+        self._palette.picked.connect(lambda palette: self._settings.change(palette=palette))
+        self._palette.setToolTip(next(param.doc for param in params_of(Settings) if param.name == "palette"))
         low, high = SCALES
         scale = next(param for param in params_of(Settings) if param.name == "text_scale")
         self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
@@ -102,6 +105,7 @@ class SettingsPage(QScrollArea):
         self._scale_error = QLabel()
         self._scale_error.setProperty("role", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
+        form.addRow(self._label("Palette"), _left(self._palette))
         row = _left(self._scale, QLabel("times the system's"), self._scale_error)
         row.setSpacing(8)
         form.addRow(self._label("Text size"), row)
@@ -168,6 +172,7 @@ class SettingsPage(QScrollArea):
         # The limit is on the whole page, because its parts compute their heights from the page's width.
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)
+        self._palette.set_choice(self._theme.palette.name)
         self._scale.set_value(self._theme.scale)
         self._scale_error.clear()
 

@@ -92,7 +92,7 @@ def selection(colours: Palette) -> str:
 
 def chosen(colours: Palette) -> str:
     """The ground of the row or choice that is in use; secondary text is legible on it too."""
-    return blend(colours.text, colours.ground, 0.13)
+    return blend(colours.text, colours.ground, colours.chosen_share)
 
 
 def hover(colours: Palette) -> str:
@@ -112,7 +112,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "ground": colours.ground,
         "panel": colours.panel,
         "line": colours.line,
-        "edge": blend(colours.text, colours.ground, 0.24 if colours.dark else 0.22),
+        "edge": colours.edge,
         "text": colours.text,
         "secondary": colours.secondary,
         "faint": colours.faint,
@@ -123,7 +123,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "pressed": blend(colours.text, colours.ground, 0.16),
         "strong_hover": blend(colours.text, colours.ground, 0.86),
         "ring": focus_ring(colours),
-        "thumb": blend(colours.text, colours.ground, 0.28),
+        "thumb": blend(colours.text, colours.ground, max(0.28, colours.edge_share)),
         "small": f"{theme.sans(-1).pointSizeF():.2f}pt",
         "title": f"{theme.sans(1.5).pointSizeF():.2f}pt",
         "mono": theme.mono().family(),

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
-from app.ui.theme.palette import DARK, LIGHT, Palette
+from app.ui.theme.palette import PALETTES, STANDARD, Palette
 
 MODES = ("system", "light", "dark")
 
@@ -24,12 +24,16 @@ class Theme(QObject):
 
     changed = Signal()
 
-    def __init__(self, fonts: Path, mode: str = "system", scale: float = 1.0) -> None:
-        """`fonts` is the folder with the bundled font files; `scale` multiplies the system's size."""
+    def __init__(
+        self, fonts: Path, mode: str = "system", scale: float = 1.0, palette: str = STANDARD
+    ) -> None:
+        """`fonts` is the folder with the bundled font files; `scale` multiplies the system's size; `palette`
+        is a name in PALETTES."""
         super().__init__()
         _add_fonts(fonts)
         self._mode = mode
         self._scale = scale
+        self._palette = palette
         self._system_size = QGuiApplication.font().pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -47,7 +51,7 @@ class Theme(QObject):
         if self._mode == "system":
             scheme = QGuiApplication.styleHints().colorScheme()
             dark = scheme == Qt.ColorScheme.Dark
-        return DARK if dark else LIGHT
+        return PALETTES[self._palette][dark]
 
     def set_mode(self, mode: str) -> None:
         if mode != self._mode:
@@ -57,6 +61,12 @@ class Theme(QObject):
     def set_scale(self, scale: float) -> None:
         if scale != self._scale:
             self._scale = scale
+            self.changed.emit()
+
+    def set_palette(self, palette: str) -> None:
+        """Use the palette of that name."""
+        if palette != self._palette:
+            self._palette = palette
             self.changed.emit()
 
     def sans(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QP
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
 from app.ui.widgets.popover import WIDTH, Popover
@@ -129,7 +128,7 @@ class Chip(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         active = self.isChecked() or self.isDown()
         painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
-        border = colours.error if self._alert else blend(colours.text, colours.ground, 0.15)
+        border = colours.error if self._alert else colours.frame
         thickness = 1.0
         if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0

@@ -7,7 +7,6 @@ from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QMouseEvent, QPainter, 
 from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
 from app.ui.theme.rings import FocusBefore, by_mouse
 
 SHADOW = 16  # room around the card, in pixels
@@ -170,7 +169,7 @@ class Popover(QWidget):
                 card.adjusted(-spread, -spread + 4, spread, spread + 4), 8 + spread, 8 + spread
             )
         painter.setBrush(QColor(colours.raised))
-        painter.setPen(QPen(QColor(blend(colours.text, colours.ground, 0.16)), 1))
+        painter.setPen(QPen(QColor(colours.frame), 1))
         painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
         if self._head is not None and self._scroll.verticalScrollBar().isVisible():
             bottom = self._scroll.y() - 1

@@ -46,6 +46,8 @@ class LookController(QObject):
         settings, transcript = self._settings.now, self._page.transcript
         if "theme" in names:
             self.theme.set_mode(settings.theme)
+        if "palette" in names:
+            self.theme.set_palette(settings.palette)
         if "text_scale" in names:
             self.theme.set_scale(settings.text_scale)
         if "drafts_shown" in names:

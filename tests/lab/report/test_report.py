@@ -10,6 +10,7 @@ import re
 import statistics
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 
 import msgspec
 import pytest
@@ -32,6 +33,7 @@ from app.lab.runs.run_record import Divergence, RunRecord
 from app.ui.theme.palette import blend
 from tests.lab.report.reports import HOSTILE, made_report
 from tests.lab.runs.test_run_record import FIELDS
+from tests.ui.colour_vision import EYES, difference, seen
 from tests.ui.contrast import contrast
 
 
@@ -452,6 +454,15 @@ def palettes() -> list[dict[str, str]]:
 
 def six(colour: str) -> str:
     return colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:])
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("colours", palettes())
+def test_all_eyes_tell_faster_slower_and_the_same_apart(colours: dict[str, str], eyes: str) -> None:
+    for first, second in combinations(("good", "bad", "same"), 2):
+        assert difference(seen(colours[first], eyes), seen(colours[second], eyes)) >= 10
+    for name in ("good", "bad"):
+        assert min(contrast(colours[name], colours[ground]) for ground in ("page", "tint")) >= 4.5
 
 
 @pytest.mark.parametrize("colours", palettes())

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
+from app.engine.record.trace import write_trace
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.theme import Theme
+from app.ui.theme import PALETTES, Theme
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
 from tests.ui.named import name_of, words_in
+from tests.ui.pixels import colours_of
+from tests.ui.traces import simulate
 from tests.ui.windows import Desk, Windows, settings_in_use
 
 PATHS = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
@@ -25,10 +30,14 @@ def page_of(qtbot: QtBot, theme: Theme, settings: SettingsInUse | None = None) -
     return page
 
 
-def colours(page: SettingsPage) -> Segmented:
+def choice_of(page: SettingsPage, name: str) -> Segmented:
     return next(
-        segmented for segmented in page.findChildren(Segmented) if name_of(segmented).startswith("Colours: ")
+        segmented for segmented in page.findChildren(Segmented) if name_of(segmented).startswith(f"{name}: ")
     )
+
+
+def colours(page: SettingsPage) -> Segmented:
+    return choice_of(page, "Colours")
 
 
 def size_box(page: SettingsPage) -> NumberBox:
@@ -81,6 +90,29 @@ def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     again = windows.open(ready=False)
     assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
     assert size_box(again.window.settings_page).value() == 1.2
+
+
+@pytest.mark.parametrize("place", ["chat", "inspector"])
+def test_a_palette_is_in_force_at_once_and_is_kept(windows: Windows, tmp_path: Path, place: str) -> None:
+    trace = tmp_path / "answer.jsonl"
+    write_trace(trace, simulate("The windows overlap, so every value is seen. " * 20, seed=3))
+    desk = windows.open(ready=False)
+    window = desk.window
+    window.resize(1600, 1000)
+    window.open_trace(trace)
+    window.go(place)
+    desk.until_laid_out()
+    window.grab()  # draws what waits for the first frame
+    accepted = [palette.fate("accepted") for palette, _dark in PALETTES.values()]
+    for name, colour in zip(("high contrast", "colour-blind"), (accepted[2], accepted[1]), strict=True):
+        choice_of(window.settings_page, "Palette").picked.emit(name)
+        desk.until_laid_out()
+        shown = colours_of(window.grab().toImage())
+        assert shown[colour] > 100 and not any(shown[old] for old in accepted if old != colour)
+    windows.close(desk)
+    again = windows.open(ready=False)
+    assert again.window.look.theme.palette.name == "colour-blind"
+    assert choice_of(again.window.settings_page, "Palette").choice() == "colour-blind"
 
 
 def look_of(desk: Desk) -> list[tuple[str, QRect, str]]:

@@ -25,8 +25,9 @@ from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from app.base.paths import find_paths
-from app.ui.theme import DARK, LIGHT, Palette, Theme
+from app.ui.theme import DARK, LIGHT, PALETTES, Palette, Theme
 from app.ui.theme.style import Styler, chosen, focus_ring, hover, selection, set_role, style_sheet
+from tests.ui.contrast import contrast
 
 ICONS = find_paths().icons
 
@@ -45,17 +46,6 @@ def styled(qtbot: QtBot, theme: Theme) -> Iterator[Theme]:
     application.setStyleSheet("")
     application.setPalette(before[0])
     application.setFont(before[1])
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(first: str, other: str) -> float:
-    bright, dim = sorted((luminance(first), luminance(other)), reverse=True)
-    return (bright + 0.05) / (dim + 0.05)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -178,7 +168,11 @@ def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str)
     assert control.size() == size  # and nothing moves
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "colours",
+    [palette for pair in PALETTES.values() for palette in pair],
+    ids=lambda palette: f"{palette.name}, {palette.dark=}",
+)
 def test_text_is_legible_on_every_ground_it_stands_on(colours: Palette) -> None:
     assert contrast(colours.text, selection(colours)) >= 4.5
     grounds = [colours.ground, colours.panel, colours.raised, hover(colours), chosen(colours)]

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QWidget
 
 from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
 
 
 class PromptFrame(QWidget):
@@ -31,7 +30,7 @@ class PromptFrame(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(QColor(colours.panel))
-        border, width = blend(colours.text, colours.ground, 0.15), 1.0
+        border, width = colours.frame, 1.0
         if any(edit.hasFocus() for edit in self._edits):
             # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
             border, width = colours.faint, 1.0
