@@ -31,9 +31,10 @@ PROG = "draftscope tune"
 DEFAULT_SECONDS = 120.0
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
-Find the fastest strategy and settings on these prompts by successive halving: all candidates are measured
-briefly, the better half for longer, and so on. The last line of standard output is the winner, or none if
-speculation does not pay; the line before says why."""
+Find the fastest strategy and settings on these prompts by successive halving: every strategy that can work,
+and mixes of them, is measured briefly with its most promising setting; the better half brings its other
+settings, the better half of these is measured for longer, and so on. The last line of standard output is the
+winner, or none if speculation does not pay; the line before says why, and those above what was not tried."""
 
 
 def tune(argv: list[str]) -> int:
@@ -95,7 +96,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     assert result is not None
     digest = partial(sha256, stopped=lambda: interrupt.pressed)
     problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
-    put([*_tried(result), "", result.reason, result.winner])
+    left_out = [f"not tried: {left_out.what}: {left_out.reason}" for left_out in result.left_out]
+    put([*_tried(result), "", *left_out, result.reason, result.winner])
     if problems:
         raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:

@@ -1,59 +1,110 @@
-"""The candidates of "tune for me": strategies and settings worth trying on an unknown machine."""
+"""The candidates of "tune for me": for every strategy that is registered, settings worth trying on an unknown
+machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
-LOOKUPS = ((3, 8), (2, 4), (2, 8), (3, 16), (4, 32))
-MATCHES = ((8, 16), (4, 8), (12, 48))
-SUFFIXES = (8, 4, 16)
-DRAFTS = (
-    (4, 0.0),
-    (8, 0.5),
-    (2, 0.0),
-    (6, 0.75),
-    (3, 0.0),
-    (16, 0.75),
-    (1, 0.0),
-    (12, 0.5),
-    (8, 0.0),
-    (4, 0.5),
-)
+import msgspec
+
+from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.strategy import SYNTHETIC
+
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "draft-simple": (
+        "n_max=4",
+        "n_max=8:p_min=0.5",
+        "n_max=2",
+        "n_max=6:p_min=0.75",
+        "n_max=16:length=auto",
+        "n_max=3",
+        "n_max=16:p_min=0.75",
+        "n_max=1",
+        "n_max=12:p_min=0.5",
+        "n_max=8",
+        "n_max=4:p_min=0.5",
+    ),
+    "prompt-lookup": (
+        "max_ngram_size=3:num_pred_tokens=8",
+        "max_ngram_size=2:num_pred_tokens=4",
+        "max_ngram_size=2:num_pred_tokens=8",
+        "max_ngram_size=3:num_pred_tokens=16",
+        "max_ngram_size=4:num_pred_tokens=32",
+    ),
+    "ngram-simple": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
+    "ngram-map-k": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
+    "ngram-map-k4v": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),
+    "ngram-mod": ("n_match=16:n_min=4:n_max=32", "n_match=8:n_min=2:n_max=16", "n_match=24:n_min=48"),
+    "ngram-cache": ("n_draft=8", "n_draft=4"),
+    "suffix": ("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),
+}
+"""Settings of each strategy, the most promising first. A strategy that has none here is tried with its
+defaults."""
+SAMPLED = ("n_max=4:sample=1", "n_max=8:sample=1")
+"""More settings of a draft model above temperature 0."""
+DRAFTED = ("n_max=4", "n_max=8:p_min=0.5")
+"""Settings of a draft model behind a strategy that drafts first."""
+PAIRS = (("ngram-mod", "suffix"), ("ngram-map-k4v", "prompt-lookup"))
+"""Mixes without a draft model: long repetitions first, then short ones."""
 
 
-def candidates(*, has_draft: bool) -> tuple[str, ...]:
-    """Strategy specs, each once, the most promising of each family first: where time is short, the last are
-    not tried. Strategies with a draft model only if there is one."""
-    families = [_drafts(), _lookups(), _suffixes(), _mixed(), _matches()] if has_draft else []
-    families = families or [_lookups(), _suffixes(), _matches()]
-    rows = zip_longest(*families)
+class Family(NamedTuple):
+    """A strategy, or a mix of strategies, with settings that are worth trying, the most promising first."""
+
+    name: str
+    settings: tuple[str, ...]
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Settings that are not tried, in words, and why."""
+
+    what: str
+    reason: str
+    strategies: tuple[str, ...] = ()
+
+
+def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]:
+    """All that can work, the most promising first; strategies with a draft model only if there is one."""
+    usable = [kind for kind in KINDS.values() if not kind.is_synthetic]
+    alone = [kind for kind in usable if not kind.needs_draft]
+    drafting = [kind for kind in usable if kind.needs_draft and has_draft]
+    found = [Family(kind.name, tuple(_settings_of(kind, temperature))) for kind in (*drafting, *alone)]
+    found += [_mix(first, second.name, DRAFTED) for second in drafting for first in alone]
+    named = {kind.name: kind for kind in alone}
+    found += [
+        _mix(named[first], second, SETTINGS[second][:1])
+        for first, second in PAIRS
+        if first in named and second in named
+    ]
+    return tuple(found)
+
+
+def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
+    """The registered strategies that `families` leaves out, and why."""
+    found = [LeftOut(kind.name, SYNTHETIC) for kind in KINDS.values() if kind.is_synthetic]
+    if not has_draft:
+        needing = [kind.name for kind in KINDS.values() if kind.needs_draft]
+        found += [LeftOut(f"{name} and mixes with it", "there is no draft model") for name in needing]
+    return tuple(found)
+
+
+def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """The first of each group, then the second of each, each setting once."""
+    rows = zip_longest(*groups)
     return tuple(dict.fromkeys(spec for spec in chain.from_iterable(rows) if spec))
 
 
-def _drafts() -> Iterator[str]:
-    for n_max, p_min in DRAFTS:
-        yield f"draft-simple:n_max={n_max}" + (f":p_min={p_min:g}" if p_min else "")
+def _settings_of(kind: StrategyKind, temperature: float) -> Iterator[str]:
+    settings = SETTINGS.get(kind.name, ("",))
+    if kind.name == "draft-simple" and temperature > 0:
+        settings = (*settings[:2], *SAMPLED, *settings[2:])
+    for setting in settings:
+        yield f"{kind.name}:{setting}".rstrip(":")
 
 
-def _lookups() -> Iterator[str]:
-    for size, tokens in LOOKUPS:
-        yield f"prompt-lookup:max_ngram_size={size}:num_pred_tokens={tokens}"
-
-
-def _suffixes() -> Iterator[str]:
-    for n_max in SUFFIXES:
-        yield f"suffix:n_max={n_max}"
-
-
-def _mixed() -> Iterator[str]:
-    yield "draft-simple:n_max=16:length=auto"
-    for n_max in (4, 8):
-        yield f"suffix:n_max=8+draft-simple:n_max={n_max}"
-        yield f"ngram-simple:size_n=8:size_m=16+draft-simple:n_max={n_max}"
-
-
-def _matches() -> Iterator[str]:
-    for size_n, size_m in MATCHES:
-        yield f"ngram-simple:size_n={size_n}:size_m={size_m}"
-    yield "ngram-cache"
+def _mix(first: StrategyKind, second: str, settings: Iterable[str]) -> Family:
+    """The first strategy with its most promising settings, then the second."""
+    (best, *_) = _settings_of(first, 0.0)
+    return Family(f"{first.name}+{second}", tuple(f"{best}+{second}:{setting}" for setting in settings))

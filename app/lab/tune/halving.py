@@ -24,9 +24,9 @@ def rungs_left(candidates: int) -> int:
     return count
 
 
-def time_share(candidates: int, left: float) -> float:
-    """Seconds for the next rung, of `left` seconds: an equal part for each rung, more for the last."""
-    before_last = rungs_left(candidates) - 1
+def time_share(rungs: int, left: float) -> float:
+    """Seconds for the next of `rungs` rungs, of `left` seconds: an equal part for each, more for the last."""
+    before_last = rungs - 1
     return left / (before_last + _FINAL_SHARE) if before_last else left
 
 

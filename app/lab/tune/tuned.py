@@ -12,6 +12,7 @@ from app.lab.experiment import Experiment
 from app.lab.report.interval import Speedup
 from app.lab.report.summary import ratios_of
 from app.lab.runs.run_record import RunRecord
+from app.lab.tune.candidates import LeftOut
 from app.lab.tune.halving import FINALISTS, kept_of, survivors
 
 WORTH_IT = 1.03
@@ -56,6 +57,7 @@ class Tuned(msgspec.Struct, frozen=True):
     candidates: int  # more than `tried` where the time was short
     seconds: float
     complete: bool  # False where the search was cancelled or the time was up too early
+    left_out: tuple[LeftOut, ...] = ()  # what was not tried, and why
 
     @property
     def headline(self) -> str:
@@ -86,12 +88,14 @@ class Tuned(msgspec.Struct, frozen=True):
         return score.error or ("stayed in" if score.kept else "out")
 
     def left(self, candidates: Sequence[str]) -> tuple[str, ...]:
-        """The settings that a longer search would measure: those still in, then those not tried."""
+        """The settings that a longer search would measure: those still in, then those that there was no time
+        for."""
         if not self.rungs:
             return tuple(candidates)
-        last, tried = self.rungs[-1].scores, {score.strategy for _at, score in self.latest}
+        last, out = self.rungs[-1].scores, {score.strategy for _at, score in self.latest}
+        out |= {strategy for left_out in self.left_out for strategy in left_out.strategies}
         still_in = [score.strategy for score in last if score.kept or len(last) <= FINALISTS]
-        return (*still_in, *(name for name in candidates if name not in tried))
+        return (*still_in, *(name for name in candidates if name not in out))
 
 
 def _factor(score: Score) -> float:

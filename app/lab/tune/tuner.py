@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 import msgspec
 
+from app.base import numbers
 from app.engine.explain.advice import AnswerSetup, Finding, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
@@ -21,7 +22,7 @@ from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, Ru
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
-from app.lab.tune.candidates import candidates
+from app.lab.tune.candidates import Family, LeftOut, cannot_work, families, in_turn
 from app.lab.tune.halving import FINALISTS, rungs_left, time_share
 from app.lab.tune.rung_time import Ending, Stopwatch
 from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, scored
@@ -64,16 +65,26 @@ class Tuner:
         before: Tuned | None = None,
     ) -> None:
         """`experiment` gives pair, prompts, sampling and max_tokens; its lanes are ignored. `budget` is in
-        seconds, without loading. `strategies` are tried instead of `candidates`. The search continues after
+        seconds, without loading. `strategies` are tried instead of `families`. The search continues after
         `before` with new measurements; if these are cut short, a complete `before` remains the result.
 
         Raises SettingError for a strategy that cannot be used.
         """
         self.control = control or Control()
-        tried = strategies or candidates(has_draft=experiment.pair.draft is not None)
+        has_draft = experiment.pair.draft is not None
+        self._families = [Family(strategy, (strategy,)) for strategy in strategies] or list(
+            families(has_draft=has_draft, temperature=experiment.sampling.temperature)
+        )
+        self._left_out = [] if strategies else list(cannot_work(has_draft=has_draft))
+        tried = in_turn(family.settings for family in self._families)
         self.experiment = make_experiment(
             experiment.with_lanes([Lane(strategy) for strategy in tried]), len(tried) + 1
         )
+        # In one spelling, as the lanes have them.
+        self._families = [
+            Family(name, tuple(str(StrategySpec.parse(spec)) for spec in settings))
+            for name, settings in self._families
+        ]
         """Pair, prompts and settings of the search; its lanes are all candidates."""
         self.pair: PairInfo | None = None
         """The loaded pair; None before."""
@@ -93,22 +104,30 @@ class Tuner:
         engine = LabEngine(self._make_home, self.control)
         left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
         done: list[Rung] = []
+        # First every strategy with its most promising setting: the better half brings its other settings.
+        waiting = len(left) - len(self._families)
         if self._before is not None:
-            left, done = self._before.left(left), list(self._before.rungs)
+            left, done, waiting = self._before.left(left), list(self._before.rungs), 0
+            self._left_out = list(self._before.left_out)
+        elif waiting:
+            left = tuple(family.settings[0] for family in self._families)
         complete = False
         try:
             while left and not complete and not self.control.cancelled:
-                seconds = time_share(len(left), self._budget - self._spent)
+                rungs = 1 + rungs_left(len(left)) if waiting else rungs_left(len(left))
+                seconds = time_share(rungs, self._budget - self._spent)
                 if seconds <= 0:
                     break
-                yield RungBegun(len(done), len(done) + rungs_left(len(left)), left, seconds)
+                yield RungBegun(len(done), len(done) + rungs, left, seconds)
                 result = yield from self._rung(engine, len(done), left, seconds)
                 if result is None:
                     break
                 yield RungDone(len(done), result)
                 done.append(result)
-                complete = len(left) <= FINALISTS and not self.control.cancelled
-                left = tuple(score.strategy for score in result.scores if score.kept)
+                kept = tuple(score.strategy for score in result.scores if score.kept)
+                complete = not waiting and len(left) <= FINALISTS and not self.control.cancelled
+                left = self._brought_in(kept, result) if waiting else kept
+                waiting = 0
         finally:
             engine.close()
         before = self._before
@@ -118,6 +137,19 @@ class Tuner:
         else:
             self.result = self.conclude(done, complete)
         yield TuneEnded(self.result)
+
+    def _brought_in(self, kept: Sequence[str], first: Rung) -> tuple[str, ...]:
+        """All settings of the strategies whose first one was kept; notes those that are left out, and why."""
+        by_first = {family.settings[0]: family for family in self._families}
+        for score in first.scores:
+            family = by_first[score.strategy]
+            if score.strategy not in kept and (others := family.settings[1:]):
+                what = f"{numbers.count(len(others), 'other setting')} of {family.name}"
+                measured = (
+                    score.error or f"its first, {score.strategy}, measured {speedup_words(score.speedup)}"
+                )
+                self._left_out.append(LeftOut(what, measured, others))
+        return in_turn(by_first[strategy].settings for strategy in kept)
 
     def _rung(
         self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
@@ -191,6 +223,7 @@ class Tuner:
     def conclude(self, done: list[Rung], complete: bool) -> Tuned:
         tried = len({score.strategy for rung in done for score in rung.scores})
         every = len(self.experiment.lanes) - 1
+        hopeless = sum(len(left_out.strategies) for left_out in self._left_out)
         spent = self._spent + (self._before.seconds if self._before is not None else 0.0)
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
@@ -199,7 +232,18 @@ class Tuner:
                 if not done
                 else _errors(done[-1])
             )
-            return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, spent, complete=False)
+            return Tuned(
+                NONE,
+                None,
+                NONE,
+                reason,
+                tuple(done),
+                tried,
+                every,
+                spent,
+                complete=False,
+                left_out=tuple(self._left_out),
+            )
         # A setting shown to be faster wins, even over one with a larger factor that may be chance.
         won = next((score for score in known if score.speedup and _is_worth_it(score.speedup)), None)
         best = won or known[0]
@@ -210,8 +254,11 @@ class Tuner:
         )
         if best.over_repeats:
             reason += " There was one prompt, so the interval is over its repeats; other prompts may differ."
-        if tried < every:
-            reason += f" Only {tried} of {every} candidates could be tried in this time."
+        if hopeless:
+            more = numbers.count(hopeless, "more setting")
+            reason += f" {more} of strategies that began far behind were not tried."
+        if tried < every - hopeless:
+            reason += f" Only {tried} of {every - hopeless} candidates could be tried in this time."
         reason = " ".join([reason, *self._doubts])
         return Tuned(
             best.strategy if wins else NONE,
@@ -223,6 +270,7 @@ class Tuner:
             every,
             spent,
             complete,
+            tuple(self._left_out),
         )
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:

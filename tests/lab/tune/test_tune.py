@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.process.host import ThreadHome
 from app.engine.process.messages import AnyCommand, Event, Finished, Generate, RoundFinished
@@ -18,7 +19,7 @@ from app.lab.report.interval import SpeedFinding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
 from app.lab.runs.run_record import RunRecord
-from app.lab.tune.candidates import candidates
+from app.lab.tune.candidates import cannot_work, families
 from app.lab.tune.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
 from app.lab.tune.tuned import Rung, Score, Tuned, scored
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
@@ -324,12 +325,60 @@ def test_strategies_that_cannot_be_used_are_refused(pair_files: tuple[Path, Path
 
 
 def test_candidates_can_all_be_read_and_are_all_different() -> None:
-    every = candidates(has_draft=True)
-    assert len({str(StrategySpec.parse(spec)) for spec in every}) == len(every) > 20
-    without = candidates(has_draft=False)
+    every = settings_of(has_draft=True)
+    assert len({str(StrategySpec.parse(spec)) for spec in every}) == len(every) > 45
+    without = settings_of(has_draft=False)
     assert without and not any(StrategySpec.parse(spec).needs_draft for spec in without)
-    families = {spec.split(":")[0] for spec in every[:5]}
-    assert len(families) >= 4  # where time is short, each family had its turn
+
+
+def test_every_registered_strategy_is_tried_alone_and_with_a_draft_model() -> None:
+    tried = {family.name for family in families(has_draft=True)}
+    for kind in KINDS.values():
+        assert (kind.name in tried) is not kind.is_synthetic
+        if not kind.needs_draft and not kind.is_synthetic:
+            assert f"{kind.name}+draft-simple" in tried
+    assert [left_out.what for left_out in cannot_work(has_draft=True)] == ["oracle"]
+    without = {left_out.what: left_out.reason for left_out in cannot_work(has_draft=False)}
+    assert without["draft-simple and mixes with it"] == "there is no draft model"
+
+
+def test_a_draft_is_drawn_only_above_temperature_0() -> None:
+    assert not any("sample=1" in spec for spec in settings_of(has_draft=True))
+    (drafts,) = (each for each in families(has_draft=True, temperature=0.8) if each.name == "draft-simple")
+    assert "draft-simple:n_max=4:sample=1" in drafts.settings
+
+
+def settings_of(*, has_draft: bool) -> list[str]:
+    return [spec for family in families(has_draft=has_draft) for spec in family.settings]
+
+
+def test_strategies_that_begin_behind_do_not_bring_their_other_settings(
+    pair_files: tuple[Path, Path],
+) -> None:
+    clock = Clock()
+    # Suffix is the fastest by far, another setting of it even faster, all others are slower than none.
+    pace = {"none": 0.010, "suffix:n_max=8": 0.006, "suffix:n_max=4": 0.004}
+    short = msgspec.structs.replace(asked(pair_files), max_tokens=8)
+    tuner = Tuner(short, lambda: Paced(clock, pace), 16.0, clock=clock)
+    begun = [event for event in tuner.run() if isinstance(event, RungBegun)]
+    result = tuner.result
+    assert result is not None and result.complete
+    firsts = {str(StrategySpec.parse(family.settings[0])) for family in families(has_draft=True)}
+    assert set(begun[0].strategies) == firsts
+    assert result.winner == "suffix:n_max=4", "which only the second round brought in"
+    assert len(begun) == begun[0].of or len(begun) == begun[0].of + 1
+    notes = {left_out.what: left_out for left_out in result.left_out}
+    hopeless = [left_out for left_out in result.left_out if left_out.strategies]
+    assert "oracle" in notes and len(hopeless) >= 4
+    assert all("measured 0.8" in left_out.reason for left_out in hopeless)
+    out = {strategy for left_out in hopeless for strategy in left_out.strategies}
+    measured = {score.strategy for rung in result.rungs for score in rung.scores}
+    assert not out & measured
+    assert f"{len(out)} more settings of strategies that began far behind were not tried" in result.reason
+    every = {lane.strategy for lane in tuner.experiment.lanes if lane.strategy != "none"}
+    left = set(result.left(sorted(every)))
+    assert not out & left and out | measured | left == every
+    assert result.seconds < 1.3 * 16
 
 
 def halved(n: int) -> Iterator[int]:
@@ -347,7 +396,7 @@ def test_halving_ends_with_the_finalists_and_spends_all_the_time() -> None:
         left = 100.0
         shares = []
         for size in sizes:
-            shares.append(time_share(size, left))
+            shares.append(time_share(rungs_left(size), left))
             left -= shares[-1]
         assert left == pytest.approx(0)
         assert shares[-1] == max(shares)

@@ -143,8 +143,9 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     page = place.outcome.tune_page
     assert page.reason.text() == result.reason
     shown = [row[0] for row in page.rows()]
-    assert len(shown) == len(set(shown)) == result.tried
-    assert page.table.rowCount() == result.tried
+    assert len(shown) == len(set(shown)) == result.tried + len(result.left_out)
+    assert page.table.rowCount() == len(shown)
+    assert page.rows()[-1][-1].startswith("not tried: ")
     desk.until_ready()
     sure = result.winner != "none" or result.refuted
     assert page.use.isVisible() is sure, "a difference that may be chance is not offered"

@@ -52,6 +52,9 @@ def _table(report: TuneReport) -> Iterator[str]:
             f"<td>{_e(report.fate(score))}</td></tr>"
         )
     yield "</tbody></table></div>"
+    if report.left_out:
+        lines = (f"<li>{_e(left_out.what)}: {_e(left_out.reason)}</li>" for left_out in report.left_out)
+        yield f"<p>Not tried:</p><ul>{''.join(lines)}</ul>"
     yield (
         '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
         "prompts; the interval is where it would lie for other, similar prompts at another time.</p>"

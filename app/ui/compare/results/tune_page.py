@@ -125,6 +125,10 @@ class TunePage(QWidget):
                 for strategy in session.strategies
                 if strategy not in known
             ),
+            *(
+                (left_out.what, "", "", "", "", f"not tried: {left_out.reason}")
+                for left_out in so_far.left_out
+            ),
         ]
 
     @Slot()
@@ -160,7 +164,7 @@ class TunePage(QWidget):
                 item.setText(text)
                 item.setTextAlignment(_side(column))
                 item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
-                out = cells[-1] == "out"
+                out = cells[-1] == "out" or not cells[4]
                 best = cells[0] == winner
                 colours = theme.palette
                 colour = colours.good if best else colours.secondary if out else colours.text

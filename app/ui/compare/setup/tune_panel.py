@@ -11,9 +11,9 @@ from app.engine.params import param, params_of
 from app.ui.widgets.fields.field import NumberField
 
 WORDS = (
-    "Tries many settings of every strategy on the prompts that are chosen here, in rounds: slower settings "
-    "drop out; the rest get longer answers. Says what it tried, and which setting is the fastest, or that "
-    "none is."
+    "Tries every strategy that can work here, and mixes of them, on the prompts that are chosen here, in "
+    "rounds: slower ones drop out early, the others are tried with many settings and get longer answers. "
+    "Says what it tried, what it left out and why, and which setting is the fastest, or that none is."
 )
 
 
