@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 from app import __version__
@@ -27,6 +28,7 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     if arguments.trace is not None:
         _check_trace(arguments.trace, commands)
     check_display()
+    gc.disable()  # modules stay: looking for garbage among them takes a twentieth of the start
     try:
         from app.wiring import run_window
     except ImportError as error:
@@ -34,6 +36,8 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
             f"The window cannot be opened: {error}.",
             "make run installs missing libraries; draftscope run needs no window.",
         ) from error
+    finally:
+        gc.enable()
     return run_window(engine=arguments.engine, trace=arguments.trace, demo=arguments.demo)
 
 

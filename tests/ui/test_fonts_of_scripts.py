@@ -8,7 +8,7 @@ import sys
 
 SCRIPT = """
 from PySide6.QtWidgets import QLabel
-from app.wiring import make_application
+from app.ui.window.application import make_application
 application = make_application()
 for text in ("नमस्ते", "বাংলা", "ខ្មែរ", "བོད", "ߒߞߏ", "ᠮᠣᠩᠭᠣᠯ"):
     QLabel(text).grab()

@@ -12,7 +12,6 @@ from app.ui.transcript.layout.around_gap import AroundGap
 from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item, TextItem
-from app.ui.transcript.layout.rendered import RenderedBlock
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
 from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
@@ -231,8 +230,7 @@ class AnswerItem(Item):
 
     def fold_of(self, row: int) -> TextFold | None:
         """The fold of a block of foldable text, or of a fold line; None elsewhere."""
-        block = self.blocks[row] if 0 <= row < len(self.blocks) else None
-        return block.fold if isinstance(block, FoldLine | ParagraphBlock | RenderedBlock) else None
+        return self.blocks[row].fold if 0 <= row < len(self.blocks) else None
 
     def row_of(self, fold: TextFold) -> int:
         """The row of a fold's line."""

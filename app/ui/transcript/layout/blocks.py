@@ -31,6 +31,10 @@ class Block(Protocol):
         """Whether the next block continues in the last line of this one."""
 
     @property
+    def fold(self) -> TextFold | None:
+        """The fold whose text or line this is; None of text that does not fold."""
+
+    @property
     def hidden(self) -> bool:
         """Folded away: not laid out, not painted, but still text that is found and copied."""
 

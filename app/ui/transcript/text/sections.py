@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from app.ui.transcript.layout.rendered import RenderedText
+from typing import TYPE_CHECKING
+
 from app.ui.transcript.text.folds import ReasoningFold
 from app.ui.transcript.text.paragraphs import ParagraphBuilder
 from app.ui.transcript.text.reasoning import inside
 from app.ui.transcript.text.spans import Span
+
+if TYPE_CHECKING:
+    from app.ui.transcript.layout.rendered import RenderedText
 
 
 class Section:
@@ -16,13 +20,12 @@ class Section:
         self, row: int, fold: ReasoningFold | None, all_code: bool, rendered: bool, fence: str = ""
     ) -> None:
         """`row` is the index of its first block in the answer; `fold` is given for reasoning; `fence` is the
-        line that
-        opened the code in which it begins."""
+        line that opened the code in which it begins."""
         self.row = row
         self.fold = fold
         self.paragraphs = ParagraphBuilder(all_code, fence)
         self._fence = f"{fence}\n" if fence else ""
-        self.rendered = RenderedText(fold) if rendered else None
+        self.rendered = _rendered_text(fold) if rendered else None
         self.first: Span | None = None  # the first and the last token emitted in it
         self.last: Span | None = None
         self._texts: list[str] = []
@@ -52,3 +55,10 @@ class Section:
         if self.rendered is None:
             return 0
         return self.rendered.update(self._fence + self.text if self.fold is None else inside(self.text))
+
+
+def _rendered_text(fold: ReasoningFold | None) -> RenderedText:
+    """Its modules read Markdown and colour code: they are imported once somebody wants that."""
+    from app.ui.transcript.layout.rendered import RenderedText
+
+    return RenderedText(fold)

@@ -93,7 +93,8 @@ def test_a_full_collection_waits_until_a_quarter_more_is_old(qtbot: QtBot, at_wo
 
 def test_the_application_has_a_collector() -> None:
     code = (
-        "import gc; from app.wiring import make_application; made = make_application(); print(gc.isenabled())"
+        "import gc; from app.ui.window.application import make_application\n"
+        "made = make_application(); print(gc.isenabled())"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ended.stdout.strip(), ended.returncode) == ("False", 0), ended.stderr
