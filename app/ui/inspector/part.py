@@ -8,7 +8,7 @@ from PySide6.QtCore import SignalInstance, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.widgets.throttle import Throttle
 
 
@@ -23,8 +23,7 @@ class InspectorPart(QWidget):
         self.answer = AnswerModel()  # before the first answer
         self._stale = True  # something changed since `draw`
         self._soon = Throttle(self._redraw, self)
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        reconnect(self._slots, None, self.answer)
 
     def draw(self) -> None:
         """Show the answer as it is now."""
@@ -32,15 +31,11 @@ class InspectorPart(QWidget):
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         """Show another answer; None shows none."""
-        for signal, slot in self._heard():
-            signal.disconnect(slot)
-        self.answer = answer if answer is not None else AnswerModel()
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        before, self.answer = self.answer, answer if answer is not None else AnswerModel()
+        reconnect(self._slots, before, self.answer)
         self._redraw()
 
-    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        answer = self.answer
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
             (answer.moved, self._redraw), (answer.pinned, self._redraw),

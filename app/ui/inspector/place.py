@@ -15,7 +15,7 @@ from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
 from app.ui.inspector.trace_files import OpenTrace, TraceFiles
 from app.ui.inspector.words import missing_rounds
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
@@ -62,8 +62,7 @@ class InspectorPlace(PlaceWidget):
         self.text.token_clicked.connect(self._token_clicked)
         for area in (self.text, self._scroll):
             area.installEventFilter(self)
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        reconnect(self._slots, None, self.answer)
         inspection.changed.connect(self._show_answer)
         theme.changed.connect(self._fit)
         self._show_answer()
@@ -122,12 +121,9 @@ class InspectorPlace(PlaceWidget):
     @Slot()
     def _show_answer(self) -> None:
         """Show the answer of the inspection, another one or the same under another name."""
-        for signal, slot in self._heard():
-            signal.disconnect(slot)
         shown = self._inspection.answer
-        self.answer = shown if shown is not None else AnswerModel()
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        before, self.answer = self.answer, shown if shown is not None else AnswerModel()
+        reconnect(self._slots, before, self.answer)
         for part in self._parts:
             part.set_answer(shown)
         self.replay.set_answer(shown, self._inspection.is_chats)
@@ -146,8 +142,7 @@ class InspectorPlace(PlaceWidget):
             self._outline_source()
         self._show_round()
 
-    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        answer = self.answer
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._show_state), (answer.told, self._show_state), (answer.grew, self._grow),
             (answer.ended, self._end), (answer.moved, self._move), (answer.pinned, self._show_round),

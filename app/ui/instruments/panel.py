@@ -15,7 +15,7 @@ from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.span import RoundRange
 from app.ui.instruments.rounds.table import RoundTable
 from app.ui.instruments.styles import scroll_bar
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, choose_file
 from app.ui.widgets.throttle import Throttle
@@ -79,8 +79,7 @@ class InstrumentsPanel(QScrollArea):
         self.setMinimumWidth(264)
 
     def _connect(self) -> None:
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        reconnect(self._slots, None, self.answer)
         self._theme.changed.connect(self._apply_theme)
         self.head.reset_requested.connect(self.reset)
         self.head.all_requested.connect(self.show_all)
@@ -101,18 +100,14 @@ class InstrumentsPanel(QScrollArea):
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         """Show another answer; None shows the state before the first answer."""
-        for signal, slot in self._heard():
-            signal.disconnect(slot)
-        self.answer = answer if answer is not None else AnswerModel()
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        before, self.answer = self.answer, answer if answer is not None else AnswerModel()
+        reconnect(self._slots, before, self.answer)
         self.head.answer = self.answer
         for card in (*self.cards, self.cost):
             card.answer = self.answer
         self._start()
 
-    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        answer = self.answer
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._start), (answer.grew, self._grow), (answer.ended, self._show_all),
             (answer.moved, self._move), (answer.measured, self._show_all),

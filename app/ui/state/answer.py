@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, advise
@@ -303,6 +303,19 @@ class AnswerModel(QObject):
         if index != self.pinned_at:
             self.pinned_at = index
             self.pinned.emit()
+
+
+def reconnect(
+    slots: Callable[[AnswerModel], Iterable[tuple[SignalInstance, Callable[..., object]]]],
+    before: AnswerModel | None,
+    after: AnswerModel | None,
+) -> None:
+    """Let a view observe another answer: `slots` are its slots, each with the signal of an answer that it
+    is for."""
+    for signal, slot in slots(before) if before is not None else ():
+        signal.disconnect(slot)
+    for signal, slot in slots(after) if after is not None else ():
+        signal.connect(slot)
 
 
 def _length_fold(strategy: str) -> LengthFold | None:

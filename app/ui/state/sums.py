@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.strategy import longest_draft
 from app.engine.types import TraceHeader
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 
 
 @dataclass(slots=True)
@@ -61,10 +61,10 @@ class SinceReset(QObject):
 
     def follow(self, answer: AnswerModel) -> None:
         """Count an answer that is about to be made. Rounds that it has when it begins are not new."""
-        self._close()
-        self._answer = answer
-        answer.began.connect(self._begin)
-        answer.grew.connect(self._grow)
+        self._ended = self.sums  # the answer before has ended
+        self._last, self._folded = Statistics(), 0
+        before, self._answer = self._answer, answer
+        reconnect(lambda last: ((last.began, self._begin), (last.grew, self._grow)), before, answer)
 
     def reset(self) -> None:
         """Begin again with the next round."""
@@ -81,14 +81,6 @@ class SinceReset(QObject):
         return Sums(
             Statistics.pooled([self._ended.statistics, self._last]), (*self._ended.headers, answer.header)
         )
-
-    def _close(self) -> None:
-        """Add the last answer to those that ended."""
-        self._ended = self.sums
-        if self._answer is not None:
-            self._answer.began.disconnect(self._begin)
-            self._answer.grew.disconnect(self._grow)
-        self._last, self._folded = Statistics(), 0
 
     @Slot()
     def _begin(self) -> None:

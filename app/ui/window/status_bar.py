@@ -12,7 +12,7 @@ from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.text.giving_label import GivingLabel
@@ -127,13 +127,11 @@ class StatusBar(QWidget):
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         """Show the numbers of another answer; None where there is none."""
-        for model, connect in ((self.answer, False), (answer, True)):
-            for signal, slot in self._signals(model) if model is not None else ():
-                signal.connect(slot) if connect else signal.disconnect(slot)
+        reconnect(self._slots, self.answer, answer)
         self.answer = answer
         self._numbers.now()
 
-    def _signals(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             *((signal, self._numbers.request) for signal in (answer.began, answer.grew, answer.moved)),
             *((signal, self._numbers.now) for signal in (answer.ended, answer.measured)),

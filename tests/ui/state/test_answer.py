@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from PySide6.QtCore import SignalInstance
 from pytestqt.qtbot import QtBot
 
 from app.engine.explain.cost import CostModel
@@ -13,7 +16,7 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round
 from app.ui.instruments import InstrumentsPanel
-from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.answer import AnswerModel, Note, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from tests.ui.traces import simulate
@@ -149,3 +152,23 @@ def test_rounds_exist_once(windows: Windows) -> None:
     assert item.answer.rounds is rounds
     assert desk.page.instruments.answer.rounds is rounds
     assert desk.window.status.answer.rounds is rounds
+
+
+def test_a_view_observes_one_answer_at_a_time(qapp: object) -> None:
+    first, second = AnswerModel(live=True), AnswerModel(live=True)
+    heard: list[str] = []
+
+    def hear() -> None:
+        heard.append(f"{first.progress}{second.progress}")
+
+    def slots(answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return ((answer.told, hear),)
+
+    reconnect(slots, None, first)
+    first.tell("a")
+    reconnect(slots, first, second)
+    first.tell("b")
+    second.tell("c")
+    reconnect(slots, second, None)
+    second.tell("d")
+    assert heard == ["a", "bc"]

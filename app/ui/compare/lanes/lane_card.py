@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from app.ui.compare.lanes.lane_plot import LanePlot
 from app.ui.compare.lanes.small_theme import SmallTheme
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets.export import ChooseFile
@@ -90,13 +90,8 @@ class LaneCard(QWidget):
         """Show another answer; with None, `words` say why there is none."""
         if answer is not None and answer is self.answer:
             return
-        if self.answer is not None:
-            for signal in (self.answer.grew, self.answer.moved):
-                signal.disconnect(self._draw)
+        reconnect(lambda heard: ((heard.grew, self._draw), (heard.moved, self._draw)), self.answer, answer)
         self.answer = answer
-        if answer is not None:
-            for signal in (answer.grew, answer.moved):
-                signal.connect(self._draw)
         self.text.set_empty_words("", words)
         self.text.set_turns([AnswerTurn(answer, "")] if answer is not None else [])
         self._draw()

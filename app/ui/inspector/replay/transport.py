@@ -12,7 +12,7 @@ from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.ui.inspector.replay.player import Player
 from app.ui.inspector.replay.slow_motion import SlowMotion
 from app.ui.inspector.replay.what_if_panel import WhatIfPanel
-from app.ui.state.answer import AnswerModel
+from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import QuietCombo
@@ -77,8 +77,7 @@ class TransportBar(QWidget):
         self.player.changed.connect(self._show)
         if self.slow_motion.allowed:
             self.player.phased.connect(self.slow_motion.show_phase)
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        reconnect(self._slots, None, self.answer)
         self._show()
 
     def _lay_out(self) -> None:
@@ -102,16 +101,12 @@ class TransportBar(QWidget):
 
     def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
         """Move another answer; `paced` says whether the chat's engine would write it."""
-        for signal, slot in self._heard():
-            signal.disconnect(slot)
-        self.answer = answer if answer is not None else AnswerModel()
-        for signal, slot in self._heard():
-            signal.connect(slot)
+        before, self.answer = self.answer, answer if answer is not None else AnswerModel()
+        reconnect(self._slots, before, self.answer)
         self._panel.close_panel()
         self.player.set_answer(self.answer, paced)
 
-    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        answer = self.answer
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._show), (answer.grew, self._follow.request), (answer.moved, self._show),
             (answer.ended, self._follow.now),
