@@ -98,14 +98,16 @@ def partial_of(path: Path) -> Path:
 def remove_partials(folder: Path) -> None:
     """Remove the partial files of dead processes in `folder` and below."""
     for partial in folder.rglob("*.partial"):
-        named = _PARTIAL.fullmatch(partial.name)
-        if named and _is_left(partial, int(named[1])):
+        if is_left(partial):
             partial.unlink(missing_ok=True)
 
 
-def _is_left(partial: Path, process: int) -> bool:
-    """Whether the process that was writing a file is gone."""
-    if not is_running(process):
+def is_left(partial: Path) -> bool:
+    """Whether the process that was writing a partial file of ours is gone."""
+    named = _PARTIAL.fullmatch(partial.name)
+    if named is None:
+        return False
+    if not is_running(int(named[1])):
         return True
     # Ids are reused, but no write takes a day.
     try:

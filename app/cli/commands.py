@@ -29,6 +29,8 @@ COMMANDS = {
     "devices": "list the devices that can hold layers, and what a pair would need there",
     "lookup-cache": "count a text's n-grams for ngram-cache, in llama.cpp's format",
     "worker": "hold layers of another machine's models",
+    "report": "print versions, devices, settings and the log's end, without anything that was said",
+    "check": "look for damage in chats, lists and measurements, and repair it",
 }
 
 
@@ -118,6 +120,14 @@ def _run(words: list[str]) -> int:
             from app.cli.worker import worker
 
             return worker(words[1:])
+        case ["report"]:
+            from app.cli.care import report
+
+            return report(words[1:])
+        case ["check"]:
+            from app.cli.care import check
+
+            return check(words[1:])
         case _:
             from app.cli.window import open_window
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +30,12 @@ class Trash:
         make_own_folder(self.folder)
         os.rename(chat, self.folder / f"{chat.name}@{now.astimezone(UTC).strftime(_STAMP)}")
 
+    def put_other(self, path: Path, now: datetime) -> None:
+        """Move a file, or a folder that is no chat, here from anywhere. Raises OSError."""
+        make_own_folder(self.folder)
+        stamp = now.astimezone(UTC).strftime(_STAMP)
+        shutil.move(path, self.folder / f"{path.name}-{uuid.uuid4().hex[:8]}@{stamp}")
+
     def find(self, chat_id: str) -> Path | None:
         """The folder of a deleted chat, the latest if it was deleted more than once."""
         found = [entry for entry in self._entries() if entry.name.split("@")[0] == chat_id]
@@ -41,15 +49,24 @@ class Trash:
         """Remove for good the chats deleted longer ago than `kept`."""
         for entry in self._entries():
             if now - _deleted(entry) > kept:
-                shutil.rmtree(entry, ignore_errors=True)  # files in use are removed next time
+                _remove(entry)
 
     def empty(self) -> None:
         """Remove for good everything that was deleted."""
         for entry in self._entries():
-            shutil.rmtree(entry, ignore_errors=True)
+            _remove(entry)
 
     def _entries(self) -> list[Path]:
         return list(self.folder.iterdir()) if self.folder.is_dir() else []
+
+
+def _remove(entry: Path) -> None:
+    """Remove a folder or a file; what is in use is removed next time."""
+    if entry.is_dir():
+        shutil.rmtree(entry, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            entry.unlink()
 
 
 class _Wound(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from app.base.paths import Paths
 from app.engine.params import params_of
 from app.saved.settings import Settings
 from app.ui.pair.model_panel import FileChooser
+from app.ui.settings.care_settings import CareSettings
 from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
 from app.ui.settings.network_settings import NetworkSettings
 from app.ui.state.settings_in_use import SettingsInUse
@@ -38,7 +39,7 @@ SCALES = (0.7, 2.5)
 
 
 class SettingsPage(QScrollArea):
-    """Appearance, the network, drafters from outside, folders, versions. Changes act at once."""
+    """Appearance, network, own drafters, folders, report and repair, versions. Changes act at once."""
 
     empty_trash_requested = Signal()
 
@@ -65,6 +66,7 @@ class SettingsPage(QScrollArea):
         self._add_network()
         self._add_drafters(choose_drafter)
         self._add_folders(paths)
+        self._add_care()
         self._add_about(engine)
         self._column.addStretch(1)
         self.setWidget(self._inner)
@@ -141,6 +143,12 @@ class SettingsPage(QScrollArea):
         trash.setToolTip("Deleted chats are kept for 7 days. This removes them now, for good.")
         trash.clicked.connect(self.empty_trash_requested)
         form.addRow(self._label("Deleted chats"), _left(trash))
+
+    def _add_care(self) -> None:
+        self._title("When something goes wrong")
+        self.care = CareSettings(self._theme)
+        self._labels += self.care.labels
+        self._column.addWidget(self.care)
 
     def _add_about(self, engine: str) -> None:
         self._title("About")

@@ -29,6 +29,8 @@ from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
+from app.ui.settings.care_controller import CareController
+from app.ui.settings.care_settings import COPIED
 from app.ui.settings.drafter_files import ask_for_drafter
 from app.ui.settings.drafters_controller import DraftersController
 from app.ui.settings.settings_page import SettingsPage
@@ -41,6 +43,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.lazy_place import PlaceWidget
+from app.ui.widgets.notice import WayOut
 from app.ui.window.header import Header
 from app.ui.window.look_controller import LookController
 from app.ui.window.rail import Place, Rail
@@ -128,6 +131,7 @@ class MainWindow(QMainWindow):
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
+        self.care = CareController(self.settings_page.care, paths, session)
         self.look = LookController(theme, page, header, settings)
         self._connect()
         self._add_shortcuts()
@@ -404,12 +408,20 @@ class MainWindow(QMainWindow):
     def tell_bug(self, what: str) -> None:
         """Say that a part of this program failed."""
         hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
-        self.page.prompt.notices.tell(f"Something went wrong in Draftscope: {what}.", hint, cause="bug")
+        self._tell_with_report(f"Something went wrong in Draftscope: {what}.", hint, "bug")
 
     def tell_death(self, how: str) -> None:
         """Say that an earlier window ended without being closed."""
-        hint = "What was said is kept, and the log says where it was."
-        self.page.prompt.notices.tell(f"Draftscope ended unexpectedly: {how}.", hint, cause="death")
+        hint = "What was said is kept. The log says where it was, and a report holds the log's end."
+        self._tell_with_report(f"Draftscope ended unexpectedly: {how}.", hint, "death")
+
+    def _tell_with_report(self, message: str, hint: str, cause: str) -> None:
+        notices = self.page.prompt.notices
+
+        def copy() -> None:
+            self.care.copy_report(copied=lambda: notices.tell(message, COPIED, cause=cause))
+
+        notices.tell(message, hint, WayOut("Copy a report", copy), cause)
 
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]
@@ -426,6 +438,7 @@ class MainWindow(QMainWindow):
             if isinstance(place.widget, PlaceWidget):
                 place.widget.close_place()
         self.library_drafts.close()
+        self.care.close()
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)

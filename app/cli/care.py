@@ -1,0 +1,81 @@
+"""`draftscope report` and `draftscope check`: what helps when something went wrong."""
+
+from __future__ import annotations
+
+import time
+
+from app.base.paths import find_paths
+from app.care.check import check_data, repair
+from app.care.report import make_report
+from app.cli.arguments import Parser
+from app.cli.console import hand_over, put
+from app.engine.errors import UserError
+from app.engine.process.host import ProcessHome
+from app.engine.process.messages import DevicesListed, Failed, ListDevices
+
+_WAIT = 30.0  # seconds for the list of devices: a driver may hang, and then a report is wanted most
+_REPORT = """\
+Print what helps to find a fault: versions, devices, settings, the last lines of the log. It holds nothing
+that was said; your home folder is written ~."""
+_CHECK = """\
+Look through settings, lists, chats and measurements for what is damaged or left over, and say what would be
+done about it. Nothing is changed without --repair, and nothing is deleted: what is left over goes to the
+trash of the chats for 7 days, what is damaged is kept under another name."""
+
+
+def report(argv: list[str]) -> int:
+    """Print the report; returns the exit code."""
+    prog = "draftscope report"
+    parser = Parser(prog, _REPORT, f"{prog} [--with-texts]")
+    parser.add_argument(
+        "--with-texts",
+        action="store_true",
+        help="Show the system prompt and the stop strings of the settings instead of their lengths",
+    )
+    arguments = parser.parse_args(argv)
+    hand_over(make_report(find_paths(), _devices(), texts=arguments.with_texts).rstrip("\n"))
+    return 0
+
+
+def _devices() -> DevicesListed | str:
+    """The devices, listed in a process of their own: what crashes it is in the report."""
+    home = ProcessHome()
+    try:
+        home.send(ListDevices(0))
+        deadline = time.monotonic() + _WAIT
+        while time.monotonic() < deadline:
+            event = home.receive(0.1)
+            if isinstance(event, DevicesListed):
+                return event
+            if isinstance(event, Failed):
+                return f"not known: {event.message} {event.hint}\n{event.details}"
+        return f"not known: nothing was said for {_WAIT:.0f} s"
+    finally:
+        home.close()
+
+
+def check(argv: list[str]) -> int:
+    """Print what is wrong, and repair it where that is asked for; returns the exit code. Raises UserError."""
+    prog = "draftscope check"
+    parser = Parser(prog, _CHECK, f"{prog} [--repair]")
+    parser.add_argument("--repair", action="store_true", help="Do what is said")
+    arguments = parser.parse_args(argv)
+    paths = find_paths()
+    if not paths.data.exists():
+        put([f"There is no data yet: {paths.data} is not there."])
+        return 0
+    findings = check_data(paths)
+    for finding in findings:
+        put([finding.words, *([f"  {finding.remedy}"] if finding.remedy else [])])
+    to_do = [finding for finding in findings if finding.mend is not None]
+    if not to_do:
+        put(["There is nothing to repair." if findings else "Nothing is damaged."])
+        return 0
+    if not arguments.repair:
+        put([f"{prog} --repair does that."])
+        return 0
+    failed = repair(to_do)
+    if failed:
+        raise UserError(f"{len(failed)} of {len(to_do)} could not be mended: {' '.join(failed)}")
+    put([f"{len(to_do)} mended."])
+    return 0
