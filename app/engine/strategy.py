@@ -16,6 +16,8 @@ from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
 
 NONE = "none"
+SERVER = "server"
+"""What stands for a strategy where a server drafts by its own settings. It is not part of the grammar."""
 SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
 """What every output says of a synthetic strategy."""
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model

@@ -31,6 +31,8 @@ UNQUANTISED = ("f32", "f16", "bf16")
 """The formats that need no flash attention for the values."""
 DEFAULT_CTX = 8192
 """The largest context, in tokens, if no size is asked for."""
+UNTOLD = -1
+"""The id of a token that a server does not tell."""
 
 
 class Role(StrEnum):
@@ -93,7 +95,7 @@ class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     id: int
     piece: bytes
     verdict: Verdict
-    q: float  # its probability in the proposal: 1 for a one-hot proposal
+    q: float | None = None  # its probability in the proposal: 1 for a one-hot proposal (None: a server's)
     draft_p: float | None = None  # the draft model's own probability (None: no draft model)
     p: float | None = None  # the target's probability (None: never judged)
     u: float | None = None  # speculative: accepted when u * q < p; block: the draft up to here when u < h
@@ -110,7 +112,7 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     id: int
     piece: bytes  # empty for control tokens
     origin: Origin
-    p: float  # the target's probability
+    p: float | None = None  # the target's probability (None: a server's)
     draw: Draw | None = None  # under p, or under the residual where origin is resampled
     label: str = ""  # a control token's name; it has no text
 
@@ -367,8 +369,22 @@ class ModelInfo(msgspec.Struct, frozen=True):
         return self.path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
+class ServerInfo(msgspec.Struct, frozen=True):
+    """What a running server says of itself (see app.servers)."""
+
+    address: str
+    kind: str  # "llama-server" or "vLLM"
+    model: str  # its name, without a folder
+    version: str = ""
+    speculation: tuple[str, ...] = ()  # what it drafts with, in its own words; empty if it does not draft
+    switches_off: bool = False  # whether it answers without drafting where a request asks for that
+    tells_fates: bool = True  # whether it tells what became of every draft
+    slots: int = 0  # requests that it answers at once; 0 if it does not say
+    settings: dict[str, str | float] = {}  # its defaults, by its own names
+
+
 class PairInfo(msgspec.Struct, frozen=True):
-    """A loaded target and, where there is one, its draft."""
+    """A loaded target and, where there is one, its draft; or the model behind a server."""
 
     target: ModelInfo
     draft: ModelInfo | None = None
@@ -376,6 +392,7 @@ class PairInfo(msgspec.Struct, frozen=True):
     devices: str = "CPU"
     thinking: Thinking | None = None  # what the target's chat template can be told about it
     fills_middle: bool = False  # the target has tokens for a prefix and a suffix
+    server: ServerInfo | None = None  # the server that answers; probabilities and parts of times are unknown
 
     @property
     def on_devices(self) -> bool:
@@ -413,6 +430,13 @@ class TraceHeader(msgspec.Struct, frozen=True):
         return self.cached_tokens > 0
 
 
+class WholeServer(msgspec.Struct, frozen=True):
+    """What a server drafted for all its users together, from before an answer to after it."""
+
+    drafted: int
+    accepted: int
+
+
 class Totals(msgspec.Struct, frozen=True):
     """The last line of a trace: how it ended. Everything else is a fold over the rounds."""
 
@@ -426,6 +450,7 @@ class Totals(msgspec.Struct, frozen=True):
     draft_prompt_in_rounds: float = (
         0.0  # part of draft_prompt_seconds: the prompt was read when a draft was first asked for
     )
+    whole_server: WholeServer | None = None  # where a server tells no fates, but counts for all its users
 
     @property
     def lead_seconds(self) -> float:

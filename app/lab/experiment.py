@@ -15,6 +15,7 @@ from app.engine.strategy import NONE, StrategySpec
 from app.engine.templates.options import TemplateOptions, check_options
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.runs.order import TurnOrder
+from app.servers.address import is_address
 
 T = TypeVar("T")
 
@@ -23,7 +24,8 @@ MOST_LANES = 8
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A target and its draft, as they are loaded."""
+    """A target and its draft, as they are loaded. A target whose path is an address is the model behind a
+    server."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -32,10 +34,11 @@ class Pair(msgspec.Struct, frozen=True):
 class Lane(msgspec.Struct, frozen=True):
     """One way to answer: a strategy, on the experiment's pair and with its sampling, or with its own."""
 
-    strategy: str
+    strategy: str  # of a server: SERVER for its own, NONE where it does not draft
     label: str = ""  # its name for people; by default the strategy
     pair: Pair | None = None
     sampling: Sampling | None = None
+    model: str = ""  # of a server: what tells its model from others, the same for every server of that model
 
     @property
     def name(self) -> str:
@@ -86,17 +89,23 @@ class Experiment(msgspec.Struct, frozen=True):
     def sampling_of(self, lane: int) -> Sampling:
         return self.lanes[lane].sampling or self.sampling
 
-    def baseline_of(self, lane: int) -> int:
-        """The lane that `lane` is compared with: strategy none on the same target, with the same sampling."""
-        setting = self._setting(lane)
-        for index, candidate in enumerate(self.lanes):
-            if candidate.strategy == NONE and self._setting(index) == setting:
-                return index
-        raise ValueError("an experiment without its baseline: make it with `experiment`")
+    def baseline_of(self, lane: int) -> int | None:
+        """The lane that `lane` is compared with: strategy none on the same target, with the same sampling.
+        For a server that cannot but draft, that is another server of the same model, and None without one."""
+        sampling, model = self.sampling_of(lane), self.lanes[lane].model
+        plain = [
+            index
+            for index, candidate in enumerate(self.lanes)
+            if candidate.strategy == NONE and self.sampling_of(index) == sampling
+        ]
+        same = [index for index in plain if self._loaded(index) == self._loaded(lane)]
+        alike = [index for index in plain if model and self.lanes[index].model == model]
+        return next(iter(same + alike), None)
 
-    def baseline_job(self, job: Job) -> Job:
-        """The run that `job` is compared with."""
-        return msgspec.structs.replace(job, lane=self.baseline_of(job.lane))
+    def baseline_job(self, job: Job) -> Job | None:
+        """The run that `job` is compared with, if any."""
+        lane = self.baseline_of(job.lane)
+        return None if lane is None else msgspec.structs.replace(job, lane=lane)
 
     def jobs(self) -> tuple[Job, ...]:
         """All runs in order. For each prompt the lanes of one target follow each other, so that compared runs
@@ -113,18 +122,15 @@ class Experiment(msgspec.Struct, frozen=True):
         )
 
     def _loaded(self, lane: int) -> Pair | ModelOptions:
-        """What the lanes have in common that are measured side by side."""
+        """What the lanes have in common that are compared with each other."""
         pair = self.pair_of(lane)
         return pair if self.loads_once else pair.target
 
-    def _setting(self, lane: int) -> tuple[Pair | ModelOptions, Sampling]:
-        """What a lane has in common with its baseline."""
-        return self._loaded(lane), self.sampling_of(lane)
-
     def _groups(self) -> list[list[int]]:
-        groups: dict[Pair | ModelOptions, list[int]] = {}
-        for lane in range(len(self.lanes)):
-            groups.setdefault(self._loaded(lane), []).append(lane)
+        """The lanes that are measured side by side."""
+        groups: dict[Pair | ModelOptions | str, list[int]] = {}
+        for index, lane in enumerate(self.lanes):
+            groups.setdefault(lane.model or self._loaded(index), []).append(index)
         return list(groups.values())
 
     def request(self, prompt: int, strategy: str, sampling: Sampling | None = None) -> GenerationRequest:
@@ -147,7 +153,7 @@ class Experiment(msgspec.Struct, frozen=True):
 
 def with_baselines(experiment: Experiment) -> Experiment:
     """The experiment with its distinct lanes in one spelling, and strategy none before the first lane of
-    every setting.
+    every setting. A server's lanes stay as they are: not every server can answer without drafting.
 
     The same strategy under another label is another lane, also for none: two equal lanes show what difference
     chance alone makes. Raises SettingError for a strategy that cannot be read.
@@ -158,6 +164,9 @@ def with_baselines(experiment: Experiment) -> Experiment:
         pair = None if lane.pair == experiment.pair else lane.pair
         sampling = None if lane.sampling == experiment.sampling else lane.sampling
         loaded = pair or experiment.pair
+        if is_address(loaded.target.path):
+            known += [] if lane in known else [lane]
+            continue
         setting = (loaded if experiment.loads_once else loaded.target, sampling or experiment.sampling)
         if setting not in bases:
             bases[setting] = len(known)
@@ -179,7 +188,8 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     """The experiment with its baselines and a seed, checked; raises SettingError."""
     if not experiment.lanes:
         raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
-    experiment = with_baselines(_seeded(experiment.with_lanes([Lane(NONE), *experiment.lanes])))
+    first = [] if is_address(experiment.pair.target.path) else [Lane(NONE)]
+    experiment = with_baselines(_seeded(experiment.with_lanes([*first, *experiment.lanes])))
     lanes = experiment.lanes
     if len(lanes) > most_lanes:
         raise SettingError(
@@ -194,6 +204,8 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     for index, lane in enumerate(lanes):
         sampling = experiment.sampling_of(index)
         check_params(sampling)
+        if is_address(experiment.pair_of(index).target.path):
+            continue
         spec = StrategySpec.parse(lane.strategy)
         spec.verification_at(sampling.temperature)
         if spec.needs_draft and experiment.pair_of(index).draft is None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 
-from app.engine.strategy import StrategySpec, is_synthetic
+from app.engine.strategy import SERVER, StrategySpec, is_synthetic
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment
 
@@ -31,7 +31,9 @@ def lane_names(experiment: Experiment) -> tuple[str, ...]:
 def _wheres(experiment: Experiment) -> list[str]:
     """The models of each lane, in words, as far as they tell lanes apart."""
     pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
-    drafting = [StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes]
+    drafting = [
+        lane.strategy != SERVER and StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes
+    ]
     targets = list(dict.fromkeys(pair.target for pair in pairs))
     used = [pair.draft for pair, needed in zip(pairs, drafting, strict=True) if needed]
     drafts = list(dict.fromkeys(draft for draft in used if draft is not None))

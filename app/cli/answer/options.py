@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.interrupt import Interrupt
+from app.cli.servers import add_server_options, keys
 from app.engine.errors import PromptError
 from app.engine.params import check_params
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.settings import Settings
+from app.servers.address import server_address
+from app.servers.key import find_key
 
 PROG = "draftscope run"
 STANDARD_INPUT = "-"
@@ -55,6 +59,10 @@ class RunPlan:
     json: Path | None
     engine: str
     """Where the models run."""
+    server: str = ""
+    """The address of the server that answers instead; "" without one."""
+    key_of: Callable[[str], str] = find_key
+    """Gives the key of the server."""
 
 
 def parse_run(argv: list[str]) -> RunPlan:
@@ -63,7 +71,10 @@ def parse_run(argv: list[str]) -> RunPlan:
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
-    spec = StrategySpec.parse(arguments.strategy)
+    server = server_address(arguments.server) if arguments.server else ""
+    if server and (own := _of_the_engine(arguments)):
+        raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
+    spec = StrategySpec.parse(arguments.strategy or NONE)
     spec.verification_at(sampling.temperature)
     target, draft = chosen_pair(arguments)
     if arguments.draft_only:
@@ -74,7 +85,7 @@ def parse_run(argv: list[str]) -> RunPlan:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
     request = GenerationRequest(
         **_prompt(arguments),
-        strategy=str(spec),
+        strategy=SERVER if server and arguments.strategy is None else str(spec),
         sampling=sampling,
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
@@ -83,7 +94,22 @@ def parse_run(argv: list[str]) -> RunPlan:
         **LENGTH.given(arguments),
     )
     files = arguments.trace, arguments.json
-    return RunPlan(target, draft, request, tuple(arguments.drafter), *files, arguments.engine)
+    return RunPlan(
+        target, draft, request, tuple(arguments.drafter), *files, arguments.engine, server, keys(arguments)
+    )
+
+
+def _of_the_engine(arguments: argparse.Namespace) -> str:
+    """An option that was given and that only our own engine has; "" without one."""
+    given = {
+        "--target": arguments.target,
+        "--draft": arguments.draft,
+        "--draft-only": arguments.draft_only,
+        "--suffix": arguments.suffix is not None or arguments.suffix_file,
+        f"--strategy {arguments.strategy}": arguments.strategy not in (None, NONE),
+        **dict.fromkeys((*TARGET.flags_given(arguments), *DRAFT.flags_given(arguments)), True),
+    }
+    return next((name for name, value in given.items() if value), "")
 
 
 def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -152,11 +178,14 @@ def _parser() -> Parser:
     )
     add_template_options(answer)
     answer.add_argument(
-        "--strategy", metavar="SPEC", default=NONE, help=f"How to draft, see below (default {NONE})"
+        "--strategy",
+        metavar="SPEC",
+        help=f"How to draft, see below (default {NONE}; of a server: as it is set)",
     )
     add_drafter_option(answer)
     add_end_options(answer)
     add_engine_option(answer)
+    add_server_options(answer, "Let a server answer, instead of models loaded here", several=False)
 
     output = parser.add_argument_group("files written")
     output.add_argument(

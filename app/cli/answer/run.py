@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
@@ -11,10 +13,11 @@ from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Finished, RoundFinished, Started
+from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.run_record import RunRecord
+from app.servers.client import ServerClient
 
 
 def run(argv: list[str]) -> int:
@@ -27,8 +30,13 @@ def run(argv: list[str]) -> int:
 
 
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
-    target, draft = local_pair(plan.target, plan.draft, interrupt)
     printer = AnswerPrinter()
+    if plan.server:
+        server = ServerClient(
+            plan.server, plan.key_of(plan.server), lambda: interrupt.pressed or not printer.open
+        )
+        return _answer(server.generate(plan.request), plan, interrupt, printer)
+    target, draft = local_pair(plan.target, plan.draft, interrupt)
     client = EngineClient(make_home(plan.engine), lambda: interrupt.pressed or not printer.open)
     try:
         try:
@@ -40,26 +48,31 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
             raise
         if client.stopped:
             return INTERRUPTED
-        recorder = RunRecorder(plan.trace)
-        try:
-            _record(client, plan, recorder, printer)
-        except Exception as error:
-            recorder.fail(str(error))
-            if not (interrupt.pressed and isinstance(error, UserError)):
-                raise
-            complain(PROG, error.message)
-        finally:
-            recorder.close()
-            if recorder.trace is not None:
-                _report(recorder.trace, plan, printer)
+        return _answer(client.generate(plan.request, plan.drafters), plan, interrupt, printer)
     finally:
         client.close()
+
+
+def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter) -> int:
+    """Record and report an answer; returns the exit code."""
+    recorder = RunRecorder(plan.trace)
+    try:
+        _record(events, plan, recorder, printer)
+    except Exception as error:
+        recorder.fail(str(error))
+        if not (interrupt.pressed and isinstance(error, UserError)):
+            raise
+        complain(PROG, error.message)
+    finally:
+        recorder.close()
+        if recorder.trace is not None:
+            _report(recorder.trace, plan, printer)
     return INTERRUPTED if interrupt.pressed else 0
 
 
-def _record(client: EngineClient, plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
+def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
     """Record an answer to its end. Raises PromptError where thinking cannot be switched off."""
-    for event in client.generate(plan.request, plan.drafters):
+    for event in events:
         if isinstance(event, Started):
             if told := unread(plan.request.template_options, event.header):
                 complain(PROG, told)

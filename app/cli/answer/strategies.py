@@ -75,7 +75,8 @@ def _wrapped(text: str, indent: int) -> list[str]:
 def statistics_lines(trace: Trace) -> list[str]:
     """A line on the answer, whether its drafts are synthetic, then llama.cpp's lines on them."""
     statistics = Statistics.of(trace.rounds)
-    names = strategy_names(trace.header.strategy)
+    # A server tells neither how often a strategy was asked nor how long it took.
+    names = () if trace.header.pair.server is not None else strategy_names(trace.header.strategy)
     said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
     limit = longest_draft(trace.header.strategy)
     return [_answer_line(trace, statistics), *said, *llama_cpp_lines(statistics, names, limit)]

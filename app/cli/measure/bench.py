@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,17 +25,24 @@ from app.cli.measure.options import (
     local_experiment,
     outputs,
 )
+from app.cli.servers import add_server_options, described, keys
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
+from app.lab.report.server_notes import server_notes
 from app.lab.runs.runner import Runner
+from app.lab.server_lanes import server_lanes
 
 PROG = "draftscope bench"
-_USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC [--strategy SPEC ...] [options]"
+_USAGE = (
+    f"{PROG} (--prompts FILE | --suite NAME) (--strategy SPEC | --server URL) [--strategy SPEC ...] [options]"
+)
 _DESCRIPTION = """\
 Measure strategies side by side: with the same prompts, seed and sampling, one after another on the same
 loaded weights, each from a cold state after a warm-up. Strategy none is always measured too; the order is
-random for every prompt and repeat. The table goes to standard output, the progress to standard error."""
+random for every prompt and repeat. A running server drafts by its own settings; it is compared with itself
+without drafts where it can leave them out, else with another server of the same model that does not draft.
+The table goes to standard output, the progress to standard error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,8 @@ class BenchPlan:
     journal: Path | None
     outputs: Outputs
     engine: str
+    key_of: Callable[[str], str]
+    """Gives the key of a server."""
 
 
 def bench(argv: list[str]) -> int:
@@ -74,27 +84,39 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         help='More lanes, also on other pairs: a JSON list of {"strategy", "label", "target", "draft"}, '
         "models named as for --target",
     )
+    add_server_options(lanes, "A server to measure", several=True)
     add_measure_options(parser)
     add_output_options(parser)
     add_journal_option(parser)
     arguments = parser.parse_args(argv)
-    if not arguments.strategy and arguments.lanes is None:
-        raise UsageError("There is nothing to measure.", "Give --strategy or --lanes.")
-    asked = asked_experiment(arguments, tuple(map(Lane, arguments.strategy)), arguments.repeat)
+    if not arguments.strategy and arguments.lanes is None and not arguments.server:
+        raise UsageError("There is nothing to measure.", "Give --strategy, --lanes or --server.")
+    key_of = keys(arguments)
+    servers = tuple(lane for info in described(arguments) for lane in server_lanes(info))
+    here = arguments.strategy or arguments.lanes or arguments.target
+    asked = asked_experiment(
+        arguments,
+        (*map(Lane, arguments.strategy), *servers),
+        arguments.repeat,
+        None if here else servers[0].pair,
+    )
     if arguments.lanes is not None:
         more = read_lanes(arguments.lanes, asked.pair, lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
     experiment = make_experiment(kept_seed(asked, arguments.journal))
-    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine)
+    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine, key_of)
 
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
     runner = Runner(
-        local_experiment(plan.experiment, interrupt), partial(make_home, plan.engine), journal=plan.journal
+        local_experiment(plan.experiment, interrupt),
+        partial(make_home, plan.engine),
+        journal=plan.journal,
+        key_of=plan.key_of,
     )
     try:
         report, problem = measured(runner, interrupt, plan.outputs)
     finally:
         runner.close()
-    put([*summary_lines(report), "", *outcome_lines(report)])
+    put([*summary_lines(report), "", *server_notes(report), *outcome_lines(report)])
     return ended(report, problem, interrupt)

@@ -30,6 +30,7 @@ from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.lane_file import path_beside
 from app.lab.runs.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
+from app.servers.address import is_address
 
 DEFAULT_REPEATS = 3
 
@@ -130,8 +131,11 @@ def outputs(arguments: argparse.Namespace) -> Outputs:
     return files
 
 
-def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int) -> Experiment:
-    """The experiment of the options, before its baselines and its seed are set; raises UserError."""
+def asked_experiment(
+    arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int, pair: Pair | None = None
+) -> Experiment:
+    """The experiment of the options, before its baselines and its seed are set; `pair` is its own where not
+    that of the options. Raises UserError."""
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     suite = asked_suite(arguments)
@@ -139,7 +143,7 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
     max_tokens = length.get("max_tokens", suite.max_tokens)
     chat = arguments.chat or suite.chat
     return Experiment(
-        pair=_absolute(Pair(*chosen_pair(arguments))),
+        pair=pair or _absolute(Pair(*chosen_pair(arguments))),
         lanes=lanes,
         prompts=suite.prompts,
         sampling=sampling,
@@ -158,6 +162,8 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
     """The experiment on local files, as `local_pair`."""
 
     def local(pair: Pair) -> Pair:
+        if is_address(pair.target.path):
+            return pair
         return _absolute(Pair(*local_pair(pair.target, pair.draft, interrupt)))
 
     lanes = [msgspec.structs.replace(lane, pair=lane.pair and local(lane.pair)) for lane in experiment.lanes]

@@ -116,7 +116,7 @@ def judgement_of(round: Round, place: int, rule: Verification) -> Test | None:
     match rule:
         case Verification.GREEDY if token.target_id is not None:
             return ArgmaxTest(token.id, token.target_id)
-        case Verification.SPECULATIVE if token.p is not None and token.u is not None and token.q > 0:
+        case Verification.SPECULATIVE if token.p is not None and token.u is not None and token.q:
             return RatioTest(token.p, token.q, token.u)
         case Verification.MATCH if token.target_id is not None and token.draw is not None:
             return DrawTest(token.id, token.target_id, token.draw)
@@ -125,17 +125,17 @@ def judgement_of(round: Round, place: int, rule: Verification) -> Test | None:
 
 def block_chain(round: Round) -> tuple[BlockTest, ...]:
     """The tests of a draft that was judged as a block, up to the last token that was judged."""
-    judged: list[tuple[DraftedToken, float, float]] = []
+    judged: list[tuple[DraftedToken, float, float, float, float]] = []
     reach = 1.0
     for token in round.drafted:
-        if token.p is None or token.q <= 0:
+        if token.p is None or not token.q:
             break
         before, reach = reach, block_reach(reach, token.p, token.q)
-        judged.append((token, before, reach))
-    last = last_passed([token for token, _, _ in judged])
+        judged.append((token, token.p, token.q, before, reach))
+    last = last_passed([token for token, *_ in judged])
     return tuple(
-        BlockTest(token.p or 0.0, token.q, before, reach, token.h, token.u, place <= last)
-        for place, (token, before, reach) in enumerate(judged)
+        BlockTest(p, q, before, reach, token.h, token.u, place <= last)
+        for place, (token, p, q, before, reach) in enumerate(judged)
     )
 
 
@@ -210,6 +210,8 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
     drawn = header.verification in (Verification.SPECULATIVE, Verification.BLOCK)
     if token is None or token.origin is not Origin.RESAMPLED or token.draw is None or not drawn:
         return None
+    if token.p is None:
+        return None  # a server's
     if place >= len(round.drafted):
         return None  # no token was rejected: `recheck` reports it
     reach = 1.0
@@ -255,7 +257,7 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
                 p.setdefault(token.id, token.p)
     if drafted is not None and drafted.draft_p is not None and drafted.draft_draw is None:
         own.setdefault(drafted.id, drafted.draft_p)
-    one_hot = drafted is not None and drafted.draft_draw is None
+    one_hot = drafted is not None and drafted.draft_draw is None and drafted.q is not None
     found = [
         TokenOdds(id, piece, label, p.get(id), q.get(id, 0.0 if one_hot else None), own.get(id))
         for id, (piece, label) in pieces.items()
@@ -270,7 +272,7 @@ def proposal_of(drafted: DraftedToken | None, draft: Alternatives, sampling: Sam
     proportion to the draft model's own probabilities to the power of 1 / temperature, so that the others
     follow from it.
     """
-    if drafted is None:
+    if drafted is None or drafted.q is None:
         return {}
     known = {drafted.id: drafted.q}
     own = _by_id(draft)

@@ -56,7 +56,7 @@ _SINCE = {
 
 
 def header_problems(header: TraceHeader) -> Iterator[str]:
-    """Compare the settings with each other and with the pair."""
+    """Compare the settings with each other and with the pair; what a server does not tell is not compared."""
     sampling, pair = header.sampling, header.pair
     try:
         check_params(sampling)
@@ -66,7 +66,7 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
         yield f"its seed is {header.seed}, but {sampling.seed} was asked for"
     if header.verification is Verification.GREEDY and sampling.temperature > 0:
         yield f"the rule is greedy at temperature {sampling.temperature:g}"
-    elif (spec := _spec(header)) is not None:
+    elif pair.server is None and (spec := _spec(header)) is not None:
         rule = spec.verification_at(sampling.temperature)
         if rule is not header.verification:
             yield f"the rule is {header.verification}, but “{header.strategy}” is judged by {rule} here"
@@ -74,9 +74,9 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
             yield f"“{header.strategy}” needs a draft model, and the pair has none"
     if bool(pair.vocabulary) != (pair.draft is not None):
         yield "the pair's vocabularies were compared without a draft, or not with one"
-    if not 1 <= header.prompt_tokens <= pair.target.n_ctx:
+    if pair.server is None and not 1 <= header.prompt_tokens <= pair.target.n_ctx:
         yield f"a prompt of {header.prompt_tokens} tokens does not fit into a context of {pair.target.n_ctx}"
-    if not 0 <= header.cached_tokens < header.prompt_tokens:
+    if not 0 <= header.cached_tokens < max(header.prompt_tokens, 1):
         yield f"{header.cached_tokens} of {header.prompt_tokens} prompt tokens were cached"
     if header.cold and header.cached_tokens:
         yield f"{header.cached_tokens} prompt tokens were cached in a cold run"
@@ -228,7 +228,7 @@ class Consistency:
         for place, (top, emitted) in enumerate(zip(round.target_top, round.emitted, strict=False)):
             where = f"the target's alternatives at place {place}"
             yield from _sound(where, top, _WIDTH if 0 < kept < TOP else None)
-            known = {emitted.id: emitted.p}
+            known = {emitted.id: emitted.p or 0.0}
             if place < len(round.drafted) and round.drafted[place].p is not None:
                 known[round.drafted[place].id] = round.drafted[place].p or 0.0
             best = dict(zip(top.ids, top.p, strict=False)).get(emitted.id) == max(top.p, default=None)
@@ -304,7 +304,7 @@ def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
         by_count = (FinishReason.LENGTH, FinishReason.END, FinishReason.STOP)
         if emitted == header.max_tokens and finish not in by_count:
             yield f"it ended by {finish}, but all {emitted} tokens came"
-        full = header.prompt_tokens + emitted > header.pair.target.n_ctx
+        full = header.prompt_tokens + emitted > header.pair.target.n_ctx and header.pair.server is None
         if full and finish not in (*by_count, FinishReason.CONTEXT):
             yield f"it ended by {finish}, but the context was full"
         yield from _lead(trace)

@@ -2,7 +2,8 @@
 
 Checks that each draw comes from its seed and lies in the recorded interval, whose width is the token's
 probability; that each verdict follows from p, q and the draw by the rule; that verdicts, origins, positions,
-counts, text and the end of the answer agree; and the consistency of all other parts (`consistency.py`).
+counts, text and the end of the answer agree; and the consistency of all other parts (`consistency.py`). A
+server tells neither p nor q nor draws: of its answers only verdicts, origins, positions, counts and text.
 """
 
 from __future__ import annotations
@@ -49,8 +50,14 @@ def recheck(trace: Trace) -> list[str]:
         if round.position != position:
             problems.append(f"it starts at token {round.position}, not {position}")
         problems += _shape(round, cut=last and finish in _CUT)
-        problems += checker.verdicts(round, position)
-        problems += consistency.problems(round)
+        if trace.header.pair.server is None:
+            if any(token.q is None for token in round.drafted) or any(
+                token.p is None for token in round.emitted
+            ):
+                problems.append("a token has no p or q, which only a server leaves out")
+            else:
+                problems += checker.verdicts(round, position)
+                problems += consistency.problems(round)
         found += [f"Round {index}: {problem}." for problem in problems]
         position += len(round.emitted)
     return found + [
@@ -130,8 +137,8 @@ class _Checker:
         emitted: EmittedToken | None,
     ) -> Iterator[str]:
         accepted = token.verdict is Verdict.ACCEPTED
-        if token.p is None:
-            yield f"{where} was judged without its p"
+        if token.p is None or token.q is None:
+            yield f"{where} was judged without its p or q"
             return
         if accepted and emitted is not None and emitted.p != token.p:
             yield f"{where} has p {token.p:g} as a draft and {emitted.p:g} as emitted"
@@ -159,7 +166,7 @@ class _Checker:
         """Check a draft judged as a block: accepted up to the last token whose u is below its h."""
         reach = [1.0]
         for token in round.drafted:
-            if token.p is None or token.q <= 0:
+            if token.p is None or not token.q:
                 break
             reach.append(block_reach(reach[-1], token.p, token.q))
         judged = round.drafted[: len(reach) - 1]
@@ -213,7 +220,7 @@ class _Checker:
         else:
             # The residual of a one-hot draft is p without the rejected token.
             rest = 1 - rejected.p
-            yield from _drawn(where, emitted.draw, u, emitted.p / rest, _WIDTH / rest)
+            yield from _drawn(where, emitted.draw, u, (emitted.p or 0.0) / rest, _WIDTH / rest)
 
 
 def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: float = _WIDTH) -> Iterator[str]:
@@ -235,7 +242,7 @@ def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
     """
     if behind is None or behind.p is None:
         return reach, reach
-    if behind.draft_draw is None:
+    if behind.draft_draw is None or behind.q is None:
         return reach * (1 - behind.p), reach * (1 - behind.p)
     taken = min(reach * behind.p, behind.q)
     return reach * behind.p - taken, reach - taken
@@ -276,19 +283,20 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
     if totals is None:
         return
     tokens = [token for round in trace.rounds for token in round.emitted]
-    stream = TextStream(header.stop)
+    stream = TextStream(header.stop if header.pair.server is None else ())  # a server leaves the stop out
     for place, token in enumerate(tokens):
         if stream.stopped:
             yield f"text continues after a stop at token {place - 1}"
             break
         ended = totals.finish_reason is FinishReason.END and place == len(tokens) - 1
         stream.add(b"" if ended else token.piece)
-    if stream.stopped != (totals.finish_reason is FinishReason.STOP):
+    stopped = totals.finish_reason is FinishReason.STOP
+    if stream.stopped != stopped and header.pair.server is None:
         yield f"it ended by {totals.finish_reason}, but a stop was {'' if stream.stopped else 'not '}reached"
     stream.finish()
     if stream.text != totals.text:
         yield "the text is not that of the emitted tokens"
-    full = header.prompt_tokens + emitted > header.pair.target.n_ctx
+    full = header.prompt_tokens + emitted > header.pair.target.n_ctx or header.pair.server is not None
     if totals.finish_reason is FinishReason.LENGTH and emitted != header.max_tokens:
         yield f"it ended at {emitted} tokens where {header.max_tokens} were asked for"
     if totals.finish_reason is FinishReason.CONTEXT and not full:

@@ -251,7 +251,10 @@ class Statistics(DraftStatistics):
 
     @property
     def engine_overhead(self) -> float | None:
-        """1 - (time in native decode calls and the logits reads that wait for them) / wall time."""
+        """1 - (time in native decode calls and the logits reads that wait for them) / wall time; None for a
+        server, which does not tell that time."""
+        if not self.native_seconds:
+            return None
         share = _ratio(self.native_seconds, self.seconds)
         return None if share is None else 1 - share
 

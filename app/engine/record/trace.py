@@ -23,11 +23,11 @@ from app.engine.loop.text import TextStream
 from app.engine.record.packed import MOST, as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.6"
+FORMAT = "1.7"
 # 1.1: block verification, with the field h; 1.2: the strategies asked in a round; 1.3: the time that a draft
 # model read in it; 1.4: the chat, the machine, and the rarer sampler settings; 1.5: DRY, the chat template's
 # options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of
-# strategies to begin and to learn
+# strategies to begin and to learn; 1.7: answers of servers, which tell neither p nor q
 
 _encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)
@@ -213,9 +213,9 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     before = trace.rounds[-1].offset if trace.rounds else 0.0
     times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
     times += [item.accept_seconds, *item.begin_seconds.values()]
-    given = [token.p for token in item.emitted]
+    given = [token.p or 0.0 for token in item.emitted]
     for token in item.drafted:
-        given += token.q, token.p or 0.0, token.draft_p or 0.0
+        given += token.q or 0.0, token.p or 0.0, token.draft_p or 0.0
     if item.index != len(trace.rounds) or item.position != emitted:
         return "its round does not follow the previous one"
     if not before <= item.offset <= _LONGEST or min(times) < 0 or max(times) > _LONGEST:

@@ -33,8 +33,8 @@ def _drafting(summary: Summary) -> float | None:
     return _per_token(summary.draft_seconds, summary) if drafts else None
 
 
-def _per_token(seconds: float, summary: Summary) -> float | None:
-    return seconds / summary.n_tokens if summary.n_tokens else None
+def _per_token(seconds: float | None, summary: Summary) -> float | None:
+    return seconds / summary.n_tokens if summary.n_tokens and seconds is not None else None
 
 
 def _equal(summary: Summary) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.engine.record.trace import Trace
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import SERVER, StrategySpec
 from app.engine.types import Alternatives, Draw, FinishReason, Round, Verification
 from app.lab.experiment import Experiment, Job
 from app.lab.runs.run_record import Divergence, RunRecord
@@ -24,6 +24,8 @@ BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
 
 def keeps_text(strategy: str, temperature: float) -> bool:
     """Whether a lane's rule promises exactly the baseline's tokens, near-ties apart."""
+    if strategy == SERVER:
+        return temperature == 0
     rule = StrategySpec.parse(strategy).verification_at(temperature)
     return rule in (Verification.GREEDY, Verification.MATCH)
 
@@ -69,6 +71,8 @@ def compared_runs(
 
     def compared_run(job: Job, record: RunRecord) -> RunRecord:
         base = experiment.baseline_job(job)
+        if base is None:
+            return record
         return compared(record, records.get(base), lambda: (traces.readable(job), traces.readable(base)))
 
     return {job: compared_run(job, record) for job, record in records.items()}

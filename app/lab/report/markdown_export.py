@@ -12,6 +12,7 @@ from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.compare import keeps_text
 from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report
+from app.lab.report.server_notes import server_notes
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.run_record import RunRecord
@@ -47,12 +48,16 @@ def _lines(report: Report) -> Iterator[str]:
     for line in parting_lines(report):
         yield f"- {line}"
     yield ""
+    for note in server_notes(report):
+        yield f"- {_escaped(note)}"
+    yield ""
     yield "The nearest llama.cpp commands:"
     yield ""
     yield "```sh"
     for lane in report.lanes:
-        yield f"# {lane.name}"
-        yield lane.command
+        if lane.server is None:
+            yield f"# {lane.name}"
+            yield lane.command
     yield "```"
 
 

@@ -60,7 +60,11 @@ class Race:
     """The lanes of one prompt and repeat, started together."""
 
     def __init__(
-        self, traces: Mapping[int, Trace], baseline_of: Callable[[int], int], *, with_prompt: bool = False
+        self,
+        traces: Mapping[int, Trace],
+        baseline_of: Callable[[int], int | None],
+        *,
+        with_prompt: bool = False,
     ) -> None:
         """`traces` by lane; `baseline_of` is Experiment's: the lane that a lane is compared with."""
         self.lanes = {lane: RaceLane(trace, with_prompt=with_prompt) for lane, trace in traces.items()}
@@ -89,7 +93,8 @@ class Race:
             rounds = racer.rounds_at(seconds)
             tokens = racer.tokens[rounds - 1] if rounds else 0
             finished = rounds == len(racer.times)
-            base = self.lanes.get(self._baseline_of(lane))
+            baseline = self._baseline_of(lane)
+            base = self.lanes.get(baseline) if baseline is not None else None
             ahead = None
             if base is not None and base is not racer:
                 ahead = base.seconds_of(tokens) - racer.seconds_of(tokens)

@@ -13,12 +13,13 @@ import msgspec
 from app.engine.explain.llama_command import llama_command, of_the_hub, template_kwargs
 from app.engine.strategy import StrategySpec
 from app.engine.templates.options import TemplateOptions
-from app.engine.types import ModelOptions, PairInfo, Sampling
+from app.engine.types import ModelOptions, PairInfo, Sampling, ServerInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.report.summary import Summary, summarise
 from app.lab.runs.run_record import RunRecord
+from app.servers.address import is_address
 
 FORMAT = "1.0"
 
@@ -45,11 +46,12 @@ class ReportLane(msgspec.Struct, frozen=True):
     name: str  # with its models, where the lanes have several
     strategy: str
     pair: int  # index in `pairs`
-    baseline: int  # the lane it is compared with
+    baseline: int | None  # the lane it is compared with; None for a server that cannot but draft
     memory: int | None  # bytes
     command: str
     differences: tuple[str, ...]  # where llama.cpp differs
     sampling: Sampling | None = None  # None: that of the settings
+    server: ServerInfo | None = None  # the server that answers, as it described itself
 
 
 class ReportPrompt(msgspec.Struct, frozen=True):
@@ -112,7 +114,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def baselines(self) -> int:
         """The number of baselines: one for each target, in a sweep one for each load and sampler setting."""
-        return len({lane.baseline for lane in self.lanes})
+        return len({lane.baseline for lane in self.lanes if lane.baseline is not None})
 
     def temperature_of(self, lane: int) -> float:
         return (self.lanes[lane].sampling or self.settings.sampling).temperature
@@ -221,6 +223,17 @@ def _lane(
     info: PairInfo | None,
 ) -> ReportLane:
     pair, described = experiment.pair_of(lane), experiment.lanes[lane]
+    if is_address(pair.target.path):
+        return ReportLane(
+            name=name,
+            strategy=described.strategy,
+            pair=indices.get(pair, -1),
+            baseline=experiment.baseline_of(lane),
+            memory=None,
+            command="",
+            differences=(),
+            server=info.server if info is not None else None,
+        )
     spec = StrategySpec.parse(described.strategy)
     facts = known.get(pair)
     command = llama_command(

@@ -37,8 +37,8 @@ class Summary(msgspec.Struct, frozen=True):
     drafted: int
     accepted: int
     seconds: float
-    draft_seconds: float
-    target_seconds: float
+    draft_seconds: float | None  # this and the next: None for a server
+    target_seconds: float | None
     first_token_seconds: Spread | None
     prompt_seconds: Spread | None
     compared: int  # runs with a baseline
@@ -65,6 +65,8 @@ def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str
     measured = [run for run in mine if is_measured(run)]
     baselines = [run for run in measured if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
+    untold = any(run.target_seconds is None for run in measured)
+    fateless = untold and any(run.tokens_per_pass is None for run in measured)
     return Summary(
         lane=lane,
         strategy=strategy,
@@ -79,21 +81,21 @@ def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str
         acceptance_rate=total.acceptance_rate,
         alpha=total.alpha,
         tau=total.tau,
-        draft_share=total.draft_share,
+        draft_share=None if fateless else total.draft_share,
         engine_overhead=total.engine_overhead,
         n_tokens=total.emitted,
         rounds=total.rounds,
         drafted=total.drafted,
         accepted=total.accepted,
         seconds=total.seconds,
-        draft_seconds=total.draft_seconds,
-        target_seconds=total.target_seconds,
+        draft_seconds=None if untold else total.draft_seconds,
+        target_seconds=None if untold else total.target_seconds,
         first_token_seconds=Spread.of(run.first_token_seconds for run in measured),
         prompt_seconds=Spread.of(run.prompt_seconds + run.draft_prompt_seconds for run in measured),
         compared=len(baselines),
         identical=sum(bool(run.identical_to_baseline) for run in baselines),
         near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in baselines),
-        tokens_per_pass=total.tokens_per_pass,
+        tokens_per_pass=None if fateless else total.tokens_per_pass,
         draft_length=total.draft_length,
         acceptance_by_place=total.acceptance_by_place,
         judged_acceptance_by_place=total.judged_acceptance_by_place,

@@ -19,7 +19,7 @@ _UNSTEADY = 0.10  # share of the speed: on a quiet machine a baseline differs by
 
 def disturbances(report: Report) -> list[str]:
     """A sentence for each disturbance that makes the report's numbers doubtful."""
-    baselines = {lane.baseline for lane in report.lanes}
+    baselines = {lane.baseline for lane in report.lanes if lane.baseline is not None}
     names = {lane: report.lanes[lane].name for lane in baselines}
     found = other_load(report.runs, report.system.cores, report.system.threads)
     return [*found, *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane]))]

@@ -1,4 +1,5 @@
-"""The engine of a long run: one engine home at a time, replaced when it dies and for another target."""
+"""The engine of a long run: one engine home at a time, replaced when it dies and for another target. Servers
+answer beside it."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ from app.engine.process.messages import (
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
+from app.servers.address import is_address
+from app.servers.client import ServerClient
+from app.servers.http import Stopped
+from app.servers.key import find_key
 
 
 class EngineGone(Exception):  # noqa: N818 - what happened, not a mistake
@@ -30,12 +35,19 @@ class Interrupted(Exception):  # noqa: N818
 
 class LabEngine:
     """Loads pairs and generates answers, one after another, on one thread. `control` belongs to another
-    thread, and may be replaced for each piece of work."""
+    thread, and may be replaced for each piece of work.
 
-    def __init__(self, make_home: Callable[[], EngineHome], control: Control) -> None:
+    A pair whose target is an address is a server's: it is asked what it is once, and `key_of` gives its key.
+    """
+
+    def __init__(
+        self, make_home: Callable[[], EngineHome], control: Control, key_of: Callable[[str], str] = find_key
+    ) -> None:
         self._make_home = make_home
+        self._key_of = key_of
         self.control = control
-        self._client: EngineClient | None = None
+        self._servers: dict[Pair, tuple[ServerClient, PairInfo]] = {}
+        self._client: EngineClient | ServerClient | None = None
         self._pair: Pair | None = None
         self._info: PairInfo | None = None
 
@@ -54,12 +66,18 @@ class LabEngine:
         """
         if self.holds(pair):
             return
+        if is_address(pair.target.path):
+            self._ask_server(pair)
+            return
+        if isinstance(self._client, ServerClient):
+            self.close()
         if self._pair is not None and self._pair.target != pair.target:
             self.close()  # two targets at once might not fit, and would distort a lane's memory
-        if self._client is None:
-            self._client = EngineClient(self._make_home(), lambda: self.control.interrupted)
+        client = self._client
+        if not isinstance(client, EngineClient):
+            client = self._client = EngineClient(self._make_home(), lambda: self.control.interrupted)
         self._pair = None
-        for event in self._followed(self._client, self._client.load(pair.target, pair.draft)):
+        for event in self._followed(client, client.load(pair.target, pair.draft)):
             if isinstance(event, LoadProgress):
                 yield event.file, event.fraction
             elif isinstance(event, Loaded):
@@ -69,24 +87,43 @@ class LabEngine:
     def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
+        if isinstance(self._client, ServerClient):
+            return self._followed(self._client, self._client.generate(request))
         return self._followed(self._client, self._client.generate(request, drafters))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[ForceProgress | Forced]:
         """Compare the loaded draft with its target by teacher forcing; Forced comes last. Raises UserError,
         EngineGone, Interrupted."""
-        assert self._client is not None, "load a pair first"
+        assert isinstance(self._client, EngineClient), "load a pair first"
         for event in self._followed(self._client, self._client.force(texts)):
             assert isinstance(event, ForceProgress | Forced)
             yield event
 
-    def _followed(self, client: EngineClient, events: Iterator[Event]) -> Iterator[Event]:
+    def _ask_server(self, pair: Pair) -> None:
+        """Take a server in place of the engine, which is ended: its threads would take cores that the server
+        needs. Raises UserError, Interrupted."""
+        self.close()
+        if pair not in self._servers:
+            address = pair.target.path
+            client = ServerClient(address, self._key_of(address), lambda: self.control.interrupted)
+            try:
+                self._servers[pair] = client, client.describe()
+            except Stopped:
+                raise Interrupted from None
+        self._client, self._info = self._servers[pair]
+        self._pair = pair
+
+    def _followed(self, client: EngineClient | ServerClient, events: Iterator[Event]) -> Iterator[Event]:
         """The events; raises Interrupted where they were stopped, and EngineGone where the engine died."""
+        over = None
         try:
             for event in events:
                 over = event.totals.finish_reason if isinstance(event, Finished) else None
                 if client.stopped and over is FinishReason.CANCELLED:
                     raise Interrupted
                 yield event
+            if client.stopped and over is None and isinstance(client, ServerClient):
+                raise Interrupted  # before its first token
         except EngineError as error:
             if error.gone:
                 self.close()

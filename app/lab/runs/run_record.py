@@ -8,7 +8,7 @@ from app.engine.fates import Verdict
 from app.engine.record.stats import AlternativeStatistics, DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import is_synthetic
-from app.engine.types import FinishReason
+from app.engine.types import FinishReason, ServerInfo, WholeServer
 from app.lab.experiment import Experiment, Job
 
 
@@ -49,6 +49,15 @@ def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
     }
 
 
+def _untold(server: ServerInfo | None) -> dict[str, None]:
+    """The numbers that a server does not tell; a fold over its rounds would have zeros, or count tokens as
+    passes."""
+    if server is None:
+        return {}
+    names = ["target_seconds", "draft_seconds"]
+    return dict.fromkeys(names if server.tells_fates else [*names, "tokens_per_pass", "draft_share"])
+
+
 class RunRecord(msgspec.Struct, frozen=True):
     """The numbers of one run. Seconds are wall time; a ratio whose denominator is zero is None.
 
@@ -80,8 +89,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     tau: float | None = None
     draft_share: float | None = None
     drafted_rounds: int = 0
-    target_seconds: float = 0.0
-    draft_seconds: float = 0.0
+    target_seconds: float | None = 0.0  # this and the next: None for a server, which does not tell them
+    draft_seconds: float | None = 0.0
     engine_overhead: float | None = None
     speedup: float | None = None  # these compare with a baseline: None where none was measured
     identical_to_baseline: bool | None = None
@@ -105,6 +114,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     rejections: tuple[int, ...] = ()
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
+    whole_server: WholeServer | None = None  # where a server only counts for all its users together
 
     @property
     def failure(self) -> str:
@@ -159,7 +169,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             target_entropy=alternatives.target_entropy,
             target_rest=alternatives.target_rest,
             alternatives=alternatives,
-            **folds | {"strategies": strategy_shares(statistics)},
+            whole_server=totals.whole_server if totals else None,
+            **folds | {"strategies": strategy_shares(statistics)} | _untold(header.pair.server),
         )
 
     @classmethod
@@ -188,7 +199,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             drafted_rounds=self.drafted_rounds,
             drafted=self.drafted,
             verdicts=judged,
-            draft_seconds=self.draft_seconds,
+            draft_seconds=self.draft_seconds or 0.0,
             lengths=list(self.lengths),
             accepted_per_round=list(self.accepted_per_round),
             rejections=list(self.rejections),
@@ -204,8 +215,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
             emitted=self.n_tokens,
-            target_seconds=self.target_seconds,
-            native_seconds=(1 - (self.engine_overhead or 0.0)) * self.seconds,
+            target_seconds=self.target_seconds or 0.0,
+            native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,
             end=self.seconds,
         )
 

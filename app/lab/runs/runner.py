@@ -43,6 +43,7 @@ from app.lab.runs.resume import done_of, open_journal
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.time_left import TimeLeft
 from app.lab.runs.traces import TraceStore
+from app.servers.key import find_key
 
 MakeHome = Callable[[], EngineHome]
 
@@ -70,16 +71,18 @@ class Runner:
         control: Control | None = None,
         engine: LabEngine | None = None,
         jobs: Sequence[Job] = (),
+        key_of: Callable[[str], str] = find_key,
     ) -> None:
         """`experiment` comes from `make_experiment`. An existing `journal` must be of the same experiment,
         made with the same files, versions and processor; it is locked until the end of `run`, or `close`. A
-        given `engine` stays open. `jobs` are all runs in another order than the experiment's.
+        given `engine` stays open. `jobs` are all runs in another order than the experiment's. `key_of` gives
+        the key of a server.
 
         Raises UserError.
         """
         self.control = control or Control()
         self.experiment = experiment
-        self._engine = engine or LabEngine(make_home, self.control)
+        self._engine = engine or LabEngine(make_home, self.control, key_of)
         self._lent = engine is not None
         self._jobs = tuple(jobs) or experiment.jobs()
         self._lock = lock_journal(journal) if journal else None
@@ -321,6 +324,8 @@ class Runner:
 
     def _compared(self, job: Job) -> RunRecord:
         record, base = self._records[job], self.experiment.baseline_job(job)
+        if base is None:
+            return record
         return compared(record, self._records.get(base), lambda: (self._trace(job), self._trace(base)))
 
     def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:

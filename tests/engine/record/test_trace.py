@@ -153,7 +153,7 @@ def test_damage_before_the_last_line_is_named(lines: list[bytes]) -> None:
 
 def test_a_line_of_another_shape_is_damage(lines: list[bytes]) -> None:
     changed = json.loads(lines[1])
-    changed["emitted"][0]["p"] = None
+    changed["emitted"][0]["origin"] = None
     lines[1] = json.dumps(changed).encode() + b"\n"
     with pytest.raises(TraceError, match=r"line 2, is damaged"):
         parse_trace(lines)

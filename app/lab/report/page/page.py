@@ -20,6 +20,7 @@ from app.lab.report.markdown_export import equality, parting_lines, what_was_mea
 from app.lab.report.page.charts import charts
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
+from app.lab.report.server_notes import server_notes
 from app.lab.report.summary import Summary
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
@@ -217,10 +218,14 @@ def _file(model: FileFacts) -> str:
 
 
 def _commands(report: Report) -> Iterator[str]:
-    if report.sweep:
+    for note in server_notes(report):
+        yield f"<p>{_e(note)}</p>"
+    if report.sweep or all(lane.server is not None for lane in report.lanes):
         return
     yield "<h2>In llama.cpp</h2><p class='soft'>The nearest command for each lane.</p>"
     for lane in report.lanes:
+        if lane.server is not None:
+            continue
         notes = "".join(f"\n# {difference}" for difference in lane.differences)
         yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
 

@@ -119,6 +119,8 @@ class RaceView(QWidget):
         if experiment is None or record is None or record.first_divergence is None:
             return
         for lane in (experiment.baseline_of(job.lane), job.lane):
+            if lane is None:
+                continue
             answer = self._answers.get(lane)
             at = _round_of(answer.rounds, record.first_divergence.index) if answer is not None else None
             if at is not None:
@@ -243,7 +245,10 @@ class RaceView(QWidget):
         records = [self._session.records.get(job) for job in jobs]
         ended = [record.n_tokens for record in records if record is not None]
         tokens = [card.plot.tokens for card in self.lanes.cards]
-        bases = [self._session.records.get(experiment.baseline_job(job)) for job in jobs]
+        bases = [
+            self._session.records.get(base) if (base := experiment.baseline_job(job)) else None
+            for job in jobs
+        ]
         rates = [record.tokens_per_second if record is not None else None for record in bases]
         self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
 

@@ -151,7 +151,7 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
     passed = token.verdict is Verdict.ACCEPTED
     word = "accepted" if passed else "rejected"
     instead = round.emitted[place] if not passed and place < len(round.emitted) else None
-    if token.u is not None and token.p is not None:
+    if token.u is not None and token.p is not None and token.q is not None:
         yield f"{_drafted(round, token)} Target gives it {_percent(token.p)}: {word}."
         u, q, p = _tell_apart(token.u, token.q, token.p)
         sign = "<" if passed else "≥"

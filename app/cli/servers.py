@@ -1,0 +1,46 @@
+"""Running servers on the command line: --server, and where their keys come from."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+
+from app.cli.arguments import UsageError
+from app.engine.types import PairInfo
+from app.servers.address import server_address
+from app.servers.client import ServerClient
+from app.servers.key import find_key
+
+
+def add_server_options(group: argparse._ActionsContainer, what: str, *, several: bool) -> None:
+    """Add --server and --server-key-env; `what` a server is here."""
+    action = {"action": "append", "default": []} if several else {"default": None}
+    group.add_argument(
+        "--server",
+        metavar="URL",
+        help=f"{what}: the address of a running llama-server or vLLM, such as http://127.0.0.1:8080"
+        f"{'; may be given several times' if several else ''}",
+        **action,
+    )
+    group.add_argument(
+        "--server-key-env",
+        metavar="NAME",
+        default="",
+        help="The environment variable that holds the key of the server (without it: the key that the "
+        "system's keyring keeps for this address, if any)",
+    )
+
+
+def keys(arguments: argparse.Namespace) -> Callable[[str], str]:
+    """What gives the key of a server. Raises UsageError for a variable without a server."""
+    if arguments.server_key_env and not arguments.server:
+        raise UsageError("--server-key-env needs a server.", "Give one with --server.")
+    return partial(find_key, variable=arguments.server_key_env)
+
+
+def described(arguments: argparse.Namespace) -> list[PairInfo]:
+    """The servers that were named, as they describe themselves. Raises UserError."""
+    key_of = keys(arguments)
+    addresses = dict.fromkeys(map(server_address, arguments.server))
+    return [ServerClient(address, key_of(address), lambda: False).describe() for address in addresses]

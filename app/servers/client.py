@@ -1,0 +1,183 @@
+"""The caller's side of a running server: what `EngineClient` is for an engine process."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import time
+from collections.abc import Callable, Iterator
+
+from app import __version__
+from app.base import numbers
+from app.engine.errors import PromptError
+from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.record.trace import FORMAT
+from app.engine.strategy import NONE, SERVER
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    PairInfo,
+    Round,
+    Totals,
+    TraceHeader,
+    Verification,
+    WholeServer,
+)
+from app.servers.answer import Asked, Piece, Server
+from app.servers.errors import ServerError, strange
+from app.servers.http import PATIENCE, Asker, Stopped
+from app.servers.llama_server import LlamaServer
+from app.servers.rounds import RoundFold
+from app.servers.vllm import Vllm
+
+_KEEPS = ("ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v")
+"""The strategies with which a server drafts from earlier answers, too: nothing can make it forget them."""
+
+
+class ServerClient:
+    """A running server for use by one thread at a time: tells what it is and generates answers."""
+
+    def __init__(
+        self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
+    ) -> None:
+        """`address` is as `server_address` writes it, `key` may be empty. The current request is stopped as
+        soon as `stopping` returns True; a server that sends nothing for `patience` seconds has failed."""
+        self._asker = Asker(address, key, stopping, patience)
+        self._server: Server | None = None
+        self._info: PairInfo | None = None
+        self.stopped = False
+        """Whether the last request was stopped."""
+
+    def describe(self) -> PairInfo:
+        """What the server tells of itself, with `server` set; it is asked for one token. Raises ServerError,
+        Stopped."""
+        self._server = _recognised(self._asker)
+        self._info = self._server.describe()
+        return self._info
+
+    def generate(self, request: GenerationRequest) -> Iterator[Event]:
+        """Yield the events of one answer: Started with its first token, Finished last. A request that is
+        stopped before its first token has no events. Strategy `none` asks the server not to draft; every
+        other lets it draft by its own settings. Raises UserError."""
+        self.stopped = False
+        answer = _Answer(request)
+        try:
+            info = self._info or self.describe()
+            assert self._server is not None
+            yield from answer.events(self._server, info)
+        except Stopped:
+            self.stopped = True
+            if answer.began is not None:  # what has come stays
+                yield Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
+
+    def close(self) -> None:
+        """End its use. (A connection lasts as long as its request.)"""
+
+
+def _recognised(asker: Asker) -> Server:
+    """The server by its kind. Raises ServerError, Stopped."""
+    try:
+        props = asker.ask("/props")
+    except ServerError as error:
+        if error.status not in (404, 405):
+            raise
+    else:
+        return LlamaServer(asker, props)
+    return Vllm(asker)
+
+
+class _Answer:
+    """One answer of a server, as it comes."""
+
+    def __init__(self, request: GenerationRequest) -> None:
+        if request.suffix is not None:
+            raise PromptError("A server lane cannot fill in the middle.", "Use the engine here for it.")
+        if request.continues:
+            raise PromptError("A server's answer cannot be continued.", "Ask again.")
+        self._request = request
+        self._asked = 0.0  # time.perf_counter
+        self.began: float | None = None  # the same, of the first token
+        self._text: list[str] = []
+        self._emitted = 0
+
+    def events(self, server: Server, info: PairInfo) -> Iterator[Event]:
+        """Yield its events. Raises UserError, Stopped."""
+        request = self._request
+        seed = request.sampling.seed if request.sampling.seed >= 0 else secrets.randbits(31)
+        asked = server.prepare(request, seed)
+        rule = server.rule(request.sampling.temperature)
+        fold = RoundFold(rule)
+        tells_fates = info.server is not None and info.server.tells_fates
+        before = None if tells_fates else server.whole()
+        self._asked = time.perf_counter()
+        for piece in server.pieces(asked):
+            if self.began is None:
+                self.began = piece.at
+                yield Started(0, self._header(rule, info, asked, piece))
+            self._emitted += len(piece.tokens)
+            if self._emitted > request.max_tokens:
+                raise strange(info.target.path, f"sends more than the {request.max_tokens} tokens asked for")
+            at, used = piece.at - self.began, piece.prompt_tokens + self._emitted
+            yield from self._heard(fold.add(piece.tokens, piece.drafted, piece.accepted, at), used)
+            if piece.finish is not None:
+                yield from self._heard(fold.finish(at), used)
+                after = None if before is None else server.whole()
+                yield Finished(0, self.totals(piece.finish, piece.at, _between(before, after)))
+                return
+        raise ServerError(
+            f"The server at {info.target.path} ended its answer in the middle, behind "
+            f"{numbers.count(self._emitted, 'token')}.",
+            "Look at its log: it may have ended.",
+        )
+
+    def _heard(self, rounds: Iterator[Round], context_used: int) -> Iterator[RoundFinished]:
+        for round in rounds:
+            text = b"".join(token.piece for token in round.emitted).decode()
+            self._text.append(text)
+            yield RoundFinished(0, round, text, context_used)
+
+    def totals(self, finish: FinishReason, at: float, whole: WholeServer | None = None) -> Totals:
+        """The totals of what has come."""
+        assert self.began is not None
+        waited = self.began - self._asked
+        return Totals(
+            finish_reason=finish,
+            text="".join(self._text),
+            seconds=max(at - self.began, 0.0),
+            prompt_seconds=waited,
+            draft_prompt_seconds=0.0,
+            first_token_seconds=waited,
+            whole_server=whole,
+        )
+
+    def _header(self, rule: Verification, info: PairInfo, asked: Asked, piece: Piece) -> TraceHeader:
+        request = self._request
+        speculation = info.server.speculation if info.server is not None else ()
+        drafts = bool(speculation) and request.strategy != NONE
+        keeps = drafts and any(name in _KEEPS for name in speculation)
+        return TraceHeader(
+            format=FORMAT,
+            app_version=__version__,
+            strategy=SERVER if drafts else NONE,
+            verification=rule,
+            sampling=request.sampling,
+            seed=asked.seed,
+            max_tokens=request.max_tokens,
+            pair=info,
+            prompt=asked.prompt,
+            prompt_tokens=piece.prompt_tokens or asked.prompt_tokens,
+            cached_tokens=piece.cached_tokens,
+            cold=request.cold and not piece.cached_tokens and not keeps,
+            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            stop=request.stop,
+            messages=request.messages,
+            template_options=request.template_options,
+            prompt_ids=request.prompt_ids,
+        )
+
+
+def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServer | None:
+    """What was drafted between two counts; None where they are not known, or the server began anew."""
+    if before is None or after is None or after.drafted < before.drafted:
+        return None
+    return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)

@@ -1,0 +1,224 @@
+"""Asking a server over HTTP: a thread reads, the caller may stop at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, NamedTuple
+
+import httpx2
+import msgspec
+
+from app.servers.address import is_local
+from app.servers.errors import of_status, of_transport, strange
+
+PATIENCE = 300.0
+"""Seconds without a byte after which a server counts as hanging: a long prompt takes minutes on a slow
+machine."""
+_CONNECT = 10.0  # seconds
+_LOOK = 0.05  # seconds between two checks of `stopping`
+_LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
+_LARGEST_ANSWER = 2**24  # bytes
+_WAITING = 1000  # lines that may wait for a slow caller
+
+_json = msgspec.json.Decoder()
+
+
+class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
+    """The caller stopped the request; the connection is closed."""
+
+
+class Line(NamedTuple):
+    """A line of a stream, and when it came (time.perf_counter)."""
+
+    at: float
+    text: bytes
+
+
+class Asker:
+    """Sends requests to one server, each on a thread of its own. Safe from any number of threads."""
+
+    def __init__(
+        self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
+    ) -> None:
+        """Requests are stopped as soon as `stopping` returns True."""
+        self.address = address
+        self._key = key
+        self._stopping = stopping
+        self._patience = patience
+        # Reading the certificates takes a tenth of a second; without https nothing needs them.
+        self._verify = httpx2.create_ssl_context() if address.startswith("https:") else False
+
+    def ask(self, path: str, body: object | None = None) -> Any:
+        """The JSON that a path answers with: to GET, or to POST with a `body`. Raises ServerError,
+        Stopped."""
+        answer = b"".join(line.text for line in self._pieces(path, body, _whole))
+        return self._decoded(answer)
+
+    def text(self, path: str) -> str:
+        """The text that a path answers GET with. Raises ServerError, Stopped."""
+        return b"".join(line.text for line in self._pieces(path, None, _whole)).decode(errors="replace")
+
+    def stream(self, path: str, body: object) -> Iterator[tuple[float, dict[str, Any]]]:
+        """The events of a stream to POST: (when it came, its JSON), up to the end of the stream. Raises
+        ServerError, Stopped."""
+        for line in self._pieces(path, body, _lines):
+            name, _, data = line.text.partition(b":")
+            if name not in (b"data", b"error") or data.strip() == b"[DONE]":
+                continue
+            event = self._decoded(data)
+            if not isinstance(event, dict):
+                raise strange(self.address, "streams something that is not an answer")
+            if name == b"error" or "error" in event:
+                raise of_status(_code(event), self._without_key(data), self.address, keyed=bool(self._key))
+            yield line.at, event
+
+    def _without_key(self, refusal: bytes) -> bytes:
+        """A server's own words, which may quote the key."""
+        return refusal.replace(self._key.encode(), b"(the key)") if self._key else refusal
+
+    def _decoded(self, data: bytes) -> Any:
+        try:
+            return _json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise strange(self.address, "answers with something that is not JSON") from None
+
+    def _pieces(
+        self, path: str, body: object | None, cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]]
+    ) -> Iterator[Line]:
+        """What a request is answered with, cut into pieces. Raises ServerError, Stopped."""
+        reader = _Reader(lambda put: self._read(path, body, cut, put))
+        try:
+            while True:
+                if self._stopping():
+                    raise Stopped
+                item = reader.receive()
+                if isinstance(item, Exception):
+                    raise item
+                if item is _END:
+                    return
+                if isinstance(item, Line):
+                    yield item
+        finally:
+            reader.end()
+
+    async def _read(
+        self,
+        path: str,
+        body: object | None,
+        cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]],
+        put: Callable[[Line], Any],
+    ) -> None:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        limits = httpx2.Timeout(self._patience, connect=min(_CONNECT, self._patience))
+        try:
+            async with (
+                httpx2.AsyncClient(
+                    verify=self._verify, timeout=limits, trust_env=not is_local(self.address)
+                ) as client,
+                client.stream(
+                    "GET" if body is None else "POST",
+                    self.address + path,
+                    content=None if body is None else msgspec.json.encode(body),
+                    headers=headers,
+                ) as response,
+            ):
+                if not response.is_success:
+                    refusal = b"".join([piece async for piece in _whole(response, self.address)])
+                    raise of_status(
+                        response.status_code,
+                        self._without_key(refusal),
+                        self.address,
+                        response.headers.get("location", ""),
+                        keyed=bool(self._key),
+                    )
+                async for piece in cut(response, self.address):
+                    await put(Line(time.perf_counter(), piece))
+        except httpx2.HTTPError as error:
+            raise of_transport(error, self.address, self._patience) from None  # its request holds the key
+        except httpx2.InvalidURL:
+            raise strange(self.address, "has an address that cannot be used") from None
+
+
+_END = object()
+
+
+class _Reader:
+    """A thread that reads one answer into a queue."""
+
+    def __init__(self, read: Callable[[Callable[[Line], Any]], Coroutine[Any, Any, None]]) -> None:
+        self._items: queue.Queue[Any] = queue.Queue(_WAITING)
+        self._loop = asyncio.new_event_loop()
+        self._task = self._loop.create_task(self._whole(read))
+        self._thread = threading.Thread(target=self._run, name="server request", daemon=True)
+        self._thread.start()
+
+    def receive(self) -> Any:
+        """The next line, the error that ended reading, or _END; None where nothing came for a moment."""
+        try:
+            return self._items.get(timeout=_LOOK)
+        except queue.Empty:
+            return None
+
+    def end(self) -> None:
+        """Close the connection, whatever it is doing, and wait for the thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+
+    async def _whole(self, read: Callable[[Callable[[Line], Any]], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await read(self._put)
+        except Exception as error:  # the caller raises it
+            await self._put(error)
+        else:
+            await self._put(_END)
+
+    async def _put(self, item: object) -> None:
+        while True:
+            try:
+                return self._items.put_nowait(item)
+            except queue.Full:
+                await asyncio.sleep(_LOOK)
+
+    def _run(self) -> None:
+        try:
+            with contextlib.suppress(asyncio.CancelledError):  # nobody listens any more
+                self._loop.run_until_complete(self._task)
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        finally:
+            self._loop.close()
+
+
+async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > _LARGEST_ANSWER:
+            raise strange(address, f"sends more than {_LARGEST_ANSWER // 2**20} MB")
+        yield piece
+
+
+async def _lines(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:
+    rest = b""
+    async for piece in response.aiter_bytes():
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.strip(b"\r")
+        if len(rest) > _LONGEST_LINE:
+            raise strange(address, f"sends a line of more than {_LONGEST_LINE // 2**20} MB")
+    if rest:
+        yield rest
+
+
+def _code(event: dict[str, Any]) -> int:
+    """The status that an error within a stream names."""
+    error = event.get("error", event)
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 500

@@ -1,0 +1,236 @@
+"""llama-server: `/completion`, streamed with `timings_per_token`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from app.engine.errors import PromptError
+from app.engine.sampling.dry import breaker_texts
+from app.engine.strategy import NONE
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    Message,
+    ModelInfo,
+    PairInfo,
+    ServerInfo,
+    Verification,
+    WholeServer,
+)
+from app.servers.answer import Asked, Piece, T, shaped
+from app.servers.errors import ServerError, strange
+from app.servers.http import Asker
+from app.servers.rounds import Told
+
+KIND = "llama-server"
+_OFF = {"speculative.n_max": 0}
+"""What asks a llama-server not to draft. The built-in version does not take that wish; what a server took
+stands in its answer's `generation_settings`."""
+_TOLD = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
+_SAME = (
+    "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "frequency_penalty",
+    "presence_penalty", "dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n",
+    "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold",
+)  # fmt: skip
+_SEEDS = 2**32 - 1  # the largest stands for a new seed
+
+
+class _Timings(msgspec.Struct):
+    cache_n: int = 0
+    draft_n: int = 0
+    draft_n_accepted: int = 0
+
+
+class _Chunk(msgspec.Struct):
+    content: str = ""
+    tokens: list[int] = []
+    tokens_predicted: int = 0
+    tokens_evaluated: int = 0
+    timings: _Timings | None = None
+    stop: bool = False
+    stop_type: str = ""
+    truncated: bool = False
+
+
+class _Meta(msgspec.Struct):
+    n_vocab: int = 0
+    n_ctx_train: int = 0
+    n_params: int = 0
+    size: int = 0
+
+
+class _Model(msgspec.Struct):
+    meta: _Meta | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model] = []
+
+
+class _Defaults(msgspec.Struct):
+    params: dict[str, Any] = {}
+    n_ctx: int = 0
+
+
+class _Props(msgspec.Struct):
+    default_generation_settings: _Defaults
+    total_slots: int = 0
+    model_path: str = ""
+    model_ftype: str = ""
+    build_info: str = ""
+    chat_template: str = ""
+
+
+class LlamaServer:
+    """A running llama-server."""
+
+    def __init__(self, asker: Asker, props: object) -> None:
+        """`props` is what /props answered. Raises ServerError where that is no llama-server's."""
+        self._asker = asker
+        self._props = self._as(props, _Props)
+
+    def describe(self) -> PairInfo:
+        props = self._props
+        models = self._as(self._asker.ask("/v1/models"), _Models).data
+        meta = (models[0].meta if models else None) or _Meta()
+        took = self._settings_of_a_request()
+        model = props.model_path.replace("\\", "/").rsplit("/", 1)[-1]
+        defaults = props.default_generation_settings
+        settings = {name: defaults.params[name] for name in _TOLD if _plain(defaults.params.get(name))}
+        server = ServerInfo(
+            address=self._asker.address,
+            kind=KIND,
+            model=model,
+            version=props.build_info,
+            speculation=self._speculation(took),
+            switches_off=took.get("speculative.n_max") == 0,
+            slots=props.total_slots,
+            settings=settings,
+        )
+        target = ModelInfo(
+            path=self._asker.address,
+            name=model,
+            architecture="",
+            quantisation=props.model_ftype,
+            size=meta.size,
+            n_params=meta.n_params,
+            n_layers=0,
+            n_vocab=meta.n_vocab,
+            n_ctx_train=meta.n_ctx_train,
+            n_ctx=defaults.n_ctx,
+            threads=0,
+            has_chat_template=bool(props.chat_template),
+        )
+        return PairInfo(target, devices="the server's", server=server)
+
+    def prepare(self, request: GenerationRequest, seed: int) -> Asked:
+        prompt, ids = self._prompt(request)
+        sampling = request.sampling
+        body = {
+            "prompt": ids,
+            "n_predict": request.max_tokens,
+            "stream": True,
+            "timings_per_token": True,
+            "return_tokens": True,
+            "cache_prompt": not request.cold,
+            "stop": list(request.stop),
+            "ignore_eos": request.ignore_eos,
+            "seed": seed % _SEEDS,
+            **{name: getattr(sampling, name) for name in _SAME},
+            "dry_sequence_breakers": [
+                text.decode(errors="replace") for text in breaker_texts(sampling.dry_sequence_breaker)
+            ],
+            **(_OFF if request.strategy == NONE else {}),
+        }
+        return Asked(body, prompt, len(ids), seed)
+
+    def pieces(self, asked: Asked) -> Iterator[Piece]:
+        seen = 0
+        for at, event in self._asker.stream("/completion", asked.body):
+            chunk = self._as(event, _Chunk)
+            if chunk.timings is None:
+                raise strange(
+                    self._asker.address, "does not tell its counters with every token: it may be old"
+                )
+            # Tokens that do not complete a character are counted, and sent with none of their own.
+            new = chunk.tokens_predicted - seen
+            if new < len(chunk.tokens):
+                raise strange(
+                    self._asker.address, f"counts {chunk.tokens_predicted} tokens, and sent more of them"
+                )
+            tokens = [Told()] * (new - len(chunk.tokens)) + [Told(token) for token in chunk.tokens]
+            if chunk.content and tokens:
+                tokens[-1] = Told(tokens[-1].id, chunk.content)
+            seen = chunk.tokens_predicted
+            yield Piece(
+                at,
+                tokens,
+                chunk.timings.draft_n,
+                chunk.timings.draft_n_accepted,
+                chunk.tokens_evaluated,
+                chunk.timings.cache_n,
+                _finish(chunk) if chunk.stop else None,
+            )
+
+    def rule(self, temperature: float) -> Verification:
+        # It draws the target's token at every place, and keeps the draft as far as it agrees.
+        return Verification.MATCH if temperature > 0 else Verification.GREEDY
+
+    def whole(self) -> WholeServer | None:
+        return None  # it tells every answer's own counts
+
+    def _prompt(self, request: GenerationRequest) -> tuple[str, list[int]]:
+        """(the prompt's text, its tokens by the server's vocabulary)"""
+        if request.prompt_ids:
+            answer = self._asker.ask("/detokenize", {"tokens": list(request.prompt_ids)})
+            return self._as(answer.get("content"), str), list(request.prompt_ids)
+        text, is_chat = request.prompt or "", bool(request.messages)
+        if is_chat:
+            text = self._templated(request.messages, request.template_options)
+        # Control text within a raw prompt is plain text, as in our own engine.
+        body = {"content": text, "add_special": True, "parse_special": is_chat}
+        ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[int]]).get("tokens", [])
+        if not ids:
+            raise PromptError("The prompt is empty.", "Give a text.")
+        return text, ids
+
+    def _templated(self, messages: tuple[Message, ...], options: dict[str, Any]) -> str:
+        body = {"messages": list(messages), **({"chat_template_kwargs": options} if options else {})}
+        return self._as(self._asker.ask("/apply-template", body), dict[str, str]).get("prompt", "")
+
+    def _settings_of_a_request(self) -> dict[str, Any]:
+        """What the server says that it took of a request for one token without drafts."""
+        body = {"prompt": "Hello", "n_predict": 1, "cache_prompt": False, **_OFF}
+        answer = self._as(self._asker.ask("/completion", body), dict[str, Any])
+        return self._as(answer.get("generation_settings", {}), dict[str, Any])
+
+    def _speculation(self, took: dict[str, Any]) -> tuple[str, ...]:
+        """The strategies that it drafts with, by its own names."""
+        types = str(took.get("speculative.types", "draft-simple")).split(",")
+        try:
+            slots = self._as(self._asker.ask("/slots"), list[dict[str, Any]])
+        except ServerError as error:
+            if error.status not in (404, 501):
+                raise
+            slots = []  # it is started without them
+        if any(slot.get("speculative") is False for slot in slots):
+            return ()  # nothing was given, or its context cannot go back
+        return tuple(name for name in types if name and name != NONE)
+
+    def _as(self, answer: object, shape: type[T]) -> T:
+        return shaped(answer, shape, self._asker.address, "a llama-server")
+
+
+def _finish(chunk: _Chunk) -> FinishReason:
+    if chunk.stop_type == "eos":
+        return FinishReason.END
+    if chunk.stop_type == "word":
+        return FinishReason.STOP
+    return FinishReason.CONTEXT if chunk.truncated else FinishReason.LENGTH
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, str | int | float)

@@ -1,0 +1,131 @@
+"""The rounds of an answer, from what a server tells of its tokens and its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.engine.fates import Origin, Verdict
+from app.engine.strategy import SERVER
+from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round, Verification
+from app.servers.errors import ServerError
+
+_UNKNOWN_TEXT = "?"  # how a drafted token that was never told is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A token of the answer as a server told it. Its text may be that of earlier tokens, too: a server holds
+    back incomplete characters, and what may begin a stop string."""
+
+    id: int = UNTOLD
+    text: str = ""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A round whose tokens are still coming."""
+
+    drafted: int
+    accepted: int
+    tokens: list[Told] = field(default_factory=list)
+
+    @property
+    def full(self) -> bool:
+        """Whether all tokens of the round are there: the accepted ones, and the target's own."""
+        return len(self.tokens) > self.accepted
+
+
+class RoundFold:
+    """Folds tokens and counters into rounds.
+
+    Counters move before the tokens of a round are sent: the first tokens under new counters are those that
+    were accepted and the target's own behind them; further tokens under the same counters come from rounds
+    without a draft, one each. (Where a target goes back by checkpoints, the pass that computes an accepted
+    draft again is such a round.)
+    """
+
+    def __init__(self, rule: Verification) -> None:
+        self._rule = rule
+        self._drafted = self._accepted = 0  # the counters
+        self._open: _Open | None = None
+        self._rounds = self._position = 0
+        self._end = 0.0
+
+    def add(self, tokens: list[Told], drafted: int, accepted: int, at: float) -> Iterator[Round]:
+        """Add tokens that came with these counters, `at` seconds behind the first token; yields the rounds
+        that are complete. Raises ServerError for counters that contradict each other or the tokens."""
+        self._check(drafted, accepted)
+        for token in tokens:
+            if self._open is None:
+                self._open = _Open(drafted - self._drafted, accepted - self._accepted)
+                self._drafted, self._accepted = drafted, accepted
+            self._open.tokens.append(token)
+            if self._open.full:
+                yield self._close(self._open, at)
+        if self._open is not None and (drafted, accepted) != (self._drafted, self._accepted):
+            raise ServerError(
+                f"The server counts {self._open.accepted} accepted tokens in a round and sent "
+                f"{len(self._open.tokens)}: its numbers cannot be used."
+            )
+
+    def finish(self, at: float) -> Iterator[Round]:
+        """Yield the round that the end of the answer cut, if any: what was drafted behind it was not
+        judged."""
+        if self._open is not None and self._open.tokens:
+            yield self._close(self._open, at)
+
+    def _check(self, drafted: int, accepted: int) -> None:
+        more, taken = drafted - self._drafted, accepted - self._accepted
+        if more < 0 or taken < 0 or taken > more:
+            raise ServerError(
+                f"The server's counters contradict each other: {drafted} drafted and {accepted} accepted "
+                f"after {self._drafted} and {self._accepted}.",
+                "Its numbers cannot be used.",
+            )
+
+    def _close(self, open: _Open, at: float) -> Round:
+        start, self._end = self._end, max(at, self._end)
+        emitted = len(open.tokens)
+        accepted = min(open.accepted, emitted)
+        round = Round(
+            index=self._rounds,
+            position=self._position,
+            offset=start,
+            seconds=self._end - start,
+            draft_seconds=0.0,
+            verify_seconds=0.0,
+            sample_seconds=0.0,
+            native_seconds=0.0,
+            drafted=tuple(self._judged(open, accepted)),
+            emitted=tuple(_emitted(open, accepted)),
+            strategy=SERVER if open.drafted else None,
+        )
+        self._rounds += 1
+        self._position += emitted
+        self._open = None
+        return round
+
+    def _judged(self, round: _Open, accepted: int) -> Iterator[DraftedToken]:
+        greedy = self._rule is Verification.GREEDY  # the target's most probable token is the emitted one
+        for token in round.tokens[:accepted]:
+            yield DraftedToken(
+                token.id, token.text.encode(), Verdict.ACCEPTED, target_id=token.id if greedy else None
+            )
+        for place in range(accepted, round.drafted):
+            if place == accepted and round.full:
+                best = round.tokens[-1].id if greedy else None
+                yield DraftedToken(UNTOLD, b"", Verdict.REJECTED, target_id=best, label=_UNKNOWN_TEXT)
+            else:
+                yield DraftedToken(UNTOLD, b"", Verdict.IGNORED, label=_UNKNOWN_TEXT)
+
+
+def _emitted(round: _Open, accepted: int) -> Iterator[EmittedToken]:
+    for token in round.tokens[:accepted]:
+        yield EmittedToken(token.id, token.text.encode(), Origin.ACCEPTED)
+    if not round.drafted:
+        own = Origin.PLAIN
+    else:
+        own = Origin.BONUS if accepted == round.drafted else Origin.RESAMPLED
+    for token in round.tokens[accepted:]:
+        yield EmittedToken(token.id, token.text.encode(), own)

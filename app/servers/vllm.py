@@ -1,0 +1,267 @@
+"""vLLM: `/v1/completions` and `/v1/chat/completions`, streamed with usage and token ids in every chunk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    ModelInfo,
+    PairInfo,
+    ServerInfo,
+    Verification,
+    WholeServer,
+)
+from app.servers.answer import Asked, Piece, T, shaped
+from app.servers.errors import ServerError, strange
+from app.servers.http import Asker
+from app.servers.rounds import Told
+
+KIND = "vLLM"
+_SAME = ("temperature", "top_k", "top_p", "min_p", "frequency_penalty", "presence_penalty")
+_ELSEWHERE = ("dry_multiplier", "top_n_sigma", "typical_p", "xtc_probability")
+_COUNTER = re.compile(
+    r"^vllm:spec_decode_num_(draft|accepted)_tokens(?:_total)?(?:\{.*\})? ([0-9.eE+]+)$", re.M
+)
+_DRAFTS = "drafts"
+"""What stands for a strategy: vLLM does not tell which it is."""
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    text: str | None = None
+    delta: _Delta | None = None
+    token_ids: list[int] | None = None
+    finish_reason: str | None = None
+
+    @property
+    def written(self) -> str:
+        if self.delta is not None:
+            return (self.delta.reasoning or "") + (self.delta.content or "")
+        return self.text or ""
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int = 0
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
+
+
+class _Steps(msgspec.Struct):
+    per_step_accepted: list[int] | None = None
+    per_step_drafted: list[int] | None = None
+
+
+class _Metrics(msgspec.Struct):
+    speculative_decoding: _Steps | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    metrics: _Metrics | None = None
+
+
+class _Card(msgspec.Struct):
+    id: str
+    max_model_len: int | None = None
+
+
+class _Cards(msgspec.Struct):
+    data: list[_Card]
+
+
+class Vllm:
+    """A running vLLM, or a server that answers as it does."""
+
+    def __init__(self, asker: Asker) -> None:
+        """Raises ServerError where it lists no model."""
+        self._asker = asker
+        cards = self._as(asker.ask("/v1/models"), _Cards).data
+        if not cards:
+            raise strange(asker.address, "has no model")
+        self._card = cards[0]
+        self._detailed = False  # whether it tells its counts by step
+
+    def describe(self) -> PairInfo:
+        steps = self._steps_of_a_request()
+        self._detailed = steps is not None and steps.per_step_drafted is not None
+        drafts = steps is not None or self._counted() is not None
+        server = ServerInfo(
+            address=self._asker.address,
+            kind=KIND,
+            model=self._card.id.rsplit("/", 1)[-1],
+            version=self._version(),
+            speculation=(_DRAFTS,) if drafts else (),
+            tells_fates=self._detailed or not drafts,
+        )
+        target = ModelInfo(
+            path=self._asker.address,
+            name=server.model,
+            architecture="",
+            quantisation="",
+            size=0,
+            n_params=0,
+            n_layers=0,
+            n_vocab=0,
+            n_ctx_train=0,
+            n_ctx=self._card.max_model_len or 0,
+            threads=0,
+            has_chat_template=True,
+        )
+        return PairInfo(target, devices="the server's", server=server)
+
+    def prepare(self, request: GenerationRequest, seed: int) -> Asked:
+        sampling = request.sampling
+        for name in _ELSEWHERE:
+            if getattr(sampling, name) != getattr(type(sampling)(), name):
+                raise SettingError(f"vLLM has no {name}.", "Leave it at its default.")
+        body: dict[str, Any] = {
+            "model": self._card.id,
+            "max_tokens": request.max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+            "return_token_ids": True,
+            "stop": list(request.stop),
+            "ignore_eos": request.ignore_eos,
+            "seed": seed % 2**63,
+            "repetition_penalty": sampling.repeat_penalty,
+            **{name: getattr(sampling, name) for name in _SAME},
+        }
+        if request.messages:
+            body["messages"] = list(request.messages)
+            if request.template_options:
+                body["chat_template_kwargs"] = request.template_options
+            text = "\n".join(message.content for message in request.messages)
+        else:
+            body["prompt"] = list(request.prompt_ids) or request.prompt
+            text = request.prompt or ""
+        return Asked(body, text, 0, seed)
+
+    def pieces(self, asked: Asked) -> Iterator[Piece]:
+        held: list[Piece] = []  # with counts by step, which come last
+        seen, finish = 0, None
+        for piece, chunk in self._chunks(asked):
+            if piece.tokens and self._detailed and seen:  # the first comes out of the prompt's pass
+                held.append(piece)
+            elif piece.tokens:
+                yield piece
+            seen += len(piece.tokens)
+            finish = piece.finish or finish
+            if finish is not None and not chunk.choices:  # the chunk behind the last: usage and metrics
+                steps = self._checked(chunk.metrics.speculative_decoding if chunk.metrics else None)
+                yield from _by_step(held, steps)
+                drafted, accepted = (sum(counts) for counts in zip((0, 0), *steps, strict=True))
+                yield replace(piece, finish=finish, drafted=drafted, accepted=accepted)
+                return
+
+    def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _Chunk]]:
+        """The chunks of an answer, each with what it tells."""
+        path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
+        counted, usage = 0, _Usage()
+        for at, event in self._asker.stream(path, asked.body):
+            chunk = self._as(event, _Chunk)
+            usage = chunk.usage or usage
+            choice = chunk.choices[0] if chunk.choices else _Choice()
+            told = _told(choice, usage.completion_tokens - counted)
+            counted += len(told)
+            cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
+            finish = _finish(choice.finish_reason)
+            yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
+
+    def rule(self, temperature: float) -> Verification:
+        return Verification.SPECULATIVE if temperature > 0 else Verification.GREEDY
+
+    def whole(self) -> WholeServer | None:
+        return self._counted()
+
+    def _checked(self, told: _Steps | None) -> list[tuple[int, int]]:
+        """Drafted and accepted tokens of every step that had a draft. Raises ServerError."""
+        drafted = (told.per_step_drafted if told else None) or []
+        accepted = (told.per_step_accepted if told else None) or []
+        steps = list(zip(drafted, accepted, strict=False))
+        if len(drafted) != len(accepted) or any(not 0 <= taken <= sent for sent, taken in steps):
+            raise ServerError(
+                "The server's counts by step contradict each other.", "Its numbers cannot be used."
+            )
+        return steps
+
+    def _steps_of_a_request(self) -> _Steps | None:
+        """What it tells of the drafts of a request for one token; None where it tells nothing."""
+        body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
+        chunk = self._as(self._asker.ask("/v1/completions", body), _Chunk)
+        return chunk.metrics.speculative_decoding if chunk.metrics else None
+
+    def _counted(self) -> WholeServer | None:
+        try:
+            text = self._asker.text("/metrics")
+        except ServerError as error:
+            if error.status != 404:
+                raise
+            return None
+        counts = {"draft": 0, "accepted": 0}
+        found = _COUNTER.findall(text)
+        for name, number in found:
+            counts[name] += int(float(number))
+        return WholeServer(counts["draft"], counts["accepted"]) if found else None
+
+    def _version(self) -> str:
+        try:
+            return self._as(self._asker.ask("/version"), dict[str, str]).get("version", "")
+        except ServerError as error:
+            if error.status != 404:
+                raise
+            return ""
+
+    def _as(self, answer: object, shape: type[T]) -> T:
+        return shaped(answer, shape, self._asker.address, "vLLM")
+
+
+def _told(choice: _Choice, counted: int) -> list[Told]:
+    """The tokens of a chunk; its text belongs to the last of them."""
+    ids = choice.token_ids or []
+    tokens = [Told(token) for token in ids] or [Told()] * max(counted, int(bool(choice.written)))
+    if choice.written and tokens:
+        tokens[-1] = Told(tokens[-1].id, choice.written)
+    return tokens
+
+
+def _finish(reason: str | None) -> FinishReason | None:
+    if reason is None:
+        return None
+    return FinishReason.LENGTH if reason == "length" else FinishReason.END
+
+
+def _by_step(pieces: list[Piece], steps: list[tuple[int, int]]) -> Iterator[Piece]:
+    """The tokens behind the first with running counters, as llama-server would send them.
+
+    Usually a piece is a step. Steps without a draft are not listed: a piece of one token counts as one of
+    these while there are more tokens than the steps with a draft account for. (Which of several single tokens
+    stood behind a draft of which nothing was accepted is not told.)
+    """
+    undrafted = sum(len(piece.tokens) for piece in pieces) - sum(taken + 1 for _, taken in steps)
+    rest, drafted, accepted, open = list(steps), 0, 0, 0
+    for piece in pieces:
+        for place, token in enumerate(piece.tokens):
+            if not open and rest and not (undrafted > 0 and len(piece.tokens) == 1 and place == 0):
+                sent, taken = rest.pop(0)
+                drafted, accepted, open = drafted + sent, accepted + taken, taken + 1
+            elif not open:
+                undrafted -= 1
+            open = max(open - 1, 0)
+            yield replace(piece, tokens=[token], drafted=drafted, accepted=accepted)
