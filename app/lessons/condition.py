@@ -13,7 +13,7 @@ from app.engine.errors import UserError
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Add: operator.add, ast.Sub: operator.sub,
-    ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Mult: operator.mul, ast.Div: operator.truediv, ast.In: lambda part, whole: part in whole,
 }  # fmt: skip
 
 

@@ -116,6 +116,12 @@ class AnswerFacts:
     def temperature(self) -> float:
         return self.trace.header.sampling.temperature
 
+    @property
+    def draft_size(self) -> float | None:
+        """The draft model's parameters / the target's."""
+        pair = self.trace.header.pair
+        return pair.draft.n_params / pair.target.n_params if pair.draft is not None else None
+
     # Beside the same request without drafts.
 
     @property
@@ -163,6 +169,8 @@ class RoundFacts:
     header: TraceHeader
     length: LengthAt | None
     """What the draft length rule went by; None without such a rule."""
+    before: str
+    """The answer's text before the round."""
 
     @property
     def index(self) -> int:
@@ -194,9 +202,9 @@ class RoundFacts:
         return self.record.strategy or ""
 
     @property
-    def end(self) -> str:
-        """Why the draft ended."""
-        return self.record.draft_end
+    def asked_first(self) -> str:
+        """The strategy that was asked first for a draft; "" if none was."""
+        return next(iter(self.record.asked or ()), "")
 
     # Texts.
 

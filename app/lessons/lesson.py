@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -36,6 +37,8 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Conditions for what the text says beside the numbers in it."""
     choices: tuple[Choice, ...] = ()
     """The three answers to choose from, where the text asks."""
+    card: Literal["drafted", "own"] = "drafted"
+    """What it is about: the token of the draft that decided, or the one that the target gave itself."""
     why: str = ""
     """Explains the right answer from what is then on the screen."""
 

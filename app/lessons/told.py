@@ -80,10 +80,11 @@ def told(name: str, lesson: Lesson, trace: Trace, measurement: Measurement | Non
 def facts_of_rounds(trace: Trace) -> list[RoundFacts]:
     """The facts of all rounds of an answer."""
     fold = length_fold(StrategySpec.parse(trace.header.strategy))
-    return [
-        RoundFacts(round, trace.header, fold.add(round) if fold is not None else None)
-        for round in trace.rounds
-    ]
+    found, before = [], ""
+    for round in trace.rounds:
+        found.append(RoundFacts(round, trace.header, fold.add(round) if fold is not None else None, before))
+        before += Quoted.of(round.emitted)
+    return found
 
 
 def rounds_of_steps(
@@ -125,9 +126,8 @@ def _told_step(name: str, step: LessonStep, answer: AnswerFacts, facts: RoundFac
         raise LessonError(f"{name}: {len(right)} answers to {step.text!r} are right.")
     choices = tuple(filled(choice.text, known) for choice in step.choices)
     correct = right[0] if right else 0
-    return ToldStep(
-        facts.index, facts.place, filled(step.text, known), choices, correct, filled(step.why, known)
-    )
+    place = facts.place if step.card == "drafted" else None
+    return ToldStep(facts.index, place, filled(step.text, known), choices, correct, filled(step.why, known))
 
 
 class _Filler(Formatter):

@@ -23,6 +23,7 @@ FACTS = {
         "not round.accepted != 3",
         "1 < round.accepted < round.drafted <= 4",
         "round.drafted - 2 * 2 >= 0",
+        "'ox' in round.own",
     ],
 )
 def test_a_condition_that_fits_the_facts_holds(condition: str) -> None:

@@ -56,7 +56,7 @@ def test_a_lesson_is_the_recording_that_the_recorder_makes(path: Path) -> None:
     recording = asked[path.stem]
     trace, measurement = recorded(path)
     header = trace.header
-    assert header.messages[-1].content == recording["prompt"].strip("\n")
+    assert header.messages[-1].content == recording["prompt"]
     assert header.strategy == recording["strategy"]
     assert header.sampling.temperature == recording.get("temperature", 0)
     assert header.seed == recording.get("seed", 0)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
+    QScrollBar,
     QVBoxLayout,
     QWidget,
 )
@@ -42,11 +41,9 @@ class LessonPlayer(QWidget):
         super().__init__()
         self._theme = theme
         self._course = course
-        self.title, self.place = QLabel(), QLabel()
+        self.title, self.about = ElidedLabel(), ElidedLabel()
         self.title.setProperty("role", "title")
-        self.place.setProperty("role", "secondary")
-        self.asked = ElidedLabel()
-        self.asked.setProperty("role", "secondary")
+        self.about.setProperty("role", "secondary")
         self.inspect = QPushButton("Inspector")
         self.inspect.setToolTip("Open this round in the Inspector, with the timeline and the replay")
         self.inspect.clicked.connect(inspect)
@@ -62,6 +59,7 @@ class LessonPlayer(QWidget):
         self.next.setToolTip("The next step (Right)")
         self.back.clicked.connect(course.back)
         self.next.clicked.connect(course.next)
+        self._wide = True
         self._lay_out()
         for widget in (self.text, self._words_area, self._cards, self.next, self.back, *self.words.choices):
             widget.installEventFilter(self)
@@ -73,31 +71,19 @@ class LessonPlayer(QWidget):
         head = QHBoxLayout()
         head.setContentsMargins(24, 12, 24, 4)
         head.setSpacing(12)
-        for widget in (self.title, self.place):
-            head.addWidget(widget)
-        head.addStretch(1)
-        head.addWidget(self.inspect)
+        head.addWidget(self.title, 1)
+        for button in (self.inspect, self.back, self.next):
+            head.addWidget(button)
         about = QHBoxLayout()
         about.setContentsMargins(24, 0, 24, 8)
-        about.addWidget(self.asked)
+        about.addWidget(self.about)
         self._words_area = _scrolled(self.words)
         self._cards = _scrolled(self.round)
-        keeps = self._cards.sizePolicy()
-        keeps.setRetainSizeWhenHidden(True)  # so that the question stays where it was
-        self._cards.setSizePolicy(keeps)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addStretch(1)
-        for button in (self.back, self.next):
-            buttons.addWidget(button)
-        side = QVBoxLayout()
-        side.addWidget(self._words_area, 1)
-        side.addLayout(buttons)
-        self._body = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._body.setContentsMargins(24, 12, 24, 16)
-        self._body.setSpacing(24)
-        self._body.addLayout(side, 2)
-        self._body.addWidget(self._cards, 3)
+        body = QHBoxLayout()
+        body.setContentsMargins(24, 12, 24, 16)
+        body.setSpacing(24)
+        body.addWidget(self._words_area, 2)
+        body.addWidget(self._cards, 3)
         line = QFrame()
         line.setProperty("kind", "line")
         column = QVBoxLayout(self)
@@ -107,31 +93,41 @@ class LessonPlayer(QWidget):
         column.addLayout(about)
         for part in (line, self.text, self.coming):
             column.addWidget(part)
-        column.addLayout(self._body, 1)
+        column.addLayout(body, 1)
 
     @Slot()
     def _show(self) -> None:
         course, lesson, step = self._course, self._course.lesson, self._course.step
         header = lesson.trace.header
-        self.title.setText(lesson.title)
-        self.place.setText(f"Step {course.at.step + 1} of {len(lesson.steps)}")
+        self.title.set_text(lesson.title)
+        place = f"Step {course.at.step + 1} of {len(lesson.steps)}"
         question = header.messages[-1].content if header.messages else header.prompt
-        asked = (
-            f"{' '.join(question.split())} · {header.strategy} · temperature {header.sampling.temperature:g}"
-        )
-        self.asked.set_text(asked)
-        self.asked.setToolTip(as_text(question))
+        manner = f"{header.strategy} · temperature {header.sampling.temperature:g}"
+        self.about.set_text(f"{place} · {' '.join(question.split())} · {manner}")
+        self.about.setToolTip(as_text(question))
         if self.round.answer is not course.answer:
             self.round.set_answer(course.answer)
         record = lesson.trace.rounds[step.round]
         # While the question is open only the draft is there: the cards would tell.
         self.coming.show_phase(RoundPhase(record, len(record.drafted), 0) if course.asking else None)
-        self._cards.setVisible(not course.asking)
         self.next.setText("Show the answer" if course.asking else "Next")
         self.back.setEnabled(not course.is_first)
         self._fit()
-        self._cards.verticalScrollBar().setValue(0)
         self._words_area.verticalScrollBar().setValue(0)
+        QTimer.singleShot(0, self, self._reveal)  # once the new words are laid out
+
+    @Slot()
+    def _reveal(self) -> None:
+        """Scroll to what the step is about: its card; where the cards stand below the words, its answer."""
+        self._cards.verticalScrollBar().setValue(0)
+        course, cards = self._course, self.round.grid.cards
+        if not self._wide:
+            if course.step.choices and not course.asking:
+                self._words_area.ensureWidgetVisible(self.words.why)
+        elif (
+            cards and not course.asking and not self.round.chain.isVisible()
+        ):  # a block is judged by its chain
+            self._cards.ensureWidgetVisible(cards[course.step.place if course.step.place is not None else -1])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys before areas that would scroll with them, and buttons that would pass them on."""
@@ -151,6 +147,13 @@ class LessonPlayer(QWidget):
                 course.next()
             case Qt.Key.Key_Left | Qt.Key.Key_PageUp:
                 course.back()
+            case Qt.Key.Key_Up | Qt.Key.Key_Down:
+                area = self._cards if self._wide else self._words_area
+                up, down = (
+                    QScrollBar.SliderAction.SliderSingleStepSub,
+                    QScrollBar.SliderAction.SliderSingleStepAdd,
+                )
+                area.verticalScrollBar().triggerAction(up if key == Qt.Key.Key_Up else down)
             case Qt.Key.Key_1 | Qt.Key.Key_2 | Qt.Key.Key_3 if course.asking:
                 course.choose(CHOICE_KEYS[Qt.Key(key)])
             case Qt.Key.Key_Escape:
@@ -169,10 +172,14 @@ class LessonPlayer(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """Put the words beside the cards where there is room, and give the text its share of the height."""
+        """Put the cards beside the words where there is room, else below; give the text its share of the
+        height."""
         wide = self.width() >= _WIDE * self._theme.scale
-        directions = QBoxLayout.Direction
-        self._body.setDirection(directions.LeftToRight if wide else directions.TopToBottom)
+        if wide != self._wide:
+            self._wide = wide
+            _put(self.round, self._cards if wide else self._words_area)
+        self._cards.setVisible(wide)
+        self.round.setVisible(not self._course.asking)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line), most)))
@@ -180,9 +187,24 @@ class LessonPlayer(QWidget):
         self.text.setMaximumWidth(styles.column + 2 * styles.margin)
 
 
+def _put(widget: QWidget, area: QScrollArea) -> None:
+    """Put a widget below all others in a scroll area."""
+    holder = area.widget()
+    column = holder.layout() if holder is not None else None
+    assert isinstance(column, QVBoxLayout)
+    column.insertWidget(column.count() - 1, widget)
+
+
 def _scrolled(widget: QWidget) -> QScrollArea:
+    """A scroll area with the widget at its top."""
+    holder = QWidget()
+    column = QVBoxLayout(holder)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(12)
+    column.addWidget(widget)
+    column.addStretch(1)
     area = QScrollArea()
-    area.setWidget(widget)
+    area.setWidget(holder)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -33,7 +33,6 @@ class StepWords(QWidget):
             label.setWordWrap(True)
         for widget in (self.text, *self.choices, self.verdict, self.why):
             column.addWidget(widget)
-        column.addStretch(1)
         for index, row in enumerate(self.choices):
             row.clicked.connect(lambda _checked=False, choice=index: course.choose(choice))
         course.moved.connect(self._show)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -126,6 +126,21 @@ def test_a_question_can_be_passed_over(place: LessonsPlace, course: Course) -> N
     place.open(0)
     press(place, Qt.Key.Key_Right)
     assert course.asking, "a lesson that is opened again asks again"
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1200, True), (500, False)])
+def test_cards_stand_beside_the_words_or_below_them(
+    place: LessonsPlace, qtbot: QtBot, width: int, beside: bool
+) -> None:
+    place.resize(width, 640)
+    place.open(1)
+    words, cards = place.player.words, place.player.round
+
+    def stand() -> bool:
+        first, second = (QRect(part.mapTo(place, QPoint()), part.size()) for part in (words, cards))
+        return second.left() > first.right() if beside else second.top() > first.bottom()
+
+    qtbot.waitUntil(lambda: cards.isVisible() and stand())
 
 
 def test_the_round_of_a_step_opens_in_the_inspector(

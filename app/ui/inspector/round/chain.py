@@ -13,6 +13,7 @@ from app.ui.inspector.round.sums import compared, written
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 
+_WRAP = Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 _CELL = 176  # pixels at text scale 1
 _WORDS = (
@@ -48,8 +49,12 @@ class BlockChain(QWidget):
     def sizeHint(self) -> QSize:
         row = QFontMetricsF(self._theme.mono(-1)).height()
         rows = -(-len(self._links) // self._columns()) if self._links else 0
-        words = QFontMetricsF(self._theme.sans(-1)).height() * 1.6
-        return QSize(300, round(words + rows * (3 * row + 22 * self._theme.scale)))
+        return QSize(300, round(self._words_height() + rows * (3 * row + 22 * self._theme.scale)))
+
+    def _words_height(self) -> float:
+        metrics = QFontMetricsF(self._theme.sans(-1))
+        room = QRectF(0, 0, max(self.width(), 1), 10_000)
+        return metrics.boundingRect(room, _WRAP, _WORDS).height() + 0.6 * metrics.height()
 
     def _columns(self) -> int:
         return max(int(self.width() // (_CELL * self._theme.scale)), 1)
@@ -64,8 +69,8 @@ class BlockChain(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.sans(-1))
         painter.setPen(QColor(palette.secondary))
-        words = QFontMetricsF(theme.sans(-1)).height() * 1.6
-        painter.drawText(QRectF(0, 0, self.width(), words), _LEFT, _WORDS)
+        words = self._words_height()
+        painter.drawText(QRectF(0, 0, self.width(), words), _WRAP, _WORDS)
         row = QFontMetricsF(theme.mono(-1)).height()
         width, height = _CELL * theme.scale, 3 * row + 22 * theme.scale
         for place, link in enumerate(self._links):
