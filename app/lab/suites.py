@@ -11,6 +11,7 @@ from app.base import numbers
 from app.base.files import DamagedError, decode, reason
 from app.engine.errors import PromptError
 from app.lab.experiment import Prompt
+from app.lab.questions import parse_questions
 from app.lab.report.report import categories_of
 
 SPEED_BENCH = {
@@ -34,6 +35,7 @@ class Suite(msgspec.Struct, frozen=True):
     about: str = ""
     chat: bool = True  # its prompts are user messages
     max_tokens: int = 256  # enough for its answers
+    notes: tuple[str, ...] = ()  # what of its file is not asked, in sentences
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -72,9 +74,15 @@ def built_in(resources: Path) -> tuple[Suite, ...]:
 
 
 def read_suite(path: Path) -> Suite:
-    """Read a suite: a JSON list of strings or of {"category", "prompt"}, a suite in the built-in format, or
-    text with one prompt per line. Raises PromptError.
+    """Read a suite: a JSON list of strings or of {"category", "prompt"}, a suite in the built-in format, the
+    questions of Spec-Bench or SPEED-Bench (`questions.py`), or text with one prompt per line. Raises
+    PromptError.
     """
+    if path.suffix == ".parquet":
+        raise PromptError(
+            f"{path.name} is a Parquet file, which Draftscope does not read.",
+            'Write it as JSON Lines, for instance by datasets: load_dataset(…).to_json("questions.jsonl").',
+        )
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -94,6 +102,8 @@ def parse_suite(text: str, name: str, file: str = "") -> Suite:
     try:
         read = decode(_suite, text)
     except DamagedError as error:
+        if (found := parse_questions(text, file or name)) is not None:
+            return Suite(name, name, found.prompts, chat=found.chat, notes=found.notes)
         if shape := _shape(text):
             raise PromptError(f"{file or name} holds {shape}.", f"Expected: {_EXPECTED}.") from error
         if file.lower().endswith(".json"):

@@ -55,9 +55,14 @@ def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path
         "bench",
         *("--strategy", "draft-simple:n_max=4", "--strategy", "prompt-lookup", "--repeat", 2),
         *("--json", files["json"], "--csv", files["csv"], "--html", files["html"]),
-        *("--markdown", files["md"], "--traces", files["zip"]),
+        *("--markdown", files["md"], "--traces", files["zip"], "--export", tmp_path / "lanes"),
     )
     assert ended.code == 0
+    assert {file.name for file in (tmp_path / "lanes").iterdir()} == {
+        f"{lane}.{kind}"
+        for lane in ("none", "draft-simple-n_max=4", "prompt-lookup")
+        for kind in ("speed-bench.json", "acceptance.jsonl")
+    }
     rows = ended.out.splitlines()
     assert rows[0].startswith("strategy") and "tokens/s" in rows[0]
     end = rows.index("")
@@ -346,6 +351,18 @@ def test_a_suite_that_is_not_there(command: Command) -> None:
     ended = command("bench", "--suite", "nosuch", "--strategy", "suffix")
     assert ended.code == 2
     assert "Allowed: bundled, fim, general" in ended.err
+
+
+def test_a_suite_is_a_file_of_spec_bench_too(
+    command: Command, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    questions, out = tmp_path / "question.jsonl", tmp_path / "out.json"
+    questions.write_text('{"question_id": 81, "category": "qa", "turns": ["abc", "more"]}')
+    words = ["bench", "--target", pair_files[0], "--suite", questions, "--strategy", "suffix", "--repeat", 1]
+    words += ["--max-tokens", 4, "--ignore-eos", "--engine", "thread", "--json", out]
+    ended = command(*words)
+    assert "with several turns the first is asked." in ended.err
+    assert [prompt.category for prompt in Report.from_json(out.read_bytes()).prompts] == ["qa"]
 
 
 def test_an_output_that_cannot_be_written_is_told_before_anything_runs(

@@ -150,3 +150,51 @@ def test_a_line_of_text_may_look_like_json(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text('What does this mean?\n{"not": 1}\n12\n')
     assert len(read_suite(path).prompts) == 3
+
+
+SPEC_BENCH = (
+    '{"question_id": 81, "category": "writing", "turns": ["Compose a blog post.", "Rewrite it."]}\n'
+    '{"question_id": 161, "category": "translation", "turns": ["Translate."], "reference": ["…"]}\n'
+)
+SPEED_BENCH_ROWS = (
+    '{"question_id": "a1", "category": "coding", "sub_category": "python", "turns": ["Write a sort."], '
+    '"source": "s", "src_id": "1", "difficulty": "easy", "multiturn": false}\n'
+    '{"question_id": "a2", "category": "math", "sub_category": "", "turns": ["FULL BENCHMARK DATA SHOULD BE '
+    'FETCHED FROM THE SOURCE USING SPECDEC_BENCH"], "source": "s", "src_id": "2", "difficulty": "", '
+    '"multiturn": false}\n'
+)
+
+
+def test_spec_bench_is_read_as_it_is_published(tmp_path: Path) -> None:
+    file = tmp_path / "question.jsonl"
+    file.write_text(SPEC_BENCH)
+    suite = read_suite(file)
+    assert suite.prompts == (Prompt("Compose a blog post.", "writing"), Prompt("Translate.", "translation"))
+    assert suite.chat, "turns are a user's messages"
+    assert suite.notes == ("question.jsonl: of 1 prompt with several turns the first is asked.",)
+    assert suite.only(("writing",)).prompts == suite.prompts[:1]
+
+
+def test_placeholders_of_speed_bench_are_left_out_and_told(tmp_path: Path) -> None:
+    file = tmp_path / "speed.jsonl"
+    file.write_text(SPEED_BENCH_ROWS)
+    suite = read_suite(file)
+    assert suite.prompts == (Prompt("Write a sort.", "coding"),)
+    assert suite.notes == (
+        "speed.jsonl: 1 placeholder left out: SPEED-Bench's script fetches these prompts.",
+    )
+    file.write_text(SPEED_BENCH_ROWS.splitlines()[1])
+    with pytest.raises(PromptError, match="placeholders in place of its prompts"):
+        read_suite(file)
+
+
+def test_prepared_files_with_conversations_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "prepared.jsonl"
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    file.write_text(json.dumps({"category": "qa", "messages": messages}))
+    assert read_suite(file).prompts == (Prompt("Why?", "qa"),)
+
+
+def test_a_parquet_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="JSON Lines"):
+        read_suite(tmp_path / "test-00000.parquet")

@@ -21,6 +21,7 @@ from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
 from app.lab.report.columns import COLUMNS
 from app.lab.report.csv_export import csv_table
+from app.lab.report.exchange import lane_files
 from app.lab.report.markdown_export import markdown
 from app.lab.report.page.page import html_page
 from app.lab.report.report import Report, SweepFacts, make_report
@@ -158,12 +159,27 @@ def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[User
                 write_file(path, content(report))
             except UserError as error:
                 problems.append(error)
+    if outputs.export is not None:
+        try:
+            _write_lanes(outputs.export, report)
+        except UserError as error:
+            problems.append(error)
     if outputs.traces is not None:
         try:
             _write_traces(outputs.traces, runner.traces)
         except UserError as error:
             problems.append(error)
     return problems
+
+
+def _write_lanes(folder: Path, report: Report) -> None:
+    """Write each lane's files for other tools."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    for name, content in lane_files(report).items():
+        write_file(folder / name, content)
 
 
 def _write_traces(path: Path, traces: TraceStore) -> None:

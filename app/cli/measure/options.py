@@ -22,6 +22,7 @@ from app.cli.answer.options import (
 )
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
+from app.cli.console import say
 from app.cli.drafters import add_drafter_option
 from app.cli.interrupt import Interrupt
 from app.engine.params import check_params
@@ -44,6 +45,7 @@ class Outputs:
     html: Path | None
     markdown: Path | None
     traces: Path | None
+    export: Path | None  # a folder
 
     @property
     def paths(self) -> list[Path]:
@@ -79,10 +81,13 @@ def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True)
         "--prompts",
         metavar="FILE",
         type=Path,
-        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt per line',
+        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, one prompt per line, or the '
+        "questions of Spec-Bench or SPEED-Bench as JSON Lines",
     )
     source.add_argument(
-        "--suite", metavar="NAME", help=f"Prompts that come with Draftscope: {', '.join(_suite_names())}"
+        "--suite",
+        metavar="NAME",
+        help=f"Prompts that come with Draftscope ({', '.join(_suite_names())}), or a file as for --prompts",
     )
     source.add_argument("--prompt", metavar="TEXT", type=plain_text, help="A single prompt")
     group.add_argument(
@@ -111,6 +116,13 @@ def add_output_options(parser: Parser) -> None:
         ("--traces", "OUT.zip", "Write the traces of all runs in one archive"),
     ):
         output.add_argument(name, metavar=metavar, type=Path, help=what)
+    output.add_argument(
+        "--export",
+        metavar="FOLDER",
+        type=Path,
+        help="Write each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, "
+        "and NAME.acceptance.jsonl, AIPerf's acceptance records",
+    )
 
 
 def add_journal_option(parser: Parser) -> None:
@@ -124,7 +136,8 @@ def add_journal_option(parser: Parser) -> None:
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
     """The output files; raises UsageError where two of them, or one and the journal, are the same file."""
-    files = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
+    paths = (arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
+    files = Outputs(*paths, arguments.export)
     written = [*files.paths, arguments.journal] if arguments.journal else files.paths
     if len(set(map(os.path.abspath, written))) < len(written):
         raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
@@ -208,11 +221,13 @@ def asked_suite(arguments: argparse.Namespace, default: str | None = None) -> Su
         suite = Suite("prompt", "One prompt", (Prompt(arguments.prompt),), chat=False)
     elif arguments.prompts is None and (name := arguments.suite or default) is not None:
         suites = {suite.name: suite for suite in built_in(find_paths().resources)}
-        if name not in suites:
-            raise UsageError(f"There is no suite “{name}”.", f"Allowed: {', '.join(suites)}.")
-        suite = suites[name]
+        if name not in suites and not Path(name).exists():
+            raise UsageError(f"There is no suite “{name}”.", f"Allowed: {', '.join(suites)}, or a file.")
+        suite = suites.get(name) or read_suite(Path(name))
     else:
         suite = read_suite(arguments.prompts)
+    for note in suite.notes:
+        say(note)
     return suite.only(tuple(arguments.category)) if arguments.category else suite
 
 

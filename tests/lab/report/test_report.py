@@ -21,6 +21,7 @@ from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import is_measured
 from app.lab.report.csv_export import csv_table
+from app.lab.report.exchange import acceptance_records, lane_files, speed_bench
 from app.lab.report.heat import heat_map
 from app.lab.report.interval import Speedup
 from app.lab.report.markdown_export import equality, markdown, parting_lines
@@ -477,3 +478,53 @@ def test_the_numbers_of_a_map_are_legible_on_every_shade(colours: dict[str, str]
     )
     drawn = {float(strength) for strength in re.findall(r'fill-opacity="([\d.]+)"', html_page(report))}
     assert (min(drawn), max(drawn)) == SHADES, "the picture has no other shade"
+
+
+def test_lanes_are_written_as_llamas_benchmark_client_writes_them() -> None:
+    report = made_report()
+    base, drafted = (json.loads(speed_bench(report, lane)) for lane in (0, 1))
+    # What speed_bench_compare.py reads: rows by category, with the speeds and times that it divides.
+    rows = {row["category"]: row for row in base["summary"]}
+    for row in drafted["summary"]:
+        runs = [
+            run for run in report.runs if run.lane == 1 and row["category"] in (run.category or "", "overall")
+        ]
+        assert row["requests"] == len(runs) and row["failed"] == 0
+        assert row["avg_pred_t_s"] == pytest.approx(statistics.fmean(run.tokens_per_second for run in runs))
+        assert row["avg_latency"] == pytest.approx(statistics.fmean(run.whole_seconds for run in runs))
+        assert row["accept_rate"] == sum(run.accepted for run in runs) / sum(run.drafted for run in runs)
+        assert row["avg_pred_t_s"] / rows[row["category"]]["avg_pred_t_s"] > 0
+    assert list(rows)[-1] == "overall" and rows["overall"]["accept_rate"] is None
+    (first, *_) = drafted["results"]
+    run = next(run for run in report.runs if run.lane == 1)
+    assert (first["draft_n"], first["draft_n_accepted"]) == (run.drafted, run.accepted)
+    assert first["predicted_per_second"] == run.tokens_per_second
+    assert drafted["completed_samples"] == drafted["selected_samples"] == len(drafted["results"])
+
+
+def test_acceptance_records_hold_what_aiperf_checks() -> None:
+    report = made_report()
+    lines = [json.loads(line) for line in acceptance_records(report, 1).splitlines()]
+    runs = [run for run in report.runs if run.lane == 1]
+    assert len(lines) == len(runs)
+    for line, run in zip(lines, runs, strict=True):
+        record = line["spec_decode_acceptance"]
+        steps = {int(accepted): count for accepted, count in record["acceptance_histogram"].items()}
+        assert all(steps.values()), "empty buckets are left out"
+        assert sum(steps.values()) == record["num_spec_steps"] == run.drafted_rounds
+        assert sum(accepted * count for accepted, count in steps.items()) == run.accepted
+        assert record["num_accepted_draft_tokens"] == run.accepted <= record["num_draft_tokens"]
+        assert record["mean_acceptance_length"] == pytest.approx(1 + run.accepted / run.drafted_rounds)
+        assert record["num_spec_tokens"] == 3, "draft-simple's own limit"
+    assert all(
+        json.loads(line)["spec_decode_acceptance"] is None
+        for line in acceptance_records(report, 0).splitlines()
+    )
+
+
+def test_every_lane_has_its_own_files_also_where_names_are_alike() -> None:
+    report = made_report()
+    lanes = [msgspec.structs.replace(lane, name="a:b") for lane in report.lanes]
+    names = list(lane_files(msgspec.structs.replace(report, lanes=tuple(lanes))))
+    assert len(names) == len(set(names)) == 2 * len(lanes)
+    assert names[0] == "a-b.speed-bench.json"

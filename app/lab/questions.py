@@ -1,0 +1,79 @@
+"""Prompts of published benchmarks, a JSON object on each line.
+
+Spec-Bench and MT-Bench (`question.jsonl`) and SPEED-Bench have the user's messages in `turns`, and prepared
+files of SPEED-Bench may have whole conversations in `messages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from app.base import numbers
+from app.base.files import DamagedError, decode
+from app.engine.errors import PromptError
+from app.engine.types import Message
+from app.lab.experiment import Prompt
+
+PLACEHOLDER = "FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE"
+"""The beginning of a turn that SPEED-Bench's own script replaces by a text of other data sets."""
+
+
+class _Question(msgspec.Struct, frozen=True):
+    category: str | None = None
+    turns: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    prompt: str = ""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The user's messages."""
+        said = tuple(message.content for message in self.messages if message.role == "user")
+        return tuple(text for text in self.turns or said or (self.prompt,) if text.strip())
+
+
+_question = msgspec.json.Decoder(_Question)
+
+
+class Questions(NamedTuple):
+    """The prompts of a file, whether they are a user's messages, and what was left out, in sentences."""
+
+    prompts: tuple[Prompt, ...]
+    chat: bool
+    notes: tuple[str, ...]
+
+
+def parse_questions(text: str, file: str) -> Questions | None:
+    """The questions of a file; None for a text that has no such object on each line.
+
+    Every run begins cold, so only the first of several turns is asked. Raises PromptError where a file has
+    placeholders only.
+    """
+    questions = _questions(text)
+    if not questions or not any(question.asked for question in questions):
+        return None
+    ready = [question for question in questions if question.asked and PLACEHOLDER not in question.asked[0]]
+    missing = sum(PLACEHOLDER in question.asked[0] for question in questions if question.asked)
+    if not ready:
+        raise PromptError(
+            f"{file} holds placeholders in place of its prompts.",
+            "Prepare it with SPEED-Bench's own script, which fetches the texts.",
+        )
+    notes = []
+    if missing:
+        left_out = numbers.count(missing, "placeholder")
+        notes.append(f"{file}: {left_out} left out: SPEED-Bench's script fetches these prompts.")
+    if several := sum(len(question.asked) > 1 for question in ready):
+        notes.append(f"{file}: of {numbers.count(several, 'prompt')} with several turns the first is asked.")
+    prompts = tuple(Prompt(question.asked[0], question.category) for question in ready)
+    return Questions(prompts, any(question.turns or question.messages for question in ready), tuple(notes))
+
+
+def _questions(text: str) -> Sequence[_Question] | None:
+    """The question of every line; None where a line is none."""
+    try:
+        return [decode(_question, line) for line in text.split("\n") if line.strip()]
+    except DamagedError:
+        return None
