@@ -142,6 +142,14 @@ def copy_aside(path: Path, word: str) -> Path:
     return free
 
 
+def keep_version(path: Path, version: object) -> Path:
+    """Copy `path` to `name.version-N`: the program is about to write another version of its format there.
+    Raises OSError."""
+    kept = path.with_name(f"{path.name}.version-{version}")
+    write_atomic(kept, path.read_bytes())
+    return kept
+
+
 def _free_name(path: Path, word: str) -> Path:
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     free = path.with_name(f"{path.name}.{word}-{stamp}")

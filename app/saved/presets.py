@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from app.base.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
+from app.base.files import (
+    DamagedError,
+    decode_object,
+    keep_version,
+    make_own_folder,
+    reason,
+    set_aside,
+    write_atomic,
+)
 from app.base.locks import held, lock_at
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params, params_of
@@ -89,6 +97,12 @@ class PresetStore:
         presets, unusable = _sorted(entries)
         if not isinstance(version, int) or version > VERSION:
             return self._keep("is from a newer version", presets, whole=False)
+        if version < VERSION:
+            try:
+                keep_version(self.path, version)
+            except OSError as error:
+                self._locked = f"{self.path} cannot be kept as version {version} wrote it ({reason(error)})."
+                return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
         self._unusable = unusable
         if not unusable:
             return LoadedPresets(presets)

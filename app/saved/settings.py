@@ -10,7 +10,15 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
-from app.base.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
+from app.base.files import (
+    DamagedError,
+    decode_object,
+    keep_version,
+    make_own_folder,
+    reason,
+    set_aside,
+    write_atomic,
+)
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.errors import SettingError, UserError
 from app.engine.params import Param, param, params_of
@@ -101,6 +109,8 @@ class SettingsStore:
         version = data.get("version", VERSION)
         if not isinstance(version, int) or version > VERSION:
             notices.append(self._copy_newer())
+        elif version < VERSION:
+            notices += self._keep_older(version)
         self._kept = data
         settings = _read(Settings, data, Settings(), "", notices)
         notices += _problems(use_drafters(settings.drafters))
@@ -141,6 +151,15 @@ class SettingsStore:
             return LoadedSettings(Settings(), (f"{self._locked} Settings are not saved.",))
         notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
         return LoadedSettings(Settings(), (notice,))
+
+    def _keep_older(self, version: int) -> tuple[str, ...]:
+        """Keep the file of an older format before it is written anew; a sentence where that fails."""
+        try:
+            keep_version(self.path, version)
+        except OSError as error:
+            self._locked = f"{self.path} cannot be kept as version {version} wrote it ({reason(error)})."
+            return (f"{self._locked} Settings are not saved.",)
+        return ()
 
     def _copy_newer(self) -> str:
         copy = self.path.with_name(self.path.name + ".newer")

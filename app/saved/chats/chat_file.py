@@ -14,14 +14,23 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, copy_aside, decode, make_own_folder, reason, write_atomic
+from app.base.files import (
+    DamagedError,
+    copy_aside,
+    decode,
+    keep_version,
+    make_own_folder,
+    reason,
+    write_atomic,
+)
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
 from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
 from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 
 NAME = "chat.jsonl"
-MAJOR = 1
+FORMAT = 1, 0
+"""The major and the minor number: a program reads the newer minors of its own major number."""
 UNREADABLE = "Could not be read"
 """The title of a chat whose own title is damaged."""
 DAMAGED = "The file of this chat is damaged; what it holds is shown."
@@ -35,6 +44,11 @@ class _Head(ChatHead, frozen=True, omit_defaults=True):
     """A head as the file holds it."""
 
     format: str = ""
+
+    @property
+    def version(self) -> tuple[int, int]:
+        major, _, minor = self.format.partition(".")
+        return int(major), int(minor)
 
     @property
     def major(self) -> int:
@@ -53,13 +67,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_chat(folder: Path, chat: Conversation) -> None:
-    """Write the chat into its folder, whole or not at all. A damaged file is kept beside it; raises
-    UserError."""
+    """Write the chat into its folder, whole or not at all. A damaged file, or one of an older format, is kept
+    beside it; raises UserError."""
     fields = {name: getattr(chat.head, name) for name in ChatHead.__struct_fields__}
     fields["damaged"] = ""
     try:
         lines = [
-            _encode(_Head(**fields, format=f"{MAJOR}.0")),
+            _encode(_Head(**fields, format=".".join(map(str, FORMAT)))),
             _encode(_Body(chat.system_prompt, chat.template_options)),
             *(_encode(turn) for turn in chat.turns),
         ]
@@ -71,6 +85,7 @@ def write_chat(folder: Path, chat: Conversation) -> None:
         make_own_folder(folder)
         if chat.head.damaged:
             copy_aside(folder / NAME, "damaged")
+        _keep_older(folder / NAME)
         write_atomic(folder / NAME, b"\n".join(lines) + b"\n")
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -79,6 +94,17 @@ def write_chat(folder: Path, chat: Conversation) -> None:
             f"The chat was not saved: {reason(error)}.",
             f"What is on the screen can still be copied. Look at the folder {folder.parent}.",
         ) from error
+
+
+def _keep_older(file: Path) -> None:
+    """Copy a chat's file that an older format wrote, before it is written anew. Raises OSError."""
+    try:
+        with file.open("rb") as lines:
+            written = decode(_head, lines.readline()).version
+    except (FileNotFoundError, ValueError):  # a new chat; a damaged one, which is kept anyway
+        return
+    if written < FORMAT:
+        keep_version(file, ".".join(map(str, written)))
 
 
 def check_writable(chat: Conversation) -> None:
@@ -129,7 +155,7 @@ def _read_head(line: bytes, folder: Path) -> ChatHead:
     else:
         return _damaged(folder, why, text_field(line, "title"))
     fields = {name: getattr(read, name) for name in ChatHead.__struct_fields__}
-    newer = read.major > MAJOR
+    newer = read.major > FORMAT[0]
     if newer:
         why = f"This chat has the newer format {read.format}."
     # A copied folder is another chat: its id is the folder's name.
@@ -143,7 +169,7 @@ def _check_head(head: _Head) -> None:
         when = datetime.fromisoformat(stamp)
         if when.tzinfo is None or not 1970 <= when.year < 9000:
             raise ValueError(stamp)
-    known = head.mode in MODES or head.major > MAJOR
+    known = head.mode in MODES or head.major > FORMAT[0]
     if head.major < 1 or not known or not 0 <= head.revision < 2**53:
         raise ValueError(head)
 
