@@ -1,0 +1,1 @@
+"""What every room may use: files, locks, paths, numbers as words, bugs in words."""

@@ -1,1 +1,1 @@
-"""Commands that measure: bench, sweep, tune."""
+"""Commands that measure or compare: bench, sweep, tune, drafts, compare."""

@@ -16,9 +16,9 @@ from app.cli.interrupt import Interrupt
 from app.cli.models.common import make_hub
 from app.engine.types import ModelOptions
 from app.hub.cache import Cache
+from app.hub.cache.here import find_here
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import HubError, Trouble
-from app.hub.here import find_here
 from app.hub.hub import Hub
 from app.hub.names import Address, parse_model
 from app.hub.repo import read_repo

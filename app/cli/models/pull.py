@@ -13,10 +13,10 @@ from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.models.common import make_hub
 from app.cli.models.fetching import fetch
 from app.hub.cache import Cache
+from app.hub.cache.here import find_entry, find_here
 from app.hub.catalogue import confirm, load_catalogue, wanted_pair
 from app.hub.downloads import Wanted
 from app.hub.errors import HubError, Trouble
-from app.hub.here import find_entry, find_here
 from app.hub.hub import Hub
 from app.hub.names import Address, parse_address
 from app.hub.repo import read_repo

@@ -23,11 +23,11 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from app.base.numbers import file_size
 from app.hub.cache import Cache
-from app.hub.checked import Checked
+from app.hub.cache.checked import Checked
+from app.hub.cache.place import FilePlace
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, FileDone, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
-from app.hub.place import FilePlace
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum

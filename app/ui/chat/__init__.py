@@ -1,0 +1,1 @@
+"""The Chat place: chats (`list/`), the prompt box (`prompt/`), answers on their way (`answers/`)."""

@@ -11,7 +11,7 @@ from app.engine.errors import UserError
 from app.engine.explain.advice import Finding, Remedy
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
-from app.ui.chat.asking import loaded_alike
+from app.ui.chat.answers.asking import loaded_alike
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.pair.library_drafts import LibraryDrafts

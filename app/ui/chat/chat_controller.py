@@ -13,9 +13,9 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answering import CONTINUE
-from app.ui.chat.answers_controller import AnswersController
-from app.ui.chat.asking import loaded_alike, request_for, request_to_go_on, why_not
+from app.ui.chat.answers.answering import CONTINUE
+from app.ui.chat.answers.answers_controller import AnswersController
+from app.ui.chat.answers.asking import loaded_alike, request_for, request_to_go_on, why_not
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
 from app.ui.chat.shown_chat import ShownChat

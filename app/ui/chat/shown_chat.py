@@ -9,7 +9,7 @@ from app.engine.types import FinishReason, TraceHeader, Verification
 from app.saved.chats.conversation import INFILL, Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answering import CONTINUE, Answering
+from app.ui.chat.answers.answering import CONTINUE, Answering
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn

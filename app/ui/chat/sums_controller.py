@@ -11,7 +11,7 @@ from app.ui.state.engine_session import EngineSession
 from app.ui.state.sums import SinceReset, Sums
 from app.ui.theme import Theme
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.throttle import Throttle
+from app.ui.widgets.work.throttle import Throttle
 
 
 class SumsController(QObject):

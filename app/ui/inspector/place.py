@@ -21,7 +21,7 @@ from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets.lazy_place import PlaceWidget
-from app.ui.widgets.throttle import Throttle
+from app.ui.widgets.work.throttle import Throttle
 
 _LEAST_LINES = 2.5  # of the text that is always in sight
 _TEXT_SHARE = 0.2  # of the height, at most, for the text

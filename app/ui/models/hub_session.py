@@ -15,11 +15,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.cache import Cache
+from app.hub.cache.here import find_entry
 from app.hub.catalogue import Entry, load_catalogue
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Room, judge
-from app.hub.here import find_entry
 from app.hub.hub import Hub
 from app.hub.library import (
     DraftsChanged,

@@ -1,0 +1,1 @@
+"""The choice of target and draft: their panels, where layers live (`placement/`), what fits (`memory/`)."""

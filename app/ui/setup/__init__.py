@@ -1,0 +1,1 @@
+"""The choice of strategy (`strategy/`), sampling and presets (`presets/`)."""

@@ -17,7 +17,7 @@ from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.turns import Turn
-from app.ui.widgets.throttle import Throttle
+from app.ui.widgets.work.throttle import Throttle
 
 
 class TranscriptView(Surface):

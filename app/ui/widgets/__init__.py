@@ -1,0 +1,1 @@
+"""Small parts that any room may use: fields, texts, words for numbers, work in the background."""

@@ -19,7 +19,7 @@ from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
 from app.ui.chat.advice_controller import AdviceController
-from app.ui.chat.baseline_controller import BaselineController
+from app.ui.chat.answers.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found

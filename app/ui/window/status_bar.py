@@ -17,8 +17,8 @@ from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.throttle import Throttle
 from app.ui.widgets.words import numbers
+from app.ui.widgets.work.throttle import Throttle
 
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"

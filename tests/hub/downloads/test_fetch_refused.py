@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.hub.cache import Cache
+from app.hub.cache.place import FilePlace
 from app.hub.downloads.messages import DownloadBegun, DownloadProgress, Patience, Report, Waiting
 from app.hub.errors import HubError, Trouble
-from app.hub.place import FilePlace
 from tests.hub.downloads.fetching import FILE, REPO, SIZE, Fetch, partials, trouble
 from tests.hub.server import SECRET, TOKEN, FakeHub, Fault
 
@@ -226,6 +226,6 @@ def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub,
 
 @given(st.binary(max_size=64), st.binary(max_size=64))
 def test_keys_of_partial_files_are_of_their_names(first: bytes, other: bytes) -> None:
-    from app.hub.place import _key
+    from app.hub.cache.place import _key
 
     assert (_key(first.hex()) == _key(other.hex())) == (first == other)

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
-from app.ui.chat.answering import HELD
+from app.ui.chat.answers.answering import HELD
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
 from app.ui.inspector.trace_files import TraceFiles, file_name

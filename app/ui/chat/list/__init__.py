@@ -1,0 +1,1 @@
+"""The list of chats, and finding words in them."""

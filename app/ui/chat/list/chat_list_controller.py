@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.engine.errors import UserError
 from app.saved.chats.conversation import ChatHead
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answers_controller import AnswersController
+from app.ui.chat.answers.answers_controller import AnswersController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine_session import EngineSession

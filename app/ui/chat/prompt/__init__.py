@@ -1,0 +1,1 @@
+"""The prompt box: what is asked next, the system prompt, the gap of infill, and the choice to think."""

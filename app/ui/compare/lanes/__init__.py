@@ -1,0 +1,1 @@
+"""The lanes of a measurement: their answers, their plots, and the race."""

@@ -21,9 +21,9 @@ from app.ui.compare.works.work import Stage
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
-from app.ui.widgets.throttle import Throttle
 from app.ui.widgets.words.model_words import file_name
 from app.ui.widgets.words.numbers import duration, significant
+from app.ui.widgets.work.throttle import Throttle
 
 
 class RaceView(QWidget):

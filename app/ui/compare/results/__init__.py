@@ -1,0 +1,1 @@
+"""The results of a measurement: tables, plots, where texts part, and their export."""

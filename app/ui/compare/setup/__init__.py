@@ -1,0 +1,1 @@
+"""What is to be measured: lanes, prompts, pair, sweep and search."""

@@ -1,0 +1,1 @@
+"""The measurements themselves: running, broken off, kept."""

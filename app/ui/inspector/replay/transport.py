@@ -18,8 +18,8 @@ from app.ui.theme import Theme
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.throttle import Throttle
 from app.ui.widgets.words.numbers import count
+from app.ui.widgets.work.throttle import Throttle
 
 SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
 _SCRUB_MS = 16

@@ -13,8 +13,8 @@ from app.engine.types import LengthRule
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.throttle import Throttle
 from app.ui.widgets.words.numbers import count
+from app.ui.widgets.work.throttle import Throttle
 
 _LONGEST = 16
 _PERCENT = 100

@@ -1,0 +1,1 @@
+"""What can be had from the Hub: the catalogue, search, a repository's page."""

@@ -1,0 +1,1 @@
+"""Where a model's layers live, on which devices."""

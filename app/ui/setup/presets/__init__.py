@@ -1,0 +1,1 @@
+"""Presets: a pair, a strategy and a sampling under a name."""

@@ -1,0 +1,1 @@
+"""The column of the transcript: items of blocks, laid out once they come into view, and painted."""

@@ -1,0 +1,1 @@
+"""What the transcript says, without a layout: turns, spans, paragraphs, reasoning, Markdown."""

@@ -1,0 +1,1 @@
+"""Fields that are typed or chosen in, and forms made of them."""

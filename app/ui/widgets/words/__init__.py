@@ -1,0 +1,1 @@
+"""Numbers, times, models and the ends of drafts as the window writes them."""

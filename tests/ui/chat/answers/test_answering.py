@@ -10,7 +10,7 @@ from app.engine.process.messages import PromptProgress
 from app.engine.types import FinishReason, Role, Totals
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answering import HELD, Answering, totals_of_both
+from app.ui.chat.answers.answering import HELD, Answering, totals_of_both
 from tests.ui.traces import make_header
 
 

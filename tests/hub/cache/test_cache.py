@@ -65,7 +65,7 @@ def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytes
             else:
                 yield snapshot
 
-    monkeypatch.setattr("app.hub.cache.Path.iterdir", iterdir)
+    monkeypatch.setattr("app.hub.cache.cache.Path.iterdir", iterdir)
     assert [name for _, _, name in filled.files()] == ["b.gguf"]
 
 

@@ -11,7 +11,7 @@ from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import Conversation, Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answering import Answering
+from app.ui.chat.answers.answering import Answering
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine_session import EngineSession

@@ -8,8 +8,8 @@ from app.engine.errors import UserError
 from app.saved.chats.conversation import Answer
 from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
-from app.ui.chat.asking import loaded_alike
-from app.ui.chat.baseline import BaselineMeasurement
+from app.ui.chat.answers.asking import loaded_alike
+from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.chats.measurement import Measurement
-from app.ui.chat.baseline import BaselineMeasurement
+from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.state.engine_session import Activity, RunSink
 from tests.tiny import Tiny
 from tests.ui.traces import make_header, make_round, make_totals

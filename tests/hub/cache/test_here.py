@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.hub.cache import Cache
+from app.hub.cache.here import find_entry, find_here
 from app.hub.catalogue import Entry
 from app.hub.errors import HubError
-from app.hub.here import find_entry, find_here
 
 OLD, NEW = "a" * 40, "b" * 40
 REPO = "owner/model-GGUF"

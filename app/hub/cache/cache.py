@@ -20,9 +20,9 @@ from huggingface_hub import constants, scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
 from huggingface_hub.file_download import repo_folder_name
 
+from app.hub.cache.place import FilePlace, held_alone, others_at, partial_of, remove_partials
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
-from app.hub.place import FilePlace, held_alone, others_at, partial_of, remove_partials
 
 if TYPE_CHECKING:
     from app.hub.repo import HubFile  # which loads all of the client
