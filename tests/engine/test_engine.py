@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,13 @@ DRAFTS = "draft-simple:n_max=4"
 def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
     """The ids that each model decodes, in order, by the model's name."""
     counts: dict[str, list[int]] = {"target": [], "draft": []}
-    real = Context.decode
 
-    def decode(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
+    def counted(self: Context, ids: np.ndarray, *rest: int, real: Callable[..., Any], **named: int) -> Any:
         counts[self.model.path.name.split("-")[0]].extend(ids.tolist())
-        return real(self, ids, logits)
+        return real(self, ids, *rest, **named)
 
-    monkeypatch.setattr(Context, "decode", decode)
+    for name in ("decode", "best"):
+        monkeypatch.setattr(Context, name, partialmethod(counted, real=getattr(Context, name)))
     return counts
 
 

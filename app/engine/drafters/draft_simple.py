@@ -15,13 +15,15 @@ from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Purpose
-from app.engine.sampling.logits import copy_argmax, log_sum_exp, top_of_rows
+from app.engine.sampling.logits import log_sum_exp, top_of_rows
 from app.engine.sampling.row_store import RowStore
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
     from app.engine.native import Context
     from app.engine.types import Floats, TokenIds
+
+    Best = tuple[list[int], list[float]]  # ids and logits, largest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class DraftSimple(Drafter):
         self._logits.turn()
         self._q.turn()
         proposal = Proposal()
+        best: list[Best] = []
         k = min(k, self._params.n_max)
         if context[-1] >= self._n_vocab:
             proposal.end = "the draft does not know the last token"
@@ -132,8 +135,11 @@ class DraftSimple(Drafter):
             return proposal
         step = known[self._context.sync(known[:-1]) :]
         while len(proposal.ids) < k and len(proposal.ids) <= room:
-            row = self._context.decode(step, logits=1)[0, : self._n_vocab]
-            if not self._add_token(proposal, row, context):
+            if self._draws_tokens:
+                goes_on = self._add_drawn(proposal, step, context)
+            else:
+                goes_on = self._add_best(proposal, step, best)
+            if not goes_on:
                 break
             step = self._step
             step[0] = proposal.ids[-1]
@@ -142,55 +148,71 @@ class DraftSimple(Drafter):
             proposal.end = ended if len(proposal.ids) == k else DRAFT_FULL
         # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
         # collector runs.
-        rows = self._logits.rows(len(proposal.ids))
-        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
+        if self._draws_tokens:
+            rows = self._logits.rows(len(proposal.ids))
+            proposal.describe = partial(self._describe_drawn, proposal.ids, rows)
+        else:
+            proposal.describe = partial(self._describe_best, best)
         drop_short(proposal, self._params.n_min)
         return proposal
 
-    def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
-        """Append the next token, chosen from the draft's logits; False ends the draft."""
+    def _add_best(self, proposal: Proposal, step: TokenIds, best: list[Best]) -> bool:
+        """Append the best token after `step`; False ends the draft."""
+        # All that is recorded of the row comes with it: a copy of the row for later would cost more.
+        ids, logits = found = self._context.best(step, self._n_vocab)
+        if not ids:
+            raise self._context.no_numbers()
+        if is_unsure(logits, self._params.p_min):
+            proposal.end = "p_min"
+            return False
+        best.append(found)
+        return self._append(proposal, ids[0])
+
+    def _add_drawn(self, proposal: Proposal, step: TokenIds, context: TokenIds) -> bool:
+        """Append a token that is drawn from the draft's logits after `step`; False ends the draft."""
+        row = self._context.decode(step, logits=1)[0, : self._n_vocab]
         # A copy, because the next pass overwrites the row; made first, so that it is read from memory only
         # once.
         copy = self._logits.rows(len(proposal.ids) + 1)[-1]
-        token, row = copy_argmax(row, copy), copy
-        if not self._draws_tokens:
-            if math.isnan(row.item(token)):
-                raise self._context.no_numbers()
-            if is_unsure(row, self._params.p_min):
-                proposal.end = "p_min"
-                return False
-        else:
-            q = self._distribution(proposal, row, context)
-            if math.isnan(q.p.item(0)):
-                raise self._context.no_numbers()
-            # Decided from q alone, before the draw: that keeps the law.
-            if self._params.p_min > 0 and float(q.p.max()) < self._params.p_min:
-                proposal.end = "p_min"
-                return False
-            start = len(context) - self._around.prompt_length
-            place = start + len(proposal.ids)
-            u = self._around.draws.uniform(place, Purpose.DRAFT, start)
-            token, draw = q.draw(u)
-            proposal.q.append(q)
-            proposal.draws.append(draw)
+        copy[:] = row
+        q = self._distribution(proposal, copy, context)
+        if math.isnan(q.p.item(0)):
+            raise self._context.no_numbers()
+        # Decided from q alone, before the draw: that keeps the law.
+        if self._params.p_min > 0 and float(q.p.max()) < self._params.p_min:
+            proposal.end = "p_min"
+            return False
+        start = len(context) - self._around.prompt_length
+        u = self._around.draws.uniform(start + len(proposal.ids), Purpose.DRAFT, start)
+        token, draw = q.draw(u)
+        proposal.q.append(q)
+        proposal.draws.append(draw)
+        return self._append(proposal, token)
+
+    def _append(self, proposal: Proposal, token: int) -> bool:
         proposal.ids.append(token)
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False
         return True
 
-    def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> DraftView:
+    def _describe_best(self, best: list[Best], count: int) -> DraftView:
+        """The draft's view of its first `count` tokens, each the best of its row."""
+        top = [self._alternatives(*each) for each in best[:count]]
+        return DraftView([alternatives.p[0] for alternatives in top], top)
+
+    def _describe_drawn(self, chosen: list[int], rows: Floats, count: int) -> DraftView:
         """The draft's view of its first `count` tokens, from their logits."""
         rows = rows[:count]
-        piece = self._context.model.vocabulary.pieces.__getitem__
-        top = []
-        for ids, logits in zip(*top_of_rows(rows), strict=True):
-            p = tuple(shares(logits))
-            top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
-        if not q:
-            return DraftView([alternatives.p[0] for alternatives in top], top)
         drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
-        return DraftView([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
+        return DraftView(
+            [math.exp(row.item(token) - whole) for row, token, whole in drawn],
+            [self._alternatives(*each) for each in zip(*top_of_rows(rows), strict=True)],
+        )
+
+    def _alternatives(self, ids: list[int], logits: list[float]) -> Alternatives:
+        piece = self._context.model.vocabulary.pieces.__getitem__
+        return Alternatives(tuple(ids), tuple(map(piece, ids)), tuple(shares(logits)))
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:
         """q at this place over the target's vocabulary, under the target's own settings."""
@@ -205,9 +227,9 @@ class DraftSimple(Drafter):
         self._context.clear()
 
 
-def is_unsure(row: Floats, p_min: float) -> bool:
-    """Whether the best token of these logits, shape [n_vocab], is less probable than `p_min`."""
-    return p_min > 0 and shares(top_of_rows(row[None])[1][0])[0] < p_min
+def is_unsure(logits: list[float], p_min: float) -> bool:
+    """Whether the best token, given a row's best logits, is less probable than `p_min`."""
+    return p_min > 0 and shares(logits)[0] < p_min
 
 
 def drop_short(proposal: Proposal, n_min: int) -> None:

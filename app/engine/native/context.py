@@ -10,11 +10,15 @@ import llama_cpp
 import numpy as np
 
 from app.engine.errors import ModelFileError, NoRoomError
+from app.engine.native.best_pass import BestPass
 from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.library import AbortFlag, captured_log, captured_report, get_logits_address
 from app.engine.native.load_params import context_params
 from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
 from app.engine.native.report import LoadReport
+from app.engine.sampling import kernel
+from app.engine.sampling.kernel import Batch
+from app.engine.sampling.logits import top_of_row
 from app.engine.types import ModelOptions
 
 if TYPE_CHECKING:
@@ -68,8 +72,9 @@ class Context:
         self.n_ctx = int(llama_cpp.llama_n_ctx(self.handle))
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
         self.seconds = 0.0
-        self._ids = np.zeros(self.n_ctx, np.int32)
-        self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)  # positions
+        # The tokens in memory, and behind them those of a pass, with their positions.
+        self._ids = np.zeros(self.n_ctx + self.n_batch, np.int32)
+        self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)
         self._holds(0)
         window = 0 if options.swa_full else model.n_swa
         needed = model.is_recurrent or window > 0
@@ -100,6 +105,11 @@ class Context:
             pointer = dict(llama_cpp.llama_batch._fields_)[field]
             setattr(batch, field, ctypes.cast(array.ctypes.data, pointer))
         self._batch = batch
+        self._best_pass: BestPass | None = None
+        if kernel.compiled is not None and not self._keeps_checkpoints:
+            addresses = [array.ctypes.data for array in (self._ids, self._count, n_seq, sequences)]
+            own = Batch(0, addresses[0], None, *addresses[1:])
+            self._best_pass = BestPass(kernel.compiled, self.handle, own, n)
 
     def sync(self, ids: NDArray[np.int32]) -> int:
         """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
@@ -148,6 +158,24 @@ class Context:
         Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
         flag was set; the cache may then hold any beginning of its old tokens followed by `ids`.
         """
+        return self._rows(ids, logits)
+
+    def best(self, ids: NDArray[np.int32], size: int) -> tuple[list[int], list[float]]:
+        """Extend the cache by `ids`; returns the places and values of the ten largest of the last token's
+        first `size` logits, largest first (ties: lower place first).
+
+        Both lists are empty if one of those logits is NaN. Raises Cancelled as `decode` does.
+        """
+        if self._best_pass is None or len(ids) > self.n_batch:
+            return top_of_row(self._rows(ids, 1)[0, :size])
+        n, at = len(ids), self.n_cached
+        self._ids[at : at + n] = ids
+        status, seconds = self._best_pass.run(at, n, size)
+        self.seconds += seconds
+        self._ended(status, at, n)
+        return self._best_pass.best
+
+    def _rows(self, ids: NDArray[np.int32], logits: int) -> NDArray[np.float32]:
         before = len(ids) - logits if logits else 0
         if self._keeps_checkpoints and self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
             self._decode_passes(ids[:before], 0)
@@ -190,12 +218,17 @@ class Context:
             self._positions[:n] = self._count[at : at + n]
             self._wanted[:first_wanted] = 0
             self._wanted[first_wanted:n] = 1
+        self._ids[at : at + n] = ids
         self._batch.n_tokens = n
         started = time.perf_counter()
         status = llama_cpp.llama_decode(self.handle, self._batch)
         self.seconds += time.perf_counter() - started
+        self._ended(status, at, n)
+
+    def _ended(self, status: int, at: int, n: int) -> None:
+        """Note what the memory holds after a pass over `n` tokens from place `at` on. Raises Cancelled, or
+        RuntimeError if llama.cpp refused the pass."""
         if status == 0:
-            self._ids[at : at + n] = ids
             self._holds(at + n, min(n - 1, self._snapshots))
             return
         # Part of the batch may be in memory: keep to the known tokens. A recurrent state may even be half

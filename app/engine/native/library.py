@@ -67,6 +67,11 @@ def raw_call(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
+def address_of(name: str) -> int | None:
+    """The address of one of llama.cpp's functions, for compiled code that calls it."""
+    return ctypes.cast(getattr(lib, name), ctypes.c_void_p).value
+
+
 def captured_log() -> AbstractContextManager[list[str]]:
     """Collect llama.cpp's warnings and errors on this thread within the block."""
     return _captured(_log.warnings)

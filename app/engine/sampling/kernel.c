@@ -4,10 +4,13 @@
    with it there would be no NaN. A row has shape [n], n > 0, and any alignment. Sums are in single precision
    over a few values, and in double over theirs. */
 
+#define _POSIX_C_SOURCE 199309L /* for clock_gettime, whatever the flags */
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef __AVX__
 #define LANES 8
@@ -15,7 +18,7 @@
 #define LANES 4
 #endif
 #define FEW (16 * LANES) /* values that are summed in single precision */
-#define GROUP (8 * LANES) /* values that are compared at once */
+#define GROUP (16 * LANES) /* values that are compared at once */
 #define BLOCK 256 /* values of a row that is drawn from */
 #define BLOCKS 1024 /* the most that it has */
 
@@ -36,9 +39,10 @@ static inline Floats choose(Ints mask, Floats yes, Floats no) {
 }
 
 static inline int any(Ints mask) {
-    int32_t found = 0;
-    for (int lane = 0; lane < LANES; lane++) found |= mask[lane];
-    return found;
+    uint64_t found = 0, halves[LANES / 2];
+    memcpy(halves, &mask, sizeof halves);
+    for (int half = 0; half < LANES / 2; half++) found |= halves[half];
+    return found != 0;
 }
 
 static inline double sum(Doubles v) {
@@ -117,6 +121,9 @@ ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
     return start;
 }
 
+/* Where values are above the bound, or NaN. */
+static inline Ints beyond(const float *x, float bound) { return ~(load(x) <= bound); }
+
 /* Finds the `k` largest values, largest first, of equal ones those of lower places first. Returns how many
    there are: none if any is NaN. */
 ptrdiff_t largest(const float *x, ptrdiff_t n, ptrdiff_t k, ptrdiff_t *places, float *values) {
@@ -124,24 +131,77 @@ ptrdiff_t largest(const float *x, ptrdiff_t n, ptrdiff_t k, ptrdiff_t *places, f
     for (ptrdiff_t i = 0; i < n; i += GROUP) {
         ptrdiff_t end = least(i + GROUP, n);
         if (count == k && end == i + GROUP) {
-            Ints above = {};
-            for (ptrdiff_t j = i; j < end; j += LANES) above |= ~(load(x + j) <= values[k - 1]);
-            if (!any(above)) continue; /* nor is any NaN */
+            Ints found = {};
+            for (ptrdiff_t j = 0; j < GROUP; j += LANES) found |= beyond(x + i + j, values[k - 1]);
+            if (!any(found)) continue;
         }
-        for (ptrdiff_t j = i; j < end; j++) {
-            float v = x[j];
-            if (v != v) return 0;
-            if (count == k && !(v > values[k - 1])) continue;
-            ptrdiff_t at = count < k ? count++ : k - 1;
-            for (; at > 0 && values[at - 1] < v; at--) {
-                values[at] = values[at - 1];
-                places[at] = places[at - 1];
+        for (ptrdiff_t j = i; j < end; j += LANES) {
+            ptrdiff_t stop = least(j + LANES, end);
+            if (count == k && stop == j + LANES && !any(beyond(x + j, values[k - 1]))) continue;
+            for (ptrdiff_t place = j; place < stop; place++) {
+                float v = x[place];
+                if (v != v) return 0;
+                if (count == k && !(v > values[k - 1])) continue;
+                ptrdiff_t at = count < k ? count++ : k - 1;
+                for (; at > 0 && values[at - 1] < v; at--) {
+                    values[at] = values[at - 1];
+                    places[at] = places[at - 1];
+                }
+                values[at] = v;
+                places[at] = place;
             }
-            values[at] = v;
-            places[at] = j;
         }
     }
     return count;
+}
+
+/* llama.cpp's llama_batch. */
+typedef struct {
+    int32_t n_tokens;
+    int32_t *token;
+    float *embd;
+    int32_t *pos;
+    int32_t *n_seq_id;
+    int32_t **seq_id;
+    int8_t *logits;
+} Batch;
+
+/* What `decode_largest` needs: the class of this name in kernel.py. */
+typedef struct {
+    int32_t (*decode)(void *, Batch);
+    float *(*get_logits)(void *);
+    void *context;
+    Batch batch; /* from the context's first place on; `logits` is where the last token's flag ends */
+    ptrdiff_t k;
+    ptrdiff_t *places;
+    float *values;
+    ptrdiff_t found;
+    double seconds;
+} Step;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+/* Runs a model over the `n` tokens from place `at` on, and finds the `k` largest of the first `size` logits behind
+   the last; `seconds` is the time of finding them. Returns what llama_decode does. */
+int32_t decode_largest(Step *step, ptrdiff_t at, int32_t n, ptrdiff_t size) {
+    Batch batch = step->batch;
+    batch.n_tokens = n;
+    batch.token += at;
+    batch.pos += at;
+    batch.logits -= n;
+    step->found = 0;
+    step->seconds = 0;
+    int32_t status = step->decode(step->context, batch);
+    if (status) return status;
+    const float *row = step->get_logits(step->context);
+    double began = now();
+    step->found = largest(row, size, step->k, step->places, step->values);
+    step->seconds = now() - began;
+    return 0;
 }
 
 /* Finds what top-k, top-p and min-p leave of a row, by ascending places, and its probabilities. `reach` is the

@@ -2,7 +2,7 @@
 
 Where no compiler was, or its library does not load, `compiled` is None, and numpy does the same in more
 passes. A call keeps the interpreter's lock: to let it go and to wait for it would cost more than most calls
-take.
+take. One call holds a whole pass of a model (native/best_pass.py) and lets go of it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,36 @@ _SOURCE = Path(__file__).with_name("kernel.c")
 _Row = ctypes.POINTER(ctypes.c_float)
 
 
+class Batch(ctypes.Structure):
+    """llama.cpp's llama_batch, with plain addresses."""
+
+    _fields_ = (
+        ("n_tokens", ctypes.c_int32),
+        ("token", ctypes.c_void_p),
+        ("embd", ctypes.c_void_p),
+        ("pos", ctypes.c_void_p),
+        ("n_seq_id", ctypes.c_void_p),
+        ("seq_id", ctypes.c_void_p),
+        ("logits", ctypes.c_void_p),
+    )
+
+
+class Step(ctypes.Structure):
+    """What `Kernel.decode_largest` needs, and what it finds."""
+
+    _fields_ = (
+        ("decode", ctypes.c_void_p),
+        ("get_logits", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("batch", Batch),
+        ("k", ctypes.c_ssize_t),
+        ("places", ctypes.c_void_p),
+        ("values", ctypes.c_void_p),
+        ("found", ctypes.c_ssize_t),
+        ("seconds", ctypes.c_double),
+    )
+
+
 class Kernel:
     """The functions of kernel.c. Rows are contiguous and writable, shape [n], n > 0."""
 
@@ -47,6 +77,10 @@ class Kernel:
         self._draw = functions.draw
         self._draw.argtypes = [_Row, n, real, ctypes.POINTER(real), ctypes.POINTER(real)]
         self._draw.restype = n
+        # Of the address of a Step, the place of the first token, the numbers of tokens and of logits; returns
+        # what llama_decode does.
+        self.decode_largest = ctypes.CDLL(str(library)).decode_largest
+        self.decode_largest.argtypes = [ctypes.c_void_p, n, ctypes.c_int32, n]
 
     def copy_argmax(self, x: Floats, out: Floats) -> int:
         """Copy a row; returns the place of the first of its largest values, or of the first NaN."""

@@ -55,6 +55,17 @@ def log_sum_exp(rows: Floats) -> list[float]:
     return [top + math.log(exponentials(row, top)) for row, top in zip(rows, largest, strict=True)]
 
 
+def top_of_row(row: Floats, n: int = TOP) -> tuple[list[int], list[float]]:
+    """Indices and values of the `n` largest values of a row, shape [vocabulary], in the order of
+    `top_of_rows`. Both lists are empty if a value is NaN."""
+    if kernel.compiled is not None:
+        return kernel.compiled.largest(row, n)
+    if math.isnan(np.maximum.reduce(row)):
+        return [], []
+    (places,), (values,) = top_of_rows(row[None], n)
+    return places, values
+
+
 def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[float]]]:
     """Indices and values of the `n` largest values of each row, largest first (ties: lower index first).
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partialmethod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ N_VOCAB = 259
 
 
 @pytest.fixture(scope="module")
-def context(tiny_file: Callable[[Tiny], Path]) -> Iterator[Context]:
+def context(each_way: None, tiny_file: Callable[[Tiny], Path]) -> Iterator[Context]:
     options = ModelOptions(str(tiny_file(Tiny(name="draft"))), ctx_size=256)
     model = Model(options)
     context = Context(model, options, AbortFlag())
@@ -182,13 +184,13 @@ def test_a_drafts_vocabulary_may_be_smaller_than_the_targets(context: Context) -
 
 def test_accepted_tokens_are_never_decoded_again(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
-    real = Context.decode
 
-    def counted(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
+    def counted(self: Context, ids: np.ndarray, *rest: int, real: Callable[..., Any], **named: int) -> Any:
         decoded.extend(ids.tolist())
-        return real(self, ids, logits)
+        return real(self, ids, *rest, **named)
 
-    monkeypatch.setattr(Context, "decode", counted)
+    for name in ("decode", "best"):
+        monkeypatch.setattr(Context, name, partialmethod(counted, real=getattr(Context, name)))
     simple = drafter(context, n_max=4)
     assert decoded == PROMPT[:-1].tolist()
     decoded.clear()

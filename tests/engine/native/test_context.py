@@ -132,10 +132,50 @@ def test_a_context_takes_as_many_tokens_as_it_says(plain: Two) -> None:
     assert plain.context.n_cached == len(text)
 
 
+@pytest.mark.usefixtures("each_way")
 def test_seconds_count_the_native_passes(plain: Two) -> None:
     started = time.perf_counter()
     plain.context.decode(tokens(200), logits=1)
-    assert 0 < plain.context.seconds <= time.perf_counter() - started
+    read = plain.context.seconds
+    assert 0 < read <= time.perf_counter() - started
+    plain.context.best(tokens(1), 259)
+    assert read < plain.context.seconds <= time.perf_counter() - started
+
+
+@pytest.mark.usefixtures("each_way")
+def test_the_best_logits_are_those_of_the_last_token(two: Two) -> None:
+    """After passes of any length, rollbacks, and of a part of the vocabulary."""
+    text = tokens(200)
+    for length, size in ((150, 259), (151, 259), (155, 100), (140, 7), (141, 259)):
+        start = two.context.sync(text[: length - 1])
+        ids, logits = two.context.best(text[start:length], size)
+        assert two.context.n_cached == length
+        row = two.fresh(text[:length])[0, :size]
+        assert len(ids) == len(set(ids)) == min(size, 10)
+        np.testing.assert_allclose(logits, np.sort(row)[::-1][:10], atol=CLOSE)
+        np.testing.assert_allclose(logits, row[ids], atol=CLOSE)
+
+
+@pytest.mark.usefixtures("each_way")
+def test_a_stop_before_the_best_are_known_keeps_the_cache_true(two: Two) -> None:
+    text = tokens(60)
+    two.context.decode(text[:50])
+    two.abort.set()
+    with pytest.raises(Cancelled):
+        two.context.best(text[50:], 259)
+    two.abort.clear()
+    start = two.context.sync(text[:-1])
+    _, logits = two.context.best(text[start:], 259)
+    np.testing.assert_allclose(logits, np.sort(two.fresh(text)[0])[::-1][:10], atol=CLOSE)
+
+
+@pytest.mark.usefixtures("each_way")
+def test_a_full_context_has_no_best(plain: Two) -> None:
+    text = tokens(plain.context.n_ctx)
+    plain.context.decode(text)
+    with pytest.raises(RuntimeError, match="llama_decode answered"):
+        plain.context.best(tokens(1), 259)
+    assert plain.context.n_cached == len(text)
 
 
 def test_a_set_flag_stops_a_pass_and_the_cache_stays_true(two: Two) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.engine.sampling.distribution import draw_token
 from app.engine.sampling.dry import Breakers
-from app.engine.sampling.logits import log_sum_exp, top_of_rows
+from app.engine.sampling.logits import log_sum_exp, top_of_row, top_of_rows
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling
 from tests.dense import dense, filtered
@@ -317,6 +317,15 @@ def test_a_row_of_nan_has_no_top_and_harms_no_other() -> None:
     ids, values = top_of_rows(rows)
     assert ids[1] == values[1] == []
     assert ids[2] == np.argsort(-rows[2], kind="stable")[:10].tolist()
+
+
+@pytest.mark.parametrize("place", [0, 57, 399])
+def test_the_top_of_a_row_is_that_of_rows_and_nothing_beside_a_nan(place: int) -> None:
+    row = np.random.default_rng(1).standard_normal(400).astype(np.float32)
+    (ids,), (values,) = top_of_rows(row[None])
+    assert top_of_row(row) == (ids, values)
+    row[place] = np.nan
+    assert top_of_row(row) == ([], [])
 
 
 def test_log_sum_exp_is_that_of_the_definition() -> None:

@@ -7,7 +7,6 @@ alone decides. After llama.cpp's former `--spec-replace` and "universal assisted
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from app.engine.errors import SettingError
 if TYPE_CHECKING:
     from app.engine.drafters.draft_simple import DraftSimpleParams
     from app.engine.native import Context, Vocabulary
-    from app.engine.types import Floats, TokenIds
+    from app.engine.types import TokenIds
 
 _BEFORE = 6  # tokens of the target's text that drafted text is tokenized together with
 _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target
@@ -113,11 +112,10 @@ class ThroughText(Drafter):
 
     def _next_token(self, step: TokenIds) -> int | None:
         """The draft's best token after `step`; None if it is less probable than p_min."""
-        row: Floats = self._draft.decode(step, logits=1)[0]
-        token = int(row.argmax())
-        if math.isnan(row.item(token)):
+        ids, logits = self._draft.best(step, self._draft.model.vocabulary.size)
+        if not ids:
             raise self._draft.no_numbers()
-        return None if is_unsure(row, self._params.p_min) else token
+        return None if is_unsure(logits, self._params.p_min) else ids[0]
 
     def _spelled(self, drafted: list[int], before: list[int]) -> tuple[list[int], str]:
         """The target's tokens for the text drafted after its tokens `before`, and why the draft ends here, or
