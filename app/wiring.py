@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtGui import QKeySequence
+
 from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
@@ -91,11 +93,27 @@ def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tup
     models = LazyPlace("Models", lambda: _make_models(theme, paths, chat), HUB_MODULES)
     lessons = LazyPlace("Lessons", lambda: _make_lessons(theme, paths, chat))
     return (
-        Place("inspector", "Inspector", "Ctrl+E", inspector),
-        Place("compare", "Compare", "Ctrl+K", compare),
+        Place("inspector", "Inspector", "Ctrl+E", inspector, _inspector_keys),
+        Place("compare", "Compare", "Ctrl+K", compare, _compare_keys),
         Place("models", "Models", "Ctrl+M", models),
         Place("lessons", "Lessons", "Ctrl+Shift+L", lessons),
     )
+
+
+def _inspector_keys() -> list[tuple[str, str]]:
+    """The keys of the Inspector for Help, when that is first opened."""
+    from app.ui.inspector.place import KEYS
+    from app.ui.inspector.round.round_view import KEYS as ROUND
+    from app.ui.inspector.timeline.timeline import KEYS as TIMELINE
+
+    return [*KEYS, *ROUND, *TIMELINE]
+
+
+def _compare_keys() -> list[tuple[str, str]]:
+    """The keys of Compare for Help, when that is first opened."""
+    from app.ui.compare.place import RUN_KEY
+
+    return [("Run the measurement", QKeySequence(RUN_KEY).toString(QKeySequence.SequenceFormat.NativeText))]
 
 
 def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:

@@ -34,6 +34,8 @@ from app.ui.widgets.export import ChooseFile, choose_file
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
 
+RUN_KEY = "Ctrl+Return"
+
 
 class ComparePlace(PlaceWidget):
     """Set-up on top, lanes in the middle, results below."""
@@ -110,7 +112,7 @@ class ComparePlace(PlaceWidget):
             table.use_wanted.connect(self._use)
         self.exports.failed.connect(self.notice.tell)
         self.exports.saved.connect(self._saved)
-        run = QShortcut(QKeySequence("Ctrl+Return"), self)
+        run = QShortcut(QKeySequence(RUN_KEY), self)
         run.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         run.activated.connect(self.run)
 

@@ -20,6 +20,7 @@ from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.work.throttle import Throttle
 
@@ -198,35 +199,18 @@ class InspectorPlace(PlaceWidget):
         self.answer.pin(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right go from round to round, Home and End to the first and the last. Space plays, Esc
-        goes back."""
-        if not self._act_on(event.key()):
+        if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
-    def _act_on(self, key: int) -> bool:
-        """Do what a key stands for; False for any other key."""
-        answer = self.answer
-        match key:
-            case Qt.Key.Key_Left:
-                answer.step(-1)
-            case Qt.Key.Key_Right:
-                answer.step(1)
-            case Qt.Key.Key_Home:
-                answer.pin(0)
-            case Qt.Key.Key_End:
-                answer.pin(None)
-            case Qt.Key.Key_Space:
-                self.replay.player.toggle()
-            case Qt.Key.Key_Escape:
-                self._inspection.leave()
-            case _:
-                return False
-        return True
+    @Slot()
+    def leave(self) -> None:
+        """Go back to the place that led here."""
+        self._inspection.leave()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys before areas that would scroll with them."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
-            return self._act_on(event.key())
+            return KEYS.act(self, event)
         return super().eventFilter(watched, event)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -253,3 +237,13 @@ class InspectorPlace(PlaceWidget):
         styles = self.text.stack.setting.styles
         self.text.setMaximumWidth(styles.column + 2 * styles.margin)  # flush left with everything below
         self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line), most)))
+
+
+KEYS: KeyTable[InspectorPlace] = KeyTable(
+    ("Left", "The round before", lambda place: place.answer.step(-1)),
+    ("Right", "The next round", lambda place: place.answer.step(1)),
+    ("Home", "The first round", lambda place: place.answer.pin(0)),
+    ("End", "The last round", lambda place: place.answer.pin(None)),
+    ("Space", "Play, and pause", lambda place: place.replay.player.toggle()),
+    ("Escape", "Back to where the round was chosen", lambda place: place.leave()),
+)

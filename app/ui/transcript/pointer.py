@@ -12,6 +12,7 @@ from app.ui.transcript.layout.items import TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Position, Stack, Token
 from app.ui.transcript.selection import Grain, Selection
 from app.ui.widgets.announce import announce
+from app.ui.widgets.keys import KeyTable
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface
@@ -118,25 +119,22 @@ class Pointer(QObject):
             self._hover.clear()
 
     def key(self, event: QKeyEvent) -> bool:
-        """Handle a key: Alt and the arrows go from token to token, or from round to round; Enter chooses the
-        token, Esc leaves it. Space, or Enter without a token, folds reasoning. False for any other key."""
-        alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
-        if alt and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._walk(1 if event.key() == Qt.Key.Key_Right else -1)
-        elif alt and event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            self._walk_rounds(1 if event.key() == Qt.Key.Key_Down else -1)
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover.token:
-            token = self._hover.token
-            self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
-        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            return self._view.folding.toggle_seen()
-        elif event.key() == Qt.Key.Key_Escape:
-            return self._escape()
-        else:
-            return False
+        """Act on a key; False for any other key."""
+        return KEYS.act(self, event)
+
+    def enter(self) -> bool:
+        """Choose the token pointed at, or fold the reasoning in sight; False where there is neither."""
+        token = self._hover.token
+        if token is None:
+            return self.fold_seen()
+        self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
         return True
 
-    def _escape(self) -> bool:
+    def fold_seen(self) -> bool:
+        """Fold or unfold the reasoning in sight; False where there is none."""
+        return self._view.folding.toggle_seen()
+
+    def escape(self) -> bool:
         """End the pointing at a token, or the selection, one at a time; False where there is neither."""
         if self._hover.clear():
             return True
@@ -146,7 +144,8 @@ class Pointer(QObject):
         self._view.viewport().update()
         return True
 
-    def _walk(self, by: int) -> None:
+    def walk(self, by: int) -> None:
+        """Point at the next token, or the one before."""
         token = self._hover.token
         if token is None:
             self._choose(self._view.first_token_seen())
@@ -156,7 +155,8 @@ class Pointer(QObject):
         if span is not None:
             self._choose(Token(token.item, span))
 
-    def _walk_rounds(self, by: int) -> None:
+    def walk_rounds(self, by: int) -> None:
+        """Point at the first token of the next round, or of the one before."""
         token = self._hover.token
         if token is None:
             self._choose(self._view.first_token_seen())
@@ -212,3 +212,14 @@ class Pointer(QObject):
         bar = self._view.verticalScrollBar()
         bar.setValue(bar.value() + max(-60, min(60, beyond)))
         self._select_to(QPoint(self._at.x(), max(0, min(self._at.y(), height - 1))))
+
+
+KEYS: KeyTable[Pointer] = KeyTable(
+    ("Alt+Left", "Answer: the token before", lambda pointer: pointer.walk(-1)),
+    ("Alt+Right", "Answer: the next token", lambda pointer: pointer.walk(1)),
+    ("Alt+Up", "Answer: the round before", lambda pointer: pointer.walk_rounds(-1)),
+    ("Alt+Down", "Answer: the next round", lambda pointer: pointer.walk_rounds(1)),
+    ("Return Enter", "Answer: keep the token's round shown", lambda pointer: pointer.enter()),
+    ("Space", "Answer: fold reasoning", lambda pointer: pointer.fold_seen()),
+    ("Escape", "Answer: let go of token and selection", lambda pointer: pointer.escape()),
+)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QMainWindow,
+    QMenuBar,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
@@ -23,8 +30,12 @@ from app.ui.chat.answers.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found
+from app.ui.chat.prompt.prompt_edit import KEYS as PROMPT_KEYS
 from app.ui.chat.sums_controller import SumsController
 from app.ui.chat.try_controller import TryController
+from app.ui.help import sections
+from app.ui.help.panel import HelpPanel
+from app.ui.help.sections import HelpSection
 from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
@@ -41,9 +52,13 @@ from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
+from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
 from app.ui.widgets.fields.typing import settle_typing
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import WayOut
+from app.ui.window.actions import WindowActions
+from app.ui.window.commands import commands
 from app.ui.window.header import Header
 from app.ui.window.look_controller import LookController
 from app.ui.window.rail import Place, Rail
@@ -80,13 +95,13 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
         self.setAcceptDrops(True)
+        self._theme, self._paths, self._engine_words = theme, paths, engine_words
         self.settings = settings
         self.session = session
         self.inspection = Inspection()
         self._place = self._came_from = "chat"  # the place on the screen; the one before the Inspector
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
-        self._chat_keys: list[QShortcut] = []
 
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
@@ -97,7 +112,7 @@ class MainWindow(QMainWindow):
             session, settings, self.inspection, self._load_elsewhere, self.go, self.open_trace
         )
         self.places = (
-            Place("chat", "Chat", "", self._chat()),
+            Place("chat", "Chat", "", self._chat(), chat_keys),
             *make_places(self.chat_side),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
@@ -134,7 +149,8 @@ class MainWindow(QMainWindow):
         self.care = CareController(self.settings_page.care, paths, session)
         self.look = LookController(theme, page, header, settings)
         self._connect()
-        self._add_shortcuts()
+        self.commands = self._add_actions()
+        self.go("chat")
         self._show_settings()
         self._show_answer()
         self._show_actions()
@@ -163,7 +179,19 @@ class MainWindow(QMainWindow):
         layout.addLayout(middle, 1)
         layout.addWidget(self.status)
         self.setCentralWidget(root)
-        self.go("chat")
+        self.help = HelpPanel(self._theme, self._stack, self.rail.help, self._help_sections)
+
+    def _help_sections(self) -> list[HelpSection]:
+        """What Help says, when it is first opened."""
+        keys = self.commands.listed()
+        for place in self.places:
+            keys[place.title] = [*keys.get(place.title, ()), *place.keys()]
+        return [
+            sections.words(),
+            *(sections.keys(title, rows) for title, rows in keys.items() if rows),
+            sections.files(self._paths),
+            sections.about(self._engine_words),
+        ]
 
     def _connect(self) -> None:
         header, page, settings = self.header, self.page, self.settings
@@ -198,36 +226,20 @@ class MainWindow(QMainWindow):
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
 
-    def _add_shortcuts(self) -> None:
-        # These keys act on the Chat place and are disabled elsewhere, where their effect would be invisible.
-        in_chat: dict[str, Callable[[], object]] = {
-            "Ctrl+F": self.page.transcript.open_find,
-            "Ctrl+R": self.controller.regenerate,
-            "Ctrl+B": self.page.toggle_sidebar,
-            "Ctrl+I": self.page.toggle_instruments,
-            "Ctrl+Z": self.page.chats.undo,
-        }
-        everywhere: dict[str, Callable[[], object]] = {
-            "Ctrl+N": lambda: self._to_chat(self.controller.new_chat),
-            "Ctrl+L": lambda: self._to_chat(self.page.prompt.setFocus),
-            "Ctrl+T": lambda: self._to_chat(self.trying.open),
-            **{place.shortcut: partial(self.go, place.name) for place in self.places if place.shortcut},
-            "Ctrl++": lambda: self.look.scale_by(0.1),
-            "Ctrl+=": lambda: self.look.scale_by(0.1),
-            "Ctrl+-": lambda: self.look.scale_by(-0.1),
-            "Ctrl+0": lambda: self.look.set_scale(1.0),
-            "Ctrl+Q": self.close,
-        }
-        for sequence, action in (in_chat | everywhere).items():
-            shortcut = QShortcut(QKeySequence(sequence), self)
-            shortcut.activated.connect(settle_typing)
-            shortcut.activated.connect(action)
-            if sequence in in_chat:
-                self._chat_keys.append(shortcut)
+    def _add_actions(self) -> WindowActions:
+        """The actions, and a menu bar where the system shows it outside the window."""
+        actions = WindowActions(self, commands(self))
+        bar = QMenuBar()
+        if bar.isNativeMenuBar():
+            actions.fill(bar)
+            self.setMenuBar(bar)
+        self.rail.help.set_tooltip(actions.named("help"))
+        self.rail.help.clicked.connect(actions["help"].trigger)
         self._place_keys = {place.shortcut for place in self.places}
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._focus_moved)
+        return actions
 
     @Slot(QWidget, QWidget)
     def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
@@ -315,6 +327,8 @@ class MainWindow(QMainWindow):
         header.set_busy(activity in BUSY)
         header.stop.setEnabled(activity is not Activity.STOPPING)
         header.regenerate.setEnabled(self.controller.can_regenerate)
+        self.commands.set_possible("regenerate", self.controller.can_regenerate)
+        self.commands.set_possible("stop", activity in BUSY)
 
     # ------------------------------------------------------------------ places
 
@@ -328,8 +342,7 @@ class MainWindow(QMainWindow):
         self._place = place
         self._stack.setCurrentWidget(next(entry.widget for entry in self.places if entry.name == place))
         self.rail.set_place(place)
-        for shortcut in self._chat_keys:
-            shortcut.setEnabled(place == "chat")
+        self.commands.set_place(place)
 
     def show_trace(self, trace: Trace, file: Path) -> None:
         """Show a trace that was read from a file instead of a chat."""
@@ -370,9 +383,10 @@ class MainWindow(QMainWindow):
     def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair that was chosen in another place, and go to the chat."""
         self.pair.load(target, draft)
-        self._to_chat(self.page.prompt.setFocus)
+        self.to_chat(self.page.prompt.setFocus)
 
-    def _to_chat(self, act: Callable[[], object]) -> None:
+    def to_chat(self, act: Callable[[], object]) -> None:
+        """Go to the chat, and act there."""
         self.go("chat")
         act()
 
@@ -381,8 +395,8 @@ class MainWindow(QMainWindow):
         into the prompt box, wherever a click left the focus."""
         if not self.page.isVisible():
             super().keyPressEvent(event)
-        elif event.key() == Qt.Key.Key_Escape:
-            self.page.prompt.stop()
+        elif _KEYS.act(self, event):
+            return
         elif event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS:
             self.page.prompt.take_key(event)
         else:
@@ -457,3 +471,14 @@ def _written(state: QByteArray) -> str:
 
 def _read(text: str) -> QByteArray:
     return QByteArray.fromBase64(QByteArray(text.encode()))
+
+
+_KEYS: KeyTable[MainWindow] = KeyTable(
+    ("Escape", "Stop the answer", lambda window: window.page.prompt.stop())
+)
+"""Keys in the Chat place that no other widget used."""
+
+
+def chat_keys() -> list[tuple[str, str]]:
+    """The keys of the Chat place for Help: what they do, and the keys."""
+    return [*PROMPT_KEYS, *_KEYS, *TRANSCRIPT_KEYS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal, Slot
@@ -24,10 +24,11 @@ class Place:
     title: str
     shortcut: str
     widget: QWidget
+    keys: Callable[[], Iterable[tuple[str, str]]] = tuple  # for Help: what a key does there, and the key
 
 
 class Rail(QWidget):
-    """The buttons of the places; the last one stands at the foot."""
+    """The buttons of the places; the last one stands at the foot, above Help."""
 
     place_chosen = Signal(str)
 
@@ -42,6 +43,8 @@ class Rail(QWidget):
         for place in places:
             self._add(place)
         self._layout.insertStretch(len(places) - 1, 1)
+        self.help = IconButton(theme, "help", "Help", side=18)
+        self._layout.addWidget(self.help)
         theme.changed.connect(self._fit)
         self._fit()
 
@@ -62,7 +65,7 @@ class Rail(QWidget):
     @Slot()
     def _fit(self) -> None:
         side = round((WIDTH - 16) * self._theme.scale)
-        for button in self._buttons.values():
+        for button in (*self._buttons.values(), self.help):
             button.setFixedSize(side, side)
         self.setFixedWidth(side + 16)
         self.update()

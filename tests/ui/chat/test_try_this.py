@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
@@ -63,10 +62,7 @@ def opened(windows: Windows, **changes: object) -> Desk:
 
 
 def press_shortcut(desk: Desk) -> None:
-    keys = QKeySequence("Ctrl+T")
-    next(
-        shortcut for shortcut in desk.window.findChildren(QShortcut) if shortcut.key() == keys
-    ).activated.emit()
+    desk.window.commands["try"].trigger()
 
 
 def row(desk: Desk, title: str) -> TwoLineButton:

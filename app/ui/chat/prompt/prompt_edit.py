@@ -14,6 +14,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from app.ui.widgets.keys import KeyTable
+
 MOST_LINES = 8
 # Qt lays out a whole line at every key press: a line of a megabyte freezes the window for 20 s. Longer lines
 # are therefore broken by two invisible characters and a line break, which text() removes.
@@ -77,21 +79,29 @@ class PromptEdit(QPlainTextEdit):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-                self.textCursor().insertBlock()
-                self.ensureCursorVisible()
-            elif not self._composing:
-                # While composing, Enter chooses a candidate; some systems pass it on to the field as well.
-                self.entered.emit()
-        elif key == Qt.Key.Key_Escape:
+        if event.key() == Qt.Key.Key_Escape:
             self.escaped.emit()
             event.ignore()  # the window may use it too
-        elif key == Qt.Key.Key_Up and self.is_empty():
-            self.recall_requested.emit()
-        else:
+        elif not KEYS.act(self, event):
             super().keyPressEvent(event)
+
+    def send(self) -> None:
+        """Send the text."""
+        if not self._composing:
+            # While composing, Enter chooses a candidate; some systems pass it on to the field as well.
+            self.entered.emit()
+
+    def break_line(self) -> None:
+        """Begin a new line."""
+        self.textCursor().insertBlock()
+        self.ensureCursorVisible()
+
+    def recall(self) -> bool:
+        """Ask for the last message; False where there is text, in which Up moves the cursor."""
+        empty = self.is_empty()
+        if empty:
+            self.recall_requested.emit()
+        return empty
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())
@@ -155,3 +165,10 @@ def _broken(text: str) -> str:
 
 def _joined(text: str) -> str:
     return text.replace(f"{_JOINT}\n", "").replace(_JOINT, "")
+
+
+KEYS: KeyTable[PromptEdit] = KeyTable(
+    ("Return Enter Ctrl+Return Ctrl+Enter", "Send", lambda edit: edit.send()),
+    ("Shift+Return Shift+Enter", "New line", lambda edit: edit.break_line()),
+    ("Up", "The last message, where nothing is written", lambda edit: edit.recall()),
+)

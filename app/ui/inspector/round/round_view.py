@@ -15,6 +15,7 @@ from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.copied_label import CopiedLabel
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.theme import Theme
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.words.numbers import count
 
 
@@ -92,9 +93,7 @@ class RoundView(InspectorPart):
         return self._text.copied(round)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            self.grid.step(1 if event.key() == Qt.Key.Key_Down else -1)
-        else:
+        if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -102,3 +101,9 @@ class RoundView(InspectorPart):
         super().focusInEvent(event)
         if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
             self.grid.step(1)
+
+
+KEYS: KeyTable[RoundView] = KeyTable(
+    ("Up", "The card before", lambda view: view.grid.step(-1)),
+    ("Down", "The next card", lambda view: view.grid.step(1)),
+)

@@ -32,6 +32,7 @@ from app.ui.state.series import Bins
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.words.numbers import count, duration, ratio, significant
 
 _SIDE = 24  # left and right of the bars
@@ -172,9 +173,10 @@ class Timeline(InspectorPart):
             self.answer.pin(index)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self._show_all()
+        self.show_all()
 
-    def _show_all(self) -> None:
+    def show_all(self) -> None:
+        """Show all rounds."""
         self._axis.show_all()
         self.update()
 
@@ -194,23 +196,17 @@ class Timeline(InspectorPart):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Plus and minus zoom, 0 shows all rounds, PageUp and PageDown go on by as many rounds as are in
-        sight."""
+        if not KEYS.act(self, event):
+            super().keyPressEvent(event)
+
+    def zoom_by(self, steps: int) -> None:
+        """Zoom in, or out where `steps` is negative, around the inspected round."""
         index = self.answer.inspected or 0
-        at = _SIDE + min(max(self._axis.x_of(index + 0.5), 0.0), self._axis.width)
-        match event.key():
-            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                self._zoom(_ZOOM, at)
-            case Qt.Key.Key_Minus:
-                self._zoom(1 / _ZOOM, at)
-            case Qt.Key.Key_0:
-                self._show_all()
-            case Qt.Key.Key_PageUp:
-                self._inspect(index - int(self._axis.shown))
-            case Qt.Key.Key_PageDown:
-                self._inspect(index + int(self._axis.shown))
-            case _:
-                super().keyPressEvent(event)
+        self._zoom(_ZOOM**steps, _SIDE + min(max(self._axis.x_of(index + 0.5), 0.0), self._axis.width))
+
+    def page_by(self, pages: int) -> None:
+        """Inspect a round as many rounds on as are in sight."""
+        self._inspect((self.answer.inspected or 0) + pages * int(self._axis.shown))
 
     def _inspect(self, index: int) -> None:
         if self.answer.cursor:
@@ -369,3 +365,12 @@ def _facts(round: Round) -> str:
     return " · ".join(
         (draft, tokens, duration(round.seconds), *(f"{name} {duration(seconds)}" for name, seconds in times))
     )
+
+
+KEYS: KeyTable[Timeline] = KeyTable(
+    ("+ =", "Timeline: zoom in", lambda timeline: timeline.zoom_by(1)),
+    ("-", "Timeline: zoom out", lambda timeline: timeline.zoom_by(-1)),
+    ("0", "Timeline: all rounds", lambda timeline: timeline.show_all()),
+    ("PgUp", "Timeline: back by the rounds in sight", lambda timeline: timeline.page_by(-1)),
+    ("PgDown", "Timeline: on by the rounds in sight", lambda timeline: timeline.page_by(1)),
+)
