@@ -37,8 +37,9 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Conditions for what the text says beside the numbers in it."""
     choices: tuple[Choice, ...] = ()
     """The three answers to choose from, where the text asks."""
-    card: Literal["drafted", "own"] = "drafted"
-    """What it is about: the token of the draft that decided, or the one that the target gave itself."""
+    card: Literal["drafted", "own", "none"] = "drafted"
+    """What it is about: the token of the draft that decided, the one that the target gave itself, or the
+    whole answer."""
     why: str = ""
     """Explains the right answer from what is then on the screen."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, Literal
 
 from app.base.numbers import NONE, milliseconds, percent, significant
 from app.base.numbers import factor as times
@@ -27,8 +27,10 @@ class ToldStep:
 
     round: int
     """The index of its round."""
+    card: Literal["drafted", "own", "none"]
+    """What it is about, as in `LessonStep`."""
     place: int | None
-    """The place in the draft that it is about; None where that is the target's own token."""
+    """The place in the draft of the token that it is about; None where it is about none."""
     text: str
     choices: tuple[str, ...] = ()
     right: int = 0
@@ -127,7 +129,8 @@ def _told_step(name: str, step: LessonStep, answer: AnswerFacts, facts: RoundFac
     choices = tuple(filled(choice.text, known) for choice in step.choices)
     correct = right[0] if right else 0
     place = facts.place if step.card == "drafted" else None
-    return ToldStep(facts.index, place, filled(step.text, known), choices, correct, filled(step.why, known))
+    text, why = filled(step.text, known), filled(step.why, known)
+    return ToldStep(facts.index, step.card, place, text, choices, correct, why)
 
 
 class _Filler(Formatter):

@@ -38,7 +38,9 @@ class ChoiceRow(QAbstractButton):
         self._step = step
         self._outcome = Outcome.OPEN
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         theme.changed.connect(self.updateGeometry)
 
     def show_choice(self, text: str, outcome: Outcome) -> None:

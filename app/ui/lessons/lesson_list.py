@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.lessons.told import ToldLesson
 from app.ui.theme import Theme
@@ -33,6 +42,8 @@ class LessonList(QWidget):
         )
         help_line.setProperty("role", "secondary")
         help_line.setWordWrap(True)
+        self.stage = QPushButton("Stage")
+        self.stage.setToolTip("Show the lessons in large type on the whole screen, for an audience (F5)")
         self.rows = [
             TwoLineButton(theme, f"{number}  {lesson.title}", lesson.about)
             for number, lesson in enumerate(lessons, start=1)
@@ -47,7 +58,11 @@ class LessonList(QWidget):
         column = QVBoxLayout(holder)
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(12)
-        column.addWidget(title)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(title, 1)
+        head.addWidget(self.stage)
+        column.addLayout(head)
         column.addWidget(help_line)
         column.addLayout(self._grid)
         column.addStretch(1)

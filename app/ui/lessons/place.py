@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 
 from app.ui.lessons.course import Course
 from app.ui.lessons.lesson_list import LessonList
 from app.ui.lessons.player import LessonPlayer
+from app.ui.lessons.stage import LessonStage
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.widgets.lazy_place import PlaceWidget
@@ -31,6 +33,8 @@ class LessonsPlace(PlaceWidget):
         self.list.chosen.connect(self.open)
         self.player.left.connect(self.show_list)
         course.finished.connect(self.show_list)
+        self.stage = LessonStage(theme, course, self)
+        self.list.stage.clicked.connect(self.open_stage)
 
     @Slot(int)
     def open(self, lesson: int) -> None:
@@ -43,6 +47,22 @@ class LessonsPlace(PlaceWidget):
         """Show the list, at the lesson that was on the screen."""
         self._stack.setCurrentWidget(self.list)
         self.list.set_current(self._course.at.lesson)
+
+    @Slot()
+    def open_stage(self) -> None:
+        """Show the step on the whole screen."""
+        self._stack.setCurrentWidget(self.player)
+        self.stage.showFullScreen()
+        self.stage.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F5:
+            self.open_stage()
+        else:
+            super().keyPressEvent(event)
+
+    def close_place(self) -> None:
+        self.stage.close()
 
     @Slot()
     def _inspect(self) -> None:

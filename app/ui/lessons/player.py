@@ -124,10 +124,9 @@ class LessonPlayer(QWidget):
         if not self._wide:
             if course.step.choices and not course.asking:
                 self._words_area.ensureWidgetVisible(self.words.why)
-        elif (
-            cards and not course.asking and not self.round.chain.isVisible()
-        ):  # a block is judged by its chain
-            self._cards.ensureWidgetVisible(cards[course.step.place if course.step.place is not None else -1])
+        elif cards and not course.asking and course.step.card != "none" and self.round.chain.isHidden():
+            # A block is judged by its chain, which stands above the cards.
+            self._cards.ensureWidgetVisible(cards[-1 if course.step.place is None else course.step.place])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys before areas that would scroll with them, and buttons that would pass them on."""

@@ -23,6 +23,7 @@ class StepWords(QWidget):
         self._theme = theme
         self._course = course
         self._step = step
+        self.keeps_question = True  # whether the question and the other answers stay beside the right one
         self.text, self.verdict, self.why = (QLabel() for _ in range(3))
         self.choices = [ChoiceRow(theme, number, step) for number in range(1, _CHOICES + 1)]
         column = QVBoxLayout(self)
@@ -45,8 +46,10 @@ class StepWords(QWidget):
         course, step = self._course, self._course.step
         asked = bool(step.choices) and not course.asking
         self.text.setText(step.text)
+        self.text.setVisible(not asked or self.keeps_question)
         for index, row in enumerate(self.choices):
-            row.setVisible(index < len(step.choices))
+            right = index == step.right or self.keeps_question
+            row.setVisible(index < len(step.choices) and (right or not asked))
             if index < len(step.choices):
                 row.show_choice(step.choices[index], _outcome(course, index))
                 row.setEnabled(course.asking)

@@ -1,0 +1,118 @@
+"""The stage: large letters, keys alone, and everything in sight."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontInfo
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.base.paths import resource_folder
+from app.lessons.lesson import lesson_files
+from app.lessons.told import tell_lesson
+from app.ui.lessons.course import Course
+from app.ui.lessons.place import LessonsPlace
+from app.ui.lessons.stage import LEAST, LessonStage
+from app.ui.state.inspection import Inspection
+from app.ui.theme import Theme
+from app.ui.theme.following import LargeTheme
+from tests.ui.named import words_in
+
+
+@pytest.fixture(scope="module")
+def lessons() -> list:
+    return [tell_lesson(path) for path in lesson_files(resource_folder())]
+
+
+@pytest.fixture
+def course(lessons) -> Course:
+    return Course(lessons)
+
+
+@pytest.fixture
+def stage(qtbot: QtBot, theme: Theme, course: Course) -> LessonStage:
+    made = LessonStage(theme, course)
+    qtbot.addWidget(made)
+    made.resize(1024, 768)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def in_sight(stage: LessonStage) -> bool:
+    """Whether the words have the height that they need, and nothing lies beyond the stage."""
+    parts: list[QWidget] = [stage.title, stage.words, *([stage.card] if stage.card.isVisible() else [])]
+    fits = stage.words.height() >= stage.words.heightForWidth(stage.words.width())
+    return fits and all(stage.rect().contains(part.geometry()) for part in parts)
+
+
+def test_one_key_goes_through_all_steps_and_everything_is_in_sight(
+    stage: LessonStage, course: Course, qtbot: QtBot
+) -> None:
+    ended: list[bool] = []
+    course.finished.connect(lambda: ended.append(True))
+    shown = set()
+    while not ended:
+        shown.add((course.at, course.asking))
+        assert stage.size().toTuple() == (1024, 768)
+        qtbot.waitUntil(lambda: in_sight(stage))
+        said = stage.words.text if course.asking or not course.step.choices else stage.words.why
+        assert said.isVisible() and said.text() in (course.step.text, course.step.why)
+        QTest.keyClick(stage, Qt.Key.Key_Space)
+    questions = sum(bool(step.choices) for lesson in course.lessons for step in lesson.steps)
+    assert len(shown) == len(course.every) + questions
+
+
+@pytest.mark.parametrize(("height", "least"), [(768, LEAST), (1536, 2 * LEAST), (480, LEAST)])
+def test_the_smallest_letters_can_be_read_from_far(stage: LessonStage, height: int, least: int) -> None:
+    stage.resize(1024, height)
+    for part in (stage.title, stage.words.text, stage.words.why):
+        assert QFontInfo(part.font()).pixelSize() >= least
+
+
+def test_letters_for_a_projector_do_not_depend_on_the_text_size(theme: Theme, stage: LessonStage) -> None:
+    large = LargeTheme(theme, stage, least=-1.5)
+    for scale in (1.0, 2.0):
+        theme.set_scale(scale)
+        large.set_pixels(28)
+        sizes = [QFontInfo(font).pixelSize() for font in (large.sans(-1.5), large.mono(-1))]
+        assert 28 <= sizes[0] <= sizes[1] <= 32
+
+
+def test_keys_answer_and_go_back(stage: LessonStage, course: Course) -> None:
+    while not course.asking:
+        QTest.keyClick(stage, Qt.Key.Key_Right)
+    right = course.step.right
+    QTest.keyClick(stage, (Qt.Key.Key_1, Qt.Key.Key_2, Qt.Key.Key_3)[right])
+    assert course.chosen == right and "Yes." in words_in(stage)
+    before = course.at
+    QTest.keyClick(stage, Qt.Key.Key_Left)
+    assert course.path.index(course.at) == course.path.index(before) - 1
+
+
+def test_there_is_nothing_to_press_but_the_answers(stage: LessonStage, course: Course) -> None:
+    while not course.asking:
+        assert not any(button.isVisible() for button in stage.findChildren(QAbstractButton))
+        QTest.keyClick(stage, Qt.Key.Key_Right)
+    pressed = [button.text() for button in stage.findChildren(QAbstractButton) if button.isVisible()]
+    assert pressed == list(course.step.choices)
+
+
+def test_f5_opens_the_stage_at_the_step_and_esc_leaves_it(qtbot: QtBot, theme: Theme, course: Course) -> None:
+    place = LessonsPlace(theme, course, Inspection())
+    qtbot.addWidget(place)
+    place.show()
+    qtbot.waitExposed(place)
+    place.open(2)
+    course.next()
+    QTest.keyClick(QApplication.focusWidget() or place, Qt.Key.Key_F5)
+    assert place.stage.isVisible() and place.stage.isFullScreen()
+    QTest.keyClick(place.stage, Qt.Key.Key_Right)
+    at = course.at
+    QTest.keyClick(place.stage, Qt.Key.Key_Escape)
+    assert not place.stage.isVisible() and place.player.isVisible() and course.at == at
+    place.open_stage()
+    place.close_place()
+    assert not place.stage.isVisible()
