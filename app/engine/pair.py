@@ -17,7 +17,7 @@ from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
 from app.engine.params import check_params
-from app.engine.shards import size_of
+from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
 
 LoadReport = Callable[[Role, str, float, str], bool]
@@ -25,6 +25,9 @@ LoadReport = Callable[[Role, str, float, str], bool]
 on."""
 TestReport = Callable[[Role, str, bool], None]
 """(role, file name, whether some of its layers are on devices besides the CPU)."""
+
+Stamp = tuple[tuple[int, int, int], ...]
+"""(inode, time of the last change, size) of each file of a model."""
 
 _LOOK = 0.05  # seconds between two checks of a file that is read beside another
 
@@ -34,8 +37,14 @@ class _Part:
     """One loaded model file and its context."""
 
     options: ModelOptions
+    stamp: Stamp  # the files as they were when they were opened
     model: Model
     context: Context
+
+    def serves(self, options: ModelOptions) -> bool:
+        """Whether it is what these options ask for: not where a file was replaced since, by a download. Of a
+        file that is gone, this is what is left."""
+        return self.options == options and _stamp(options) in (self.stamp, ())
 
     def close(self) -> None:
         self.context.close()
@@ -170,9 +179,9 @@ class LoadedPair:
         `ahead` if that was given. The file of `beside` is read at the same time."""
         check_params(options)
         for part in old[:1]:
-            if part.options == options:
+            if part.serves(options):
                 return part
-        name = Path(options.path).name
+        name, stamp = Path(options.path).name, _stamp(options)
 
         def report(fraction: float) -> bool:
             return self._report(role, options, fraction, beside.name if beside else "")
@@ -187,7 +196,7 @@ class LoadedPair:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
-            part = _Part(options, model, Context(model, options, self._abort, snapshots))
+            part = _Part(options, stamp, model, Context(model, options, self._abort, snapshots))
             half.callback(part.context.close)
             self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
             try:
@@ -247,6 +256,15 @@ def _fit(target: Model, draft: Model) -> VocabularyFit:
 
 def _options(source: str | Path | ModelOptions) -> ModelOptions:
     return source if isinstance(source, ModelOptions) else ModelOptions(os.fspath(source))
+
+
+def _stamp(options: ModelOptions) -> Stamp:
+    """The files of a model as they are now; () where one cannot be looked at."""
+    try:
+        found = [part.stat() for part in parts_of(Path(options.path))]
+    except OSError:
+        return ()
+    return tuple((status.st_ino, status.st_mtime_ns, status.st_size) for status in found)
 
 
 def _describe(context: Context) -> ModelInfo:

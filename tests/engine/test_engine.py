@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -617,3 +618,17 @@ def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path],
         assert added.totals is not None and added.totals.text == whole.text, "that of both parts"
         with pytest.raises(PromptError, match="the context holds"):
             made(continues=whole.token_ids * 100)
+
+
+def test_a_file_that_was_replaced_is_read_again(tiny_file: Callable[[Tiny], Path], tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    shutil.copy(tiny_file(Tiny(name="before", n_layers=2)), path)
+    engine = Engine(path)
+    assert engine.pair.target.n_layers == 2
+    kept = engine.target.model
+    with Engine(path, previous=engine) as same:
+        assert same.target.model is kept
+        path.unlink()
+        shutil.copy(tiny_file(Tiny(name="after", n_layers=3)), path)
+        with Engine(path, previous=same) as replaced:
+            assert replaced.pair.target.n_layers == 3
