@@ -19,7 +19,7 @@ BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
 TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify coverage lint format lock clean peer \
+.PHONY: help run test verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
         lessons ready ready-dev
@@ -42,6 +42,9 @@ test: lint ## lint, then every test except the long grid; ARGS="-n0" runs them o
 verify: ready-dev ## the long grid, every strategy, k, sampler and model against the baseline; and properties by chance
 	@$(TEST_ENV) $(BIN)/python -m pytest -m "verify or hypothesis" --hypothesis-profile=chance \
 	  -o faulthandler_timeout=0 tests/ $(ARGS)
+
+faults: ready-dev ## damaged and hostile files by the thousand through all that opens them; ARGS="100" takes fewer
+	@$(TEST_ENV) $(BIN)/python -m tests.faults $(ARGS)
 
 coverage: ready-dev ## fail where no test takes a branch of the loop's heart any more (pyproject.toml lists its files)
 	@$(TEST_ENV) $(BIN)/coverage run -m pytest -q tests/engine/loop tests/engine/record tests/engine/sampling $(ARGS)
