@@ -272,32 +272,19 @@ class Engine:
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check the whole request; nothing is decoded yet."""
-        if self.models.closed:
-            raise RuntimeError("This engine is closed.")
-        sampling = request.sampling
-        check_params(sampling)
-        check_options(request.template_options)
-        if request.max_tokens < 1:
-            raise SettingError("max_tokens cannot be below 1.", "Ask for at least one token.")
-        spec = StrategySpec.parse(request.strategy)
+        spec, sampling = self._checked(request), request.sampling
         verification = spec.verification_at(sampling.temperature)
-        if spec.needs_draft and self.draft is None:
-            raise SettingError(
-                f"{spec} needs a draft model and none is loaded.",
-                "Choose a draft, or a strategy that needs none.",
-            )
-        text, prompt, told = self.tokenize(request)
-        vocabulary = self.vocabulary
-        ids = np.append(prompt, np.array(request.continues, np.int32))
-        written = TextStream(request.stop)
-        for token in request.continues:
-            written.add(vocabulary.piece(token))
-        n_ctx = self.target.n_ctx
+        prompt = self.tokenize(request)
+        vocabulary, n_ctx = self.vocabulary, self.target.n_ctx
+        ids = np.append(prompt.ids, np.array(request.continues, np.int32))
         if len(ids) > n_ctx:
             raise PromptError(
                 f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
                 "Shorten it, start a new chat, or raise the context size.",
             )
+        written = TextStream(request.stop)
+        for token in request.continues:
+            written.add(vocabulary.piece(token))
         # A cold run has its own drafters and length rule: the warm ones keep what they learned.
         if request.cold:
             drafters = [(part.name, self.new_drafter(part)) for part in spec.parts]
@@ -305,8 +292,6 @@ class Engine:
             self.models.clear()
         else:
             drafters, length = self.warm.of(spec), self.warm.length(spec)
-        seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
-        ends = vocabulary.end_ids
         answer = Generation(
             target=self.target,
             drafters=drafters,
@@ -314,37 +299,58 @@ class Engine:
             verification=verification,
             length=length,
             sampler=self._sampler(request),
-            draws=Draws(seed),
+            draws=Draws(secrets.randbits(63) if sampling.seed < 0 else sampling.seed),
             truth=TokenBuffer(ids, n_ctx + 1),
-            prompt_length=len(prompt),
+            prompt_length=len(prompt.ids),
             max_tokens=request.max_tokens,
-            end_ids=frozenset() if request.ignore_eos else ends,
+            end_ids=frozenset() if request.ignore_eos else vocabulary.end_ids,
             text=written,
             pace=self.pace,
             is_stopped=self.abort.is_set,
         )
-        header = TraceHeader(
+        return answer, self._header(request, spec, prompt, answer), spec
+
+    def _checked(self, request: GenerationRequest) -> StrategySpec:
+        """The strategy of a request, all of whose settings can be used; raises SettingError."""
+        if self.models.closed:
+            raise RuntimeError("This engine is closed.")
+        check_params(request.sampling)
+        check_options(request.template_options)
+        if request.max_tokens < 1:
+            raise SettingError("max_tokens cannot be below 1.", "Ask for at least one token.")
+        spec = StrategySpec.parse(request.strategy)
+        if spec.needs_draft and self.draft is None:
+            raise SettingError(
+                f"{spec} needs a draft model and none is loaded.",
+                "Choose a draft, or a strategy that needs none.",
+            )
+        return spec
+
+    def _header(
+        self, request: GenerationRequest, spec: StrategySpec, prompt: TokenizedPrompt, answer: Generation
+    ) -> TraceHeader:
+        """The head of an answer's trace; the target's cache keeps what it shares with the prompt."""
+        return TraceHeader(
             format=FORMAT,
             app_version=__version__,
             strategy=str(spec),
-            verification=verification,
-            sampling=sampling,
-            seed=seed,
+            verification=answer.verification,
+            sampling=request.sampling,
+            seed=answer.draws.seed,
             max_tokens=request.max_tokens,
             pair=self.pair,
-            prompt=text,
-            prompt_tokens=len(prompt),
-            cached_tokens=self.target.sync(ids[:-1]),
+            prompt=prompt.text,
+            prompt_tokens=len(prompt.ids),
+            cached_tokens=self.target.sync(answer.truth.ids[:-1]),
             cold=request.cold,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             stop=request.stop,
             messages=request.messages,
             machine=cpu_name(),
-            template_options=told,
+            template_options=prompt.options,
             suffix=request.suffix,
             prompt_ids=request.prompt_ids,
         )
-        return answer, header, spec
 
     def _sampler(self, request: GenerationRequest) -> Sampler:
         banned = self.vocabulary.end_ids if request.ignore_eos else ()

@@ -32,8 +32,9 @@ from app.engine.errors import UserError
 from app.engine.params import params_of
 from app.engine.process.host import ProcessHome
 from app.engine.process.messages import Event, Failed, RoundFinished
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.recheck import recheck
-from app.engine.record.stats import Statistics, llama_cpp_lines
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.runs.run_record import RunRecord

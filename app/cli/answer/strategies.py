@@ -8,7 +8,8 @@ from app.base.numbers import significant
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
-from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
+from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, longest_draft
 from app.engine.types import FinishReason, LengthRule, Verification

@@ -1,9 +1,10 @@
 """Explanations of the numbers: the cost model, advice, verdicts, other programs' command lines.
 
 `cost.py` is the glossary's cost model from measured values, with break-even and best k. `advice.py` says in
-a sentence what to change and why; each change carries the strategy or load options that a button needs
-(`Remedy`). `draft_size.py` judges a draft by its share of the target's size. `llama_command.py` writes the
-settings as llama.cpp's command line and names those without a flag there, `vllm_command.py` as vLLM's;
+a sentence what the numbers mean, `remedies.py` what to change: each `Remedy` carries the strategy or load
+options that a button needs. `draft_size.py` judges a draft by its share of the target's size.
+`llama_command.py` writes the settings as llama.cpp's command line and names those without a flag there,
+`vllm_command.py` as vLLM's;
 `server_command.py` and `server_log.py` read a llama-server's command and log, for why it does not draft.
 `decision.py` recomputes the numbers behind each verdict of a round, and `copied.py` finds where a copied
 draft stands. `what_if.py` tells the rounds that a recorded answer would have had with other draft settings,

@@ -9,8 +9,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import msgspec
 
 from app.base import numbers
-from app.engine.explain.advice import AnswerSetup, Finding, advise
+from app.engine.explain.advice import Finding, advise
 from app.engine.explain.cost import CostModel
+from app.engine.explain.remedies import AnswerSetup
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import UserError
-from app.engine.explain.advice import Finding, Remedy
+from app.engine.explain.advice import Finding
+from app.engine.explain.remedies import Remedy
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.ui.chat.answers.asking import loaded_alike

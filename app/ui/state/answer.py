@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.engine.errors import SettingError
-from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, advise
+from app.engine.explain.advice import Advice, advise
 from app.engine.explain.cost import CostModel
+from app.engine.explain.remedies import AnswerSetup, DraftFile
 from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace

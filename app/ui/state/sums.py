@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
+from app.engine.record.stats import Statistics, strategy_names
 from app.engine.strategy import longest_draft
 from app.engine.types import TraceHeader
 from app.ui.state.answer import AnswerModel, reconnect

@@ -23,7 +23,8 @@ from app.engine.params import param
 from app.engine.plugins import register, unregister, use_drafters
 from app.engine.process.host import make_home
 from app.engine.process.messages import Failed, Generate, Loaded, RoundFinished
-from app.engine.record.stats import Statistics, llama_cpp_lines
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
+from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import GenerationRequest, Sampling
 from tests.answers import answer

@@ -7,8 +7,9 @@ from dataclasses import replace
 import msgspec
 
 from app.engine.engine import Engine
-from app.engine.explain.advice import Advice, AnswerSetup, Remedy, advise
+from app.engine.explain.advice import Advice, advise
 from app.engine.explain.cost import CostModel
+from app.engine.explain.remedies import AnswerSetup, Remedy
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec

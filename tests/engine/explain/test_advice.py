@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.advice import AnswerSetup, DraftFile, Finding
+from app.engine.explain.advice import Finding
+from app.engine.explain.remedies import AnswerSetup, DraftFile
 from app.engine.record.stats import Statistics
 from app.engine.types import ModelOptions, Sampling
 from tests.answers import answer

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.advice import AnswerSetup, Finding, advise
+from app.engine.explain.advice import Finding, advise
 from app.engine.explain.cost import CostModel
+from app.engine.explain.remedies import AnswerSetup
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling

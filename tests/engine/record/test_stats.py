@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from app.engine.engine import Engine
 from app.engine.fates import JUDGED, Origin, Verdict
-from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
+from app.engine.record.stats import Statistics, strategy_names
 from app.engine.types import DraftedToken, EmittedToken, Round
 from tests.answers import answer
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from app.engine.record.stats import Statistics, llama_cpp_lines
+from app.engine.record.llama_cpp_lines import llama_cpp_lines
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.ui.state.answer import AnswerModel
 from app.ui.state.sums import SinceReset, Sums

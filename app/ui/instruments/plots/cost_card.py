@@ -9,8 +9,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel
 
-from app.engine.explain.advice import DraftFile, Finding
+from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
+from app.engine.explain.remedies import DraftFile
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.by_round import nice_above

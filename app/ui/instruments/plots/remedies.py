@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
-from app.engine.explain.advice import Remedy
+from app.engine.explain.remedies import Remedy
 from app.ui.instruments.styles import flat_button
 from app.ui.theme import Theme
 from app.ui.widgets.text.tips import as_text

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QPushButton
 
-from app.engine.explain.advice import Remedy, advise
+from app.engine.explain.advice import advise
 from app.engine.explain.cost import LONGEST, CostModel
+from app.engine.explain.remedies import Remedy
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
