@@ -1,0 +1,92 @@
+"""Lanes on a real llama-server, held against our own engine on the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace
+from app.engine.strategy import NONE, SERVER
+from app.engine.types import GenerationRequest, Message, Round, Sampling
+from app.servers.client import ServerClient
+from tests.answers import trace_of
+from tests.servers.real_server import VARIABLE, find_server, running
+
+PROGRAM = find_server()
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"
+)
+MAX_TOKENS = 64
+STRATEGIES = (
+    "draft-simple:n_max=4",
+    "ngram-simple:size_n=3:size_m=5",
+    "ngram-map-k:size_n=3:size_m=5",
+    "ngram-map-k4v:size_n=3:size_m=5",
+    "ngram-mod:n_match=4:n_min=2:n_max=8",
+    "ngram-cache",
+    "ngram-simple:size_n=3:size_m=5+draft-simple:n_max=4",
+)
+STORY = "The fox went to the river. The owl sat in the tree. The fox saw the owl and sang a song. "
+Serve = Callable[[str], AbstractContextManager[ServerClient]]
+
+
+@pytest.fixture
+def serve(demo_pair: tuple[Path, Path]) -> Serve:
+    """Starts a server of the bundled pair with a strategy."""
+
+    @contextmanager
+    def start(strategy: str) -> Iterator[ServerClient]:
+        target, draft = demo_pair
+        with running(PROGRAM, target, draft if "draft" in strategy else None, strategy) as address:
+            yield ServerClient(address, "", lambda: False)
+
+    return start
+
+
+def answer_of(client: ServerClient, request: GenerationRequest) -> Trace:
+    return trace_of(list(client.generate(request)))
+
+
+def fates(rounds: list[Round]) -> list[tuple[list[int], list[str]]]:
+    """What was emitted in every round, and the verdicts on its draft."""
+    return [
+        ([token.id for token in round.emitted], [token.verdict.value for token in round.drafted])
+        for round in rounds
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_fates_and_text_are_those_of_our_own_engine(serve: Serve, demo_engine: Engine, strategy: str):
+    request = GenerationRequest(
+        prompt=STORY * 3, strategy=SERVER, max_tokens=MAX_TOKENS, ignore_eos=True, cold=True
+    )
+    with serve(strategy) as client:
+        trace = answer_of(client, request)
+        info = client.describe()
+
+    assert info.server.speculation == tuple(part.split(":")[0] for part in strategy.split("+"))
+    assert recheck(trace) == []
+    # llama-server's first token comes out of the prompt's pass: from there on both loops do the same.
+    prompt = demo_engine.prompt_ids(request)
+    first, *rest = trace.rounds
+    ours = trace_of(
+        list(
+            demo_engine.generate(
+                GenerationRequest(
+                    prompt_ids=(*prompt, first.emitted[0].id),
+                    strategy=strategy,
+                    max_tokens=MAX_TOKENS - 1,
+                    ignore_eos=True,
+                    cold=True,
+                )
+            )
+        )
+    )
+    assert trace.token_ids == (first.emitted[0].id, *ours.token_ids)
+    assert fates(rest) == fates(ours.rounds)
+    assert any(round.drafted for round in rest), "nothing was drafted: the test shows nothing"
