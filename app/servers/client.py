@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import secrets
 import time
@@ -55,6 +56,23 @@ class ServerClient:
         self._info = self._server.describe()
         return self._info
 
+    def another(self) -> ServerClient:
+        """A client of the same server for another thread, which need not ask what it is."""
+        client = copy.copy(self)
+        client.stopped = False
+        return client
+
+    def whole(self) -> WholeServer | None:
+        """What the server drafted for all its users so far, where it tells that and nothing of its answers.
+        Raises ServerError, Stopped."""
+        if self._server is None or self._info is None or _tells_fates(self._info):
+            return None
+        return self._server.whole()
+
+    def since(self, before: WholeServer | None) -> WholeServer | None:
+        """What it drafted for all its users since `whole` said `before`. Raises ServerError, Stopped."""
+        return _between(before, self.whole()) if before is not None else None
+
     def generate(self, request: GenerationRequest) -> Iterator[Event]:
         """Yield the events of one answer: Started with its first token, Finished last. A request that is
         stopped before its first token has no events. Strategy `none` asks the server not to draft; every
@@ -107,8 +125,7 @@ class _Answer:
         asked = server.prepare(request, seed)
         rule = server.rule(request.sampling.temperature)
         fold = RoundFold(rule)
-        tells_fates = info.server is not None and info.server.tells_fates
-        before = None if tells_fates else server.whole()
+        before = None if _tells_fates(info) else server.whole()
         self._asked = time.perf_counter()
         for piece in server.pieces(asked):
             if self.began is None:
@@ -174,6 +191,10 @@ class _Answer:
             template_options=request.template_options,
             prompt_ids=request.prompt_ids,
         )
+
+
+def _tells_fates(info: PairInfo) -> bool:
+    return info.server is not None and info.server.tells_fates
 
 
 def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServer | None:

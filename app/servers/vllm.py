@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -143,6 +144,8 @@ class Vllm:
             "repetition_penalty": sampling.repeat_penalty,
             **{name: getattr(sampling, name) for name in _SAME},
         }
+        if request.cold:  # its cache of prompts is shared by those with the same salt
+            body["cache_salt"] = secrets.token_hex(8)
         if request.messages:
             body["messages"] = list(request.messages)
             if request.template_options:

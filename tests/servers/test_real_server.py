@@ -11,8 +11,8 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, SERVER
-from app.engine.types import GenerationRequest, Message, Round, Sampling
+from app.engine.strategy import SERVER
+from app.engine.types import GenerationRequest, Round
 from app.servers.client import ServerClient
 from tests.answers import trace_of
 from tests.servers.real_server import VARIABLE, find_server, running

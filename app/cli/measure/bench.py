@@ -13,6 +13,7 @@ from app.cli.arguments import Parser, UsageError
 from app.cli.console import put
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import Interrupt, run_interruptible
+from app.cli.measure.load import check_load, load_levels, measure_load
 from app.cli.measure.measuring import ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
     Outputs,
@@ -29,6 +30,7 @@ from app.cli.servers import add_server_options, described, keys
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
+from app.lab.load.runner import LoadRunner
 from app.lab.report.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
@@ -55,6 +57,8 @@ class BenchPlan:
     engine: str
     key_of: Callable[[str], str]
     """Gives the key of a server."""
+    load: tuple[int, ...] = ()
+    """Numbers of requests at once; empty for one after another."""
 
 
 def bench(argv: list[str]) -> int:
@@ -85,10 +89,20 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         "models named as for --target",
     )
     add_server_options(lanes, "A server to measure", several=True)
+    lanes.add_argument(
+        "--load",
+        metavar="N,N,...",
+        type=load_levels,
+        default=(),
+        help="Send so many requests at once to every server, such as 1,2,4,8: tokens/s of all and of one, "
+        "and where drafting stops paying",
+    )
     add_measure_options(parser)
     add_output_options(parser)
     add_journal_option(parser)
     arguments = parser.parse_args(argv)
+    if arguments.load:
+        check_load(arguments)
     if not arguments.strategy and arguments.lanes is None and not arguments.server:
         raise UsageError("There is nothing to measure.", "Give --strategy, --lanes or --server.")
     key_of = keys(arguments)
@@ -104,10 +118,15 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         more = read_lanes(arguments.lanes, asked.pair, lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
     experiment = make_experiment(kept_seed(asked, arguments.journal))
-    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine, key_of)
+    return BenchPlan(
+        experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, arguments.load
+    )
 
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
+    if plan.load:
+        load_runner = LoadRunner(plan.experiment, plan.load, key_of=plan.key_of)
+        return measure_load(load_runner, plan.outputs, interrupt)
     runner = Runner(
         local_experiment(plan.experiment, interrupt),
         partial(make_home, plan.engine),

@@ -10,7 +10,7 @@ from app.lab.runs.run_record import RunRecord
 
 _LEFT_OUT = {
     "token_ids", "text", "first_divergence", "acceptance_by_place", "judged_acceptance_by_place",
-    "accepted_per_round", "lengths", "rejections", "strategies", "alternatives",
+    "accepted_per_round", "lengths", "rejections", "strategies", "alternatives", "whole_server",
 }  # fmt: skip
 """Fields that are no single number or too long for a cell; they are in the JSON."""
 _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -30,23 +30,23 @@ def csv_table(report: Report) -> str:
         parting = run.first_divergence
         writer.writerow(
             [
-                _cell(report.lanes[run.lane].name),
-                *map(_cell, values[run.lane] if values else ()),
-                *(_cell(getattr(run, name)) for name in fields),
+                cell(report.lanes[run.lane].name),
+                *map(cell, values[run.lane] if values else ()),
+                *(cell(getattr(run, name)) for name in fields),
                 "" if parting is None else parting.index,
                 "" if parting is None or parting.logit_gap is None else parting.logit_gap,
             ]
         )
-    for cell in facts.cells if facts is not None else ():
-        if cell.lane is None:
-            error = [_cell(cell.refused) if name == "error" else "" for name in fields]
-            writer.writerow(["", _cell(cell.x), _cell(cell.y), *error, "", ""])
+    for place in facts.cells if facts is not None else ():
+        if place.lane is None:
+            error = [cell(place.refused) if name == "error" else "" for name in fields]
+            writer.writerow(["", cell(place.x), cell(place.y), *error, "", ""])
     return out.getvalue()
 
 
 def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
     """A lane's values on both axes; those of a baseline are the values that its cells share."""
-    cells = {cell.lane for cell in facts.cells}
+    cells = {place.lane for place in facts.cells}
     mine = (
         {lane}
         if lane in cells
@@ -55,7 +55,8 @@ def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
     return facts.values_of(mine)
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """A value as a spreadsheet may hold it."""
     if value is None:
         return ""
     # A spreadsheet would run it as a formula: a text that somebody typed must stay text.

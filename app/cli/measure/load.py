@@ -1,0 +1,87 @@
+"""`draftscope bench --load`: servers with n requests at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from app.base import numbers
+from app.cli.answer.recorder import write_file
+from app.cli.arguments import UsageError
+from app.cli.console import put, say, say_over
+from app.cli.interrupt import INTERRUPTED, Interrupt
+from app.cli.measure.options import Outputs
+from app.cli.table import table
+from app.engine.errors import UserError
+from app.lab.load.export import load_cells, load_csv, load_html, load_markdown
+from app.lab.load.report import LoadReport, load_sentences
+from app.lab.load.runner import LoadRunner
+
+
+def load_levels(text: str) -> tuple[int, ...]:
+    """The levels of --load, such as 1,2,4; an argparse type."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise argparse.ArgumentTypeError(
+            f"cannot be {text!r}. Allowed: whole numbers of 1 or more, as 1,2,4."
+        )
+    return tuple(map(int, words))
+
+
+def check_load(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for what has no meaning under load."""
+    others = {
+        "--strategy": arguments.strategy,
+        "--lanes": arguments.lanes,
+        "--target": arguments.target,
+        "--journal": arguments.journal,
+        "--traces": arguments.traces,
+    }
+    if not arguments.server:
+        raise UsageError("--load needs a server.", "Give one with --server.")
+    if given := next((name for name, value in others.items() if value), None):
+        raise UsageError(f"{given} cannot be used with --load.", "Leave it out.")
+
+
+def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> int:
+    """Measure, print and write; returns the exit code. Raises UserError."""
+    interrupt.stops(runner.control.cancel)
+    for event in runner.run():
+        burst = event.burst
+        speed = numbers.digits(burst.tokens_per_second, "tokens/s")
+        text = f"{event.done}/{event.total}  {burst.at_once} at once: {speed}"
+        (say_over if sys.stderr.isatty() else say)(text)
+    if sys.stderr.isatty():
+        say_over("")
+    if not runner.described:
+        return INTERRUPTED
+    report = runner.report()
+    head, rows = load_cells(report)
+    put([*table(head, rows), "", *load_sentences(report)])
+    _write(files, report)
+    if interrupt.pressed:
+        return INTERRUPTED
+    if not any(row.tokens_per_second for row in report.rows):
+        why = next((run.failure for burst in report.bursts for run in burst.runs if run.failure), "")
+        raise UserError("Nothing could be measured.", why)
+    return 0
+
+
+def _write(files: Outputs, report: LoadReport) -> None:
+    contents: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (files.json, report.to_json),
+        (files.csv, lambda: load_csv(report).encode()),
+        (files.html, lambda: load_html(report).encode()),
+        (files.markdown, lambda: load_markdown(report).encode()),
+    ]
+    problems = []
+    for path, content in contents:
+        if path is not None:
+            try:
+                write_file(path, content())
+            except UserError as error:  # the others are written
+                problems.append(str(error))
+    if problems:
+        raise UserError(" ".join(problems))

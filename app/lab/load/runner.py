@@ -1,0 +1,150 @@
+"""Sends requests to servers, n at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import msgspec
+
+from app.engine.errors import SettingError, UserError
+from app.engine.process.messages import Finished, RoundFinished, Started
+from app.engine.record.trace import Trace
+from app.engine.types import GenerationRequest, PairInfo
+from app.lab.experiment import Experiment, Job
+from app.lab.load.report import Burst, LoadReport, make_load_report
+from app.lab.runs.control import Control
+from app.lab.runs.run_record import RunRecord
+from app.servers.address import is_address
+from app.servers.client import ServerClient
+from app.servers.http import Stopped
+from app.servers.key import find_key
+
+MOST_AT_ONCE = 256
+"""More would measure this program's threads."""
+_WARM_UP_TOKENS = 24
+
+
+class LoadEvent(msgspec.Struct, frozen=True):
+    """A burst is done: `done` of `total`."""
+
+    burst: Burst
+    done: int
+    total: int
+
+
+class LoadRunner:
+    """Measures the lanes of an experiment, all of them servers', at every level. `run` may be called on one
+    thread only; `control` is safe from any."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        levels: Sequence[int],
+        *,
+        control: Control | None = None,
+        key_of: Callable[[str], str] = find_key,
+    ) -> None:
+        """`experiment` comes from `make_experiment`. Raises SettingError for lanes that are no servers', and
+        for levels that are no numbers of requests."""
+        for lane in range(len(experiment.lanes)):
+            if not is_address(experiment.pair_of(lane).target.path):
+                raise SettingError("Only servers answer several requests at once.", "Leave other lanes out.")
+        if not levels or min(levels) < 1 or max(levels) > MOST_AT_ONCE:
+            raise SettingError(
+                "A load is a number of requests at once.", f"Allowed: 1 to {MOST_AT_ONCE}, such as 1,2,4,8."
+            )
+        self.experiment = experiment
+        self.levels = tuple(dict.fromkeys(levels))
+        self.control = control or Control()
+        self._key_of = key_of
+        self._clients: dict[str, ServerClient] = {}
+        self._infos: dict[str, PairInfo] = {}
+        self._bursts: list[Burst] = []
+
+    def run(self) -> Iterator[LoadEvent]:
+        """Measure. Raises UserError where a server cannot be asked what it is; ends early where `control` is
+        cancelled."""
+        lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
+        total = len(lanes) * len(self.levels) * len(repeats)
+        try:
+            for lane in lanes:
+                self._warm_up(lane)
+            for repeat in repeats:
+                for level in self.levels:
+                    for lane in [*lanes][repeat % len(lanes) :] + [*lanes][: repeat % len(lanes)]:
+                        burst = self._burst(lane, level, repeat)
+                        self._bursts.append(burst)
+                        yield LoadEvent(burst, len(self._bursts), total)
+        except Stopped:
+            return
+
+    def report(self) -> LoadReport:
+        """The report of the bursts so far; all servers have told what they are."""
+        return make_load_report(self.experiment, self.infos, self.levels, self._bursts)
+
+    @property
+    def infos(self) -> list[PairInfo]:
+        """The servers by lane, when all have told what they are."""
+        return [self._infos[self._address(lane)] for lane in range(len(self.experiment.lanes))]
+
+    @property
+    def described(self) -> bool:
+        """Whether all servers have told what they are."""
+        return all(self._address(lane) in self._infos for lane in range(len(self.experiment.lanes)))
+
+    def _address(self, lane: int) -> str:
+        return self.experiment.pair_of(lane).target.path
+
+    def _warm_up(self, lane: int) -> None:
+        """Ask a server what it is, and for a short answer."""
+        address = self._address(lane)
+        if address not in self._clients:
+            client = ServerClient(address, self._key_of(address), lambda: self.control.cancelled)
+            self._infos[address] = client.describe()
+            self._clients[address] = client
+        request = self._request(Job(0, 0, lane))
+        for _event in self._clients[address].generate(
+            replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
+        ):
+            continue
+        if self._clients[address].stopped:
+            raise Stopped
+
+    def _request(self, job: Job) -> GenerationRequest:
+        return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
+
+    def _burst(self, lane: int, level: int, repeat: int) -> Burst:
+        """Send a burst; every lane gets the same prompts in the same order. Raises Stopped."""
+        client, prompts = self._clients[self._address(lane)], len(self.experiment.prompts)
+        jobs = [Job(repeat, (repeat * level + place) % prompts, lane) for place in range(level)]
+        before = client.whole()
+        started = time.perf_counter()
+        with ThreadPoolExecutor(level) as pool:
+            runs = tuple(pool.map(lambda job: self._answer(client.another(), job), jobs))
+        seconds = time.perf_counter() - started
+        if self.control.cancelled:
+            raise Stopped
+        return Burst(lane, level, repeat, seconds, runs, client.since(before))
+
+    def _answer(self, client: ServerClient, job: Job) -> RunRecord:
+        """One answer as a record, also where it failed."""
+        trace: Trace | None = None
+        try:
+            for event in client.generate(self._request(job)):
+                if isinstance(event, Started):
+                    trace = Trace(event.header)
+                elif isinstance(event, RoundFinished) and trace is not None:
+                    trace.rounds.append(event.round)
+                elif isinstance(event, Finished) and trace is not None:
+                    trace.totals = event.totals
+        except UserError as error:
+            return RunRecord.of_failed(self.experiment, job, str(error))
+        if trace is None:  # stopped before its first token
+            return RunRecord.of_failed(self.experiment, job, "It was stopped.")
+        category = self.experiment.prompts[job.prompt].category
+        return RunRecord.of(
+            trace, category=category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
+        )

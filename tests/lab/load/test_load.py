@@ -1,0 +1,235 @@
+"""Servers with several requests at once, measured on scripted servers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Barrier
+
+import msgspec
+import pytest
+
+from app.engine.errors import SettingError
+from app.engine.types import Sampling
+from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
+from app.lab.load.export import load_csv, load_html, load_markdown
+from app.lab.load.report import LoadReport, load_sentences, make_load_report
+from app.lab.load.runner import LoadRunner
+from app.lab.report.page.page import embedded_json
+from app.lab.server_lanes import server_lanes
+from app.servers.client import ServerClient
+from tests.commands import Command
+from tests.lab.experiments import pair_of
+from tests.servers.scripted import (
+    Answer,
+    Asked,
+    ScriptedServer,
+    counted,
+    ended,
+    event,
+    llama_server,
+    serving,
+)
+
+DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
+PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
+
+
+def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:
+    lanes = [
+        lane
+        for server in servers
+        for lane in server_lanes(ServerClient(server.address, "", lambda: False).describe())
+    ]
+    assert lanes[0].pair is not None
+    return make_experiment(
+        Experiment(
+            lanes[0].pair,
+            tuple(lanes),
+            (Prompt("one"), Prompt("two")),
+            Sampling(seed=1),
+            max_tokens=3,
+            repeats=repeats,
+            title="Load",
+        )
+    )
+
+
+def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> LoadReport:
+    runner = LoadRunner(experiment_of(*servers), levels)
+    assert [event.done for event in runner.run()][-1] == len(servers) * len(levels) * 2
+    return runner.report()
+
+
+def test_every_level_has_speeds_acceptance_and_a_gain_over_the_plain_server():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        report = measured(drafting, plain)
+
+    assert [(row.lane, row.at_once) for row in report.rows] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert [row.acceptance_rate for row in report.rows] == [0.5, 0.5, None, None]
+    assert all(row.tokens_per_second and row.first_token_seconds and not row.failed for row in report.rows)
+    assert [row.gain is not None for row in report.rows] == [True, True, False, False]
+    assert [lane.baseline for lane in report.lanes] == [1, 1] and report.complete
+    assert [len(burst.runs) for burst in report.bursts if burst.lane == 0] == [1, 2, 1, 2]
+
+
+def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
+    together = Barrier(3)
+
+    def complete(asked: Asked) -> Answer:
+        if not asked.body.get("stream"):
+            return Answer({"generation_settings": {"speculative.types": "none"}})
+        if len(server.bodies("/completion")) > 2:  # after the question what it is, and the warm-up
+            together.wait(30)
+        return Answer(pieces=map(event, PLAIN))
+
+    with serving(llama_server(types="none") | {"/completion": complete}) as server:
+        runner = LoadRunner(experiment_of(server, repeats=1), (3,))
+        server.asked.clear()
+        (done,) = runner.run()
+
+    assert len(done.burst.measured) == 3 and not together.broken
+
+
+def test_a_burst_with_a_failed_request_counts_for_no_rate():
+    def complete(asked: Asked) -> Answer:
+        if not asked.body.get("stream"):
+            return Answer({"generation_settings": {"speculative.types": "none"}})
+        full = len(server.bodies("/completion")) > 4
+        return Answer({"error": {"message": "slot lost"}}, 500) if full else Answer(pieces=map(event, PLAIN))
+
+    with serving(llama_server(types="none") | {"/completion": complete}) as server:
+        runner = LoadRunner(experiment_of(server, repeats=2), (1,))
+        list(runner.run())
+        report = runner.report()
+
+    assert [burst.tokens_per_second is not None for burst in report.bursts] == [True, False]
+    assert report.rows[0].failed == 1
+    assert any("1 request failed" in said for said in load_sentences(report))
+    assert any("slot lost" in said for said in load_sentences(report))
+
+
+def test_a_cancelled_load_keeps_the_bursts_that_were_done():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        runner = LoadRunner(experiment_of(server), (1, 2))
+        for _event in runner.run():
+            runner.control.cancel()
+        report = runner.report()
+
+    assert len(report.bursts) == 1 and not report.complete
+
+
+def gains(*values: float) -> LoadReport:
+    """A report whose drafting lane has these gains at 1, 2, 4, … requests at once."""
+    levels = tuple(2**place for place in range(len(values)))
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(serving(llama_server(*DRAFTING))),
+            stack.enter_context(serving(llama_server(*PLAIN, types="none"))),
+        ]
+        runner = LoadRunner(experiment_of(*servers, repeats=1), levels)
+        bursts = [event.burst for event in runner.run()]
+    tokens = 3
+    timed = [
+        msgspec.structs.replace(
+            burst,
+            seconds=tokens * burst.at_once / (values[levels.index(burst.at_once)] if burst.lane == 0 else 1),
+        )
+        for burst in bursts
+    ]
+    return make_load_report(runner.experiment, runner.infos, levels, timed)
+
+
+@pytest.mark.parametrize(
+    ("values", "crossing", "said"),
+    [
+        ((2.0, 1.5, 0.5), 2 * 2**0.36907, "drafting pays up to about 2.6 requests"),
+        ((2.0, 1.5), None, "drafting pays at every load measured, from 1 to 2 at once"),
+        ((0.9, 0.8), None, "drafting pays at no load measured, from 1 to 2 at once"),
+        ((0.9, 1.2, 0.9), None, "drafting pays at some loads and not at others"),
+    ],
+)
+def test_where_the_gain_crosses_1_is_said(values: tuple[float, ...], crossing: float | None, said: str):
+    report = gains(*values)
+
+    assert report.crossings[0] == (None if crossing is None else pytest.approx(crossing, rel=1e-3))
+    assert any(said in text for text in load_sentences(report))
+    assert [row.gain for row in report.rows if row.lane == 0] == pytest.approx(values)
+
+
+def test_a_server_with_fewer_slots_than_requests_is_said():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        report = measured(server, levels=(1, 4))
+
+    assert any("answers 2 requests at once: the others of 4 wait" in said for said in load_sentences(report))
+
+
+def test_every_output_holds_the_numbers():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        report = measured(drafting, plain)
+
+    assert LoadReport.from_json(report.to_json()) == report
+    page = load_html(report)
+    assert LoadReport.from_json(embedded_json(page)) == report and page.count("<polyline") == 2
+    (head, *rows) = csv.reader(io.StringIO(load_csv(report)))
+    assert head[:2] == ["name", "at_once"] and len(rows) == len(report.rows)
+    assert [float(row[head.index("tokens_per_second")]) for row in rows] == [
+        row.tokens_per_second for row in report.rows
+    ]
+    text = load_markdown(report)
+    assert text.count("\n| llama-server: ") == 4 and "50.0\N{NO-BREAK SPACE}%" in text
+
+
+@pytest.mark.parametrize("levels", [(), (0,), (1, 1000)])
+def test_a_load_that_is_no_number_of_requests_is_refused(levels: tuple[int, ...]):
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        experiment = experiment_of(server)
+    with pytest.raises(SettingError, match="number of requests at once"):
+        LoadRunner(experiment, levels)
+
+
+def test_lanes_that_are_no_servers_are_refused(pair_files: tuple[Path, Path]):
+    experiment = make_experiment(Experiment(pair_of(pair_files), (Lane("prompt-lookup"),), (Prompt("a"),)))
+
+    with pytest.raises(SettingError, match="Only servers"):
+        LoadRunner(experiment, (1,))
+
+
+# ---------------------------------------------------------------------------- on the command line
+
+
+def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp_path: Path):
+    files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "html", "markdown")}
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        ended = command(
+            "bench",
+            *("--server", drafting.address, "--server", plain.address, "--load", "1,2", "--prompt", "Hi"),
+            *("--max-tokens", 3, "--repeat", 1),
+            *(word for name, path in files.items() for word in (f"--{name}", path)),
+        )
+
+    assert ended.code == 0, ended.err
+    rows = ended.out.splitlines()
+    assert rows[0].split()[:3] == ["lane", "at", "once"] and len(rows[2 : rows.index("")]) == 4
+    assert "4/4  2 at once:" in ended.err
+    report = LoadReport.from_json(files["json"].read_bytes())
+    assert len(report.bursts) == 4 and report.title == "One prompt"
+    assert all(path.stat().st_size for path in files.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--load", "1,x"), "cannot be '1,x'"),
+        (("--load", "0"), "Allowed: whole numbers of 1 or more"),
+        (("--load", "1"), "--load needs a server"),
+        (("--load", "1", "--server", "h:1", "--strategy", "none"), "--strategy cannot be used with --load"),
+        (("--load", "1", "--server", "h:1", "--traces", "t.zip"), "--traces cannot be used with --load"),
+    ],
+)
+def test_what_has_no_meaning_under_load_is_wrong_usage(command: Command, words: tuple[str, ...], said: str):
+    ended = command("bench", "--prompt", "Hi", *words)
+
+    assert ended.code == 2 and said in ended.err
