@@ -19,7 +19,7 @@ OWN = 0o600
 SHARED = 0o666
 """Permissions of exported files, reduced by the umask."""
 
-_DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
+DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
 _DAY = 24 * 3600
 
@@ -41,10 +41,10 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
 
 
 def decode_object(data: bytes | str) -> dict[str, Any]:
-    """Decode a JSON object of any shape, nested at most _DEEPEST deep. Raises DamagedError."""
+    """Decode a JSON object of any shape, nested at most DEEPEST deep. Raises DamagedError."""
     found = decode(_object, data)
     level: list[Any] = [found]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
     if level:
         raise DamagedError("it is nested too deep")

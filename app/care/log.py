@@ -18,7 +18,7 @@ log = logging.getLogger("draftscope")
 
 NAME = "draftscope.log"
 LONGEST = 20_000  # characters of one entry
-_SIZE, _OLDER = 1_000_000, 2  # bytes of a file; how many older ones are kept
+SIZE, OLDER = 1_000_000, 2  # bytes of a file; how many older ones are kept
 _CRASH = re.compile(r"crash-(\d+)\.txt")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -49,7 +49,7 @@ def keep_log(folder: Path) -> logging.Handler:
     """Write what is logged into `folder`, as far as the disk lets it; returns the handler."""
     logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
     path = folder / NAME
-    handler = _OwnFile(path, maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True)
+    handler = _OwnFile(path, maxBytes=SIZE, backupCount=OLDER, encoding="utf-8", delay=True)
     handler.setFormatter(_Entry("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
     return handler

@@ -21,8 +21,8 @@ PATIENCE = 300.0
 machine."""
 _CONNECT = 10.0  # seconds
 _LOOK = 0.05  # seconds between two checks of `stopping`
-_LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
-_LARGEST_ANSWER = 2**24  # bytes
+LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
+LARGEST_ANSWER = 2**24  # bytes
 _WAITING = 1000  # lines that may wait for a slow caller
 
 _json = msgspec.json.Decoder()
@@ -200,8 +200,8 @@ async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes
     size = 0
     async for piece in response.aiter_bytes():
         size += len(piece)
-        if size > _LARGEST_ANSWER:
-            raise strange(address, f"sends more than {_LARGEST_ANSWER // 2**20} MB")
+        if size > LARGEST_ANSWER:
+            raise strange(address, f"sends more than {LARGEST_ANSWER // 2**20} MB")
         yield piece
 
 
@@ -211,8 +211,8 @@ async def _lines(response: httpx2.Response, address: str) -> AsyncIterator[bytes
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             yield line.strip(b"\r")
-        if len(rest) > _LONGEST_LINE:
-            raise strange(address, f"sends a line of more than {_LONGEST_LINE // 2**20} MB")
+        if len(rest) > LONGEST_LINE:
+            raise strange(address, f"sends a line of more than {LONGEST_LINE // 2**20} MB")
     if rest:
         yield rest
 
