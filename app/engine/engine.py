@@ -46,7 +46,7 @@ from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
-from app.engine.templates.completion import fill_in_the_middle, from_ids
+from app.engine.templates.completion import document, fill_in_the_middle, filled, from_ids
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
 from app.engine.types import (
@@ -274,6 +274,8 @@ class Engine:
         """Check the whole request; nothing is decoded yet."""
         spec, sampling = self._checked(request), request.sampling
         verification = spec.verification_at(sampling.temperature)
+        if request.depth:
+            request = filled(request, document(self.vocabulary, request.filler, request.depth))
         prompt = self.tokenize(request)
         vocabulary, n_ctx = self.vocabulary, self.target.n_ctx
         ids = np.append(prompt.ids, np.array(request.continues, np.int32))

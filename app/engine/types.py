@@ -259,6 +259,9 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
+    filler: str = ""
+    """A document whose first `depth` tokens stand before the question, to fill the context."""
+    depth: int = 0
     template_options: TemplateOptions = field(default_factory=dict, hash=False)
     """Options for the chat template besides the messages; those that it does not read have no effect."""
     continues: tuple[int, ...] = ()

@@ -51,6 +51,7 @@ class Prompt(msgspec.Struct, frozen=True):
     prompt: str
     category: str | None = None
     suffix: str | None = None  # the text after the answer, which fills the middle; without a chat template
+    depth: int | None = None  # tokens of the experiment's documents that stand before it
 
 
 class Job(msgspec.Struct, frozen=True, order=True):
@@ -76,6 +77,7 @@ class Experiment(msgspec.Struct, frozen=True):
     drafters: tuple[str, ...] = ()  # files of the plug-ins in use
     title: str = ""
     template_options: TemplateOptions = {}  # for the chat template
+    documents: str = ""  # fill the context before prompts with a depth
     loads_once: bool = False
     """Whether all runs of a pair follow each other, with a baseline on each pair: where pairs differ in how
     they are loaded, so that each is loaded once. Otherwise each target has one, and targets take turns."""
@@ -147,6 +149,8 @@ class Experiment(msgspec.Struct, frozen=True):
             stop=self.stop,
             ignore_eos=self.ignore_eos,
             cold=True,
+            filler=self.documents if asked.depth else "",
+            depth=asked.depth or 0,
             template_options=self.template_options if chat else {},
         )
 
@@ -197,6 +201,8 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
         )
     if not experiment.prompts:
         raise SettingError("There is no prompt.", "Give at least one.")
+    if any(prompt.depth and prompt.suffix is not None for prompt in experiment.prompts):
+        raise SettingError("A gap cannot stand behind a document.", "Choose other prompts for the depth.")
     for name in ("repeats", "max_tokens"):
         if getattr(experiment, name) < 1:
             raise SettingError(f"{name} cannot be below 1.", "Ask for at least one.")

@@ -14,6 +14,7 @@ from app.engine.errors import PromptError
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import FORMAT
 from app.engine.strategy import NONE, SERVER
+from app.engine.templates.completion import filled
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
@@ -31,6 +32,7 @@ from app.servers.llama_server import LlamaServer
 from app.servers.rounds import RoundFold
 from app.servers.vllm import Vllm
 
+_CHARACTERS = 4  # of a token, roughly: how long a document is cut
 _KEEPS = ("ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v")
 """The strategies with which a server drafts from earlier answers, too: nothing can make it forget them."""
 
@@ -78,6 +80,8 @@ class ServerClient:
         stopped before its first token has no events. Strategy `none` asks the server not to draft; every
         other lets it draft by its own settings. Raises UserError."""
         self.stopped = False
+        if request.depth:  # only the engine here knows its tokens; the answer's header says how many it read
+            request = filled(request, request.filler[: request.depth * _CHARACTERS])
         answer = _Answer(request)
         try:
             info = self._info or self.describe()

@@ -350,7 +350,47 @@ def test_wrong_usage_is_one_line(measure: Command, words: list[str], message: st
 def test_a_suite_that_is_not_there(command: Command) -> None:
     ended = command("bench", "--suite", "nosuch", "--strategy", "suffix")
     assert ended.code == 2
-    assert "Allowed: bundled, fim, general" in ended.err
+    assert "Allowed: bundled, fim, general, long" in ended.err
+
+
+def test_depths_are_in_every_output_and_what_does_not_fit_says_why(measure: Command, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"d.{name}" for name in ("json", "csv", "html", "md")}
+    words = [
+        "bench",
+        "--strategy",
+        "prompt-lookup",
+        "--repeat",
+        1,
+        "--depth",
+        "0,200,2000",
+        "--json",
+        files["json"],
+    ]
+    ended = measure(*words, "--csv", files["csv"], "--html", files["html"], "--markdown", files["md"])
+    assert ended.code == 0, ended.err
+    report = Report.from_json(files["json"].read_bytes())
+    rows = {(row.depth, row.lane): row for row in report.by_depth}
+    assert set(rows) == {(depth, lane) for depth in (0, 200, 2000) for lane in (0, 1)}
+    read = [rows[depth, 0].prompt_tokens.median for depth in (0, 200)]
+    assert 198 <= read[1] - read[0] <= 204
+    assert all(rows[depth, 1].speedup and rows[depth, 1].first_token_seconds for depth in (0, 200))
+    assert rows[2000, 1].runs == 0 and "the context holds" in rows[2000, 1].failure
+    line = f"left out, depth 2,000: {rows[2000, 1].failure}"
+    for text in (ended.out, *(files[name].read_text(encoding="utf-8") for name in ("html", "md"))):
+        assert line in html.unescape(text)
+        assert "Depth is the number of a document's tokens before the question" in html.unescape(text)
+    page = files["html"].read_text(encoding="utf-8")
+    assert page.count("<polyline") == 2 + 1 + 2, "speed-up and first token of both lanes, acceptance of one"
+    table = list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))
+    assert [row["depth"] for row in table].count("200") == 2 * 2
+    for row in report.by_depth:
+        runs = [run for run in report.runs if (run.lane, run.depth) == (row.lane, row.depth)]
+        assert row.runs + row.failed == len(runs) == 2
+
+
+def test_the_long_suite_fills_no_context_with_itself(command: Command) -> None:
+    ended = command("bench", "--suite", "long", "--strategy", "suffix", "--depth", "0,1024")
+    assert ended.code == 2 and "Choose other prompts." in ended.err
 
 
 def test_a_suite_is_a_file_of_spec_bench_too(

@@ -12,14 +12,14 @@ from app.engine.engine import Engine
 from app.engine.errors import PromptError
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.suites import SPEED_BENCH, built_in, parse_suite, read_suite
+from app.lab.suites import LONG, SPEED_BENCH, built_in, long_documents, parse_suite, read_suite
 from tests.answers import answer
 
 CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "story", "long context"}
 
 
 def test_both_sets_hold_every_category() -> None:
-    suites = {suite.name: suite for suite in built_in(resource_folder()) if suite.name != "fim"}
+    suites = {suite.name: suite for suite in built_in(resource_folder()) if suite.name not in ("fim", "long")}
     assert list(suites) == ["bundled", "general"]
     for suite in suites.values():
         assert set(suite.categories) == CATEGORIES
@@ -198,3 +198,17 @@ def test_prepared_files_with_conversations_are_read(tmp_path: Path) -> None:
 def test_a_parquet_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="JSON Lines"):
         read_suite(tmp_path / "test-00000.parquet")
+
+
+def test_long_prompts_are_of_three_kinds_and_name_their_licence() -> None:
+    suite = next(suite for suite in built_in(resource_folder()) if suite.name == LONG)
+    assert len(suite.categories) == 3 and set(suite.categories) <= CATEGORIES
+    assert all(2_000 < len(prompt.prompt) / 4 < 8_000 for prompt in suite.prompts), "about four to a token"
+    assert "PSF License" in suite.about and "Copyright" in suite.about
+    documents = long_documents(resource_folder())
+    assert not any(prompt.prompt.partition("\n\n")[0] in documents for prompt in suite.prompts)
+    assert len(documents) / 4 > 16_384 + 8_192, "enough for the depths that people ask for"
+
+
+def test_the_suites_together_stay_small() -> None:
+    assert sum(file.stat().st_size for file in (resource_folder() / "suites").iterdir()) < 300_000

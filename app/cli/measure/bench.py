@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from app.base.paths import find_paths
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.arguments import Parser, UsageError
@@ -14,7 +16,7 @@ from app.cli.console import put
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure.load import check_load, load_levels, measure_load
-from app.cli.measure.measuring import ended, measured, outcome_lines, summary_lines
+from app.cli.measure.measuring import depth_lines, ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
     Outputs,
     add_journal_option,
@@ -34,8 +36,10 @@ from app.lab.load.runner import LoadRunner
 from app.lab.report.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
+from app.lab.suites import LONG, at_depths, long_documents
 
 PROG = "draftscope bench"
+_DEEPEST = 10_000_000  # tokens
 _USAGE = (
     f"{PROG} (--prompts FILE | --suite NAME) (--strategy SPEC | --server URL) [--strategy SPEC ...] [options]"
 )
@@ -88,6 +92,14 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         help='More lanes, also on other pairs: a JSON list of {"strategy", "label", "target", "draft"}, '
         "models named as for --target",
     )
+    lanes.add_argument(
+        "--depth",
+        metavar="N,N,...",
+        type=_depths,
+        default=(),
+        help="Measure each prompt behind so many tokens of a long document, such as 0,1024,4096: how "
+        "speed-up, acceptance and first-token time change with the length of the context",
+    )
     add_server_options(lanes, "A server to measure", several=True)
     lanes.add_argument(
         "--load",
@@ -117,6 +129,12 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     if arguments.lanes is not None:
         more = read_lanes(arguments.lanes, asked.pair, lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
+    if arguments.depth:
+        if arguments.suite == LONG:
+            raise UsageError(
+                "--depth fills the context with the documents of the suite long.", "Choose other prompts."
+            )
+        asked = at_depths(asked, arguments.depth, long_documents(find_paths().resources))
     experiment = make_experiment(kept_seed(asked, arguments.journal))
     return BenchPlan(
         experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, arguments.load
@@ -137,5 +155,12 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         report, problem = measured(runner, interrupt, plan.outputs)
     finally:
         runner.close()
-    put([*summary_lines(report), "", *server_notes(report), *outcome_lines(report)])
+    put([*summary_lines(report), *depth_lines(report), "", *server_notes(report), *outcome_lines(report)])
     return ended(report, problem, interrupt)
+
+
+def _depths(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and int(word) <= _DEEPEST for word in words):
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: whole numbers, such as 0,1024,4096.")
+    return tuple(dict.fromkeys(map(int, words)))

@@ -21,6 +21,7 @@ from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
 from app.lab.report.columns import COLUMNS
 from app.lab.report.csv_export import csv_table
+from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.exchange import lane_files
 from app.lab.report.markdown_export import markdown
 from app.lab.report.page.page import html_page
@@ -205,15 +206,23 @@ def summary_lines(report: Report) -> list[str]:
     return table(["strategy", *(column.title for column in shown)], rows)
 
 
+def depth_lines(report: Report) -> list[str]:
+    """The table of the depths, and those that were left out; none without depths."""
+    if not report.by_depth:
+        return []
+    rows = ["", *table(list(HEAD), list(depth_rows(report))), *depths_left_out(report)]
+    return [*rows, DEFINITION]
+
+
 def outcome_lines(report: Report) -> list[str]:
     """The verdict, disturbances and failures, in lines."""
     lines = [verdict(report), *disturbances(report)]
     failed = sum(summary.failed for summary in report.summary)
     if failed:
-        lines.append(f"{numbers.count(failed, 'run')} failed:")
-        lines += dict.fromkeys(
-            f"  {report.lanes[run.lane].name}: {run.failure}" for run in report.runs if run.failure
-        )
+        told = {(row.lane, row.depth) for row in report.by_depth if not row.runs}  # with the depths
+        others = [run for run in report.runs if run.failure and (run.lane, run.depth) not in told]
+        lines.append(f"{numbers.count(failed, 'run')} failed{':' if others else '.'}")
+        lines += dict.fromkeys(f"  {report.lanes[run.lane].name}: {run.failure}" for run in others)
     if not report.complete:
         lines.append("Interrupted: these are the runs that were done.")
     return lines

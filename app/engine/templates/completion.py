@@ -1,17 +1,21 @@
-"""Prompts without a chat template: text with a gap to fill, and token ids."""
+"""Prompts without a chat template: text with a gap to fill, and token ids; documents before a question."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.engine.errors import PromptError
+from app.engine.types import GenerationRequest, Message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.engine.native import Vocabulary
+
+_LONGEST = 16  # characters of a token, on average over a text: far more than any tokenizer reaches
 
 
 def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDArray[np.int32]:
@@ -28,6 +32,29 @@ def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDAr
     start = [vocabulary.bos] if vocabulary.adds_bos else []
     texts = [vocabulary.tokenize(text, special=False, parse_special=False) for text in (prefix, suffix)]
     return np.array([*start, before, *texts[0], behind, *texts[1], middle], np.int32)
+
+
+def document(vocabulary: Vocabulary, text: str, depth: int) -> str:
+    """The first `depth` tokens of a text; raises PromptError where it has fewer."""
+    part = text[: depth * _LONGEST]
+    ids = vocabulary.tokenize(part, special=False, parse_special=False)
+    if len(ids) < depth:
+        raise PromptError(
+            f"The documents that fill the context have {len(ids):,} tokens of this model, not {depth:,}.",
+            "Ask for a smaller depth.",
+        )
+    return b"".join(map(vocabulary.piece, ids[:depth].tolist())).decode("utf-8", errors="ignore")
+
+
+def filled(request: GenerationRequest, text: str) -> GenerationRequest:
+    """The request with a document before its question: in the last message, or before the raw prompt."""
+    if request.prompt_ids or request.suffix is not None:
+        raise PromptError("Only a question can stand behind a document.", "Leave out the depth.")
+    if not request.messages:
+        return replace(request, prompt=f"{text}\n\n{request.prompt}", filler="", depth=0)
+    *before, last = request.messages
+    asked = Message(last.role, f"{text}\n\n{last.content}")
+    return replace(request, messages=(*before, asked), filler="", depth=0)
 
 
 def from_ids(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[str, NDArray[np.int32]]:

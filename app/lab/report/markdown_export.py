@@ -10,6 +10,7 @@ from app.engine.templates.options import option_text
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.compare import keeps_text
+from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report
 from app.lab.report.server_notes import server_notes
@@ -33,6 +34,14 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     if any(summary.lengths for summary in report.summary):
         yield from _table(report, SHAPE)
+        yield ""
+    if report.by_depth:
+        yield _row(HEAD)
+        yield _row([":--", *("--:" for _ in HEAD[1:])])
+        yield from (_row([f"`{name}`", *cells]) for name, *cells in depth_rows(report))
+        yield ""
+        yield from (f"- {_escaped(line)}" for line in depths_left_out(report))
+        yield _escaped(DEFINITION)
         yield ""
     for text in disturbances(report):
         yield f"- {_escaped(text)}"

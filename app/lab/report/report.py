@@ -14,7 +14,7 @@ from app.engine.explain.llama_command import llama_command, of_the_hub, template
 from app.engine.strategy import StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions, PairInfo, Sampling, ServerInfo
-from app.lab.experiment import Experiment, Job, Pair
+from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.report.summary import Summary, summarise
@@ -58,11 +58,13 @@ class ReportPrompt(msgspec.Struct, frozen=True):
     category: str | None
     prompt: str
     suffix: str | None = None
+    depth: int | None = None
 
     @property
     def shown(self) -> str:
-        """The text, with a mark where an answer fills in the middle."""
-        return self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}"
+        """The text, with a mark where an answer fills in the middle or a document stands before it."""
+        before = f"[{self.depth:,} tokens of a document] " if self.depth else ""
+        return before + (self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}")
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -110,6 +112,7 @@ class Report(msgspec.Struct, frozen=True):
     summary: tuple[Summary, ...]  # one for each lane, in order
     by_category: tuple[Summary, ...]  # one for each category and lane
     sweep: SweepFacts | None = None
+    by_depth: tuple[Summary, ...] = ()  # one for each depth and lane
 
     @property
     def baselines(self) -> int:
@@ -139,7 +142,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
-    return tuple(ReportPrompt(prompt.category, prompt.prompt, prompt.suffix) for prompt in experiment.prompts)
+    return tuple(
+        ReportPrompt(prompt.category, prompt.prompt, prompt.suffix, prompt.depth)
+        for prompt in experiment.prompts
+    )
 
 
 def now() -> str:
@@ -171,6 +177,25 @@ def summaries(
     return whole, parts
 
 
+def depths_of(prompts: Sequence[Prompt | ReportPrompt]) -> tuple[int, ...]:
+    """The distinct depths, the smallest first."""
+    return tuple(sorted({prompt.depth for prompt in prompts if prompt.depth is not None}))
+
+
+def depth_summaries(
+    strategies: Sequence[str], runs: Sequence[RunRecord], depths: Sequence[int]
+) -> tuple[Summary, ...]:
+    """A summary for each depth and lane."""
+    by_depth: dict[tuple[int, int | None], list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_depth[run.lane, run.depth].append(run)
+    return tuple(
+        summarise(lane, strategy, by_depth[lane, depth], depth=depth)
+        for depth in depths
+        for lane, strategy in enumerate(strategies)
+    )
+
+
 def make_report(
     experiment: Experiment,
     records: Mapping[Job, RunRecord],
@@ -188,8 +213,9 @@ def make_report(
     indices = {pair: index for index, pair in enumerate(known)}
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
     prompts = report_prompts(experiment)
+    strategies = [lane.strategy for lane in experiment.lanes]
     whole, parts = summaries(
-        [lane.strategy for lane in experiment.lanes],
+        strategies,
         runs,
         categories_of([prompt.category for prompt in prompts]),
     )
@@ -211,6 +237,7 @@ def make_report(
         summary=whole,
         by_category=parts,
         sweep=sweep,
+        by_depth=depth_summaries(strategies, runs, depths_of(experiment.prompts)),
     )
 
 

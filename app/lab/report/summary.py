@@ -53,6 +53,8 @@ class Summary(msgspec.Struct, frozen=True):
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     failure: str = ""  # why the first run that failed did
+    depth: int | None = None  # tokens of documents before the prompt; None: all prompts
+    prompt_tokens: Spread | None = None
 
     @property
     def equal(self) -> bool | None:
@@ -60,8 +62,15 @@ class Summary(msgspec.Struct, frozen=True):
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
-def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str | None = None) -> Summary:
-    """The summary of a lane; `mine` are all its runs, or those of a `category`, with their comparisons."""
+def summarise(
+    lane: int,
+    strategy: str,
+    mine: Sequence[RunRecord],
+    category: str | None = None,
+    depth: int | None = None,
+) -> Summary:
+    """The summary of a lane; `mine` are all its runs, or those of a `category` or at a `depth`, with their
+    comparisons."""
     measured = [run for run in mine if is_measured(run)]
     baselines = [run for run in measured if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
@@ -103,6 +112,8 @@ def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str
         lengths=tuple(total.lengths),
         strategies=strategy_shares(total),
         alternatives=AlternativeStatistics.pooled(run.alternatives for run in measured),
+        depth=depth,
+        prompt_tokens=Spread.of(run.prompt_tokens for run in measured),
         failure=next((run.failure for run in mine if run.failure), ""),
     )
 

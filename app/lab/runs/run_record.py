@@ -115,6 +115,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
+    depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
 
     @property
     def failure(self) -> str:
@@ -185,6 +186,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             seed=experiment.sampling.seed,
             lane=job.lane,
             error=problem,
+            depth=experiment.prompts[job.prompt].depth,
         )
 
     @property

@@ -305,7 +305,8 @@ class Runner:
             trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
         self._left.add(job, time.monotonic() - started)
-        self._keep(job, msgspec.structs.replace(record, other_load=load.cores()), trace)
+        record = msgspec.structs.replace(record, other_load=load.cores(), depth=prompt.depth)
+        self._keep(job, record, trace)
 
     def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:
         self._latest = {

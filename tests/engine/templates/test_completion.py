@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from app.base.paths import resource_folder
 from app.engine.engine import Engine
 from app.engine.errors import PromptError
+from app.engine.process.messages import Started
 from app.engine.record.recheck import recheck
-from app.engine.types import GenerationRequest, Message
+from app.engine.types import GenerationRequest, Message, TraceHeader
+from app.lab.suites import long_documents
 from tests.answers import answer, events_of, trace_of
 from tests.equality import Baselines, drafted
 from tests.llama_models import real_pair
@@ -97,3 +101,29 @@ def test_an_unknown_token_id_is_refused(engine: Engine, id: int) -> None:
 def test_one_kind_of_prompt_is_given(engine: Engine) -> None:
     with pytest.raises(PromptError, match="Give exactly one"):
         events_of(engine, GenerationRequest(prompt="a", prompt_ids=(1,)))
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_document_of_so_many_tokens_stands_before_the_question(demo_engine: Engine, chat: bool) -> None:
+    text = long_documents(resource_folder())
+    question = GenerationRequest(prompt="Why?", max_tokens=1, cold=True)
+    if chat:
+        question = replace(question, prompt=None, messages=(Message("user", "Why?"),))
+
+    def read(depth: int) -> TraceHeader:
+        request = replace(question, filler=text, depth=depth)
+        (header,) = (event.header for event in demo_engine.generate(request) if isinstance(event, Started))
+        return header
+
+    plain, deep = read(0), read(500)
+    assert 498 <= deep.prompt_tokens - plain.prompt_tokens <= 504, "and the line break before the question"
+    assert text[:200] in deep.prompt and deep.prompt.index(text[:200]) < deep.prompt.index("Why?")
+    with pytest.raises(PromptError, match="tokens of this model, not 1,000,000"):
+        read(1_000_000)
+    with pytest.raises(PromptError, match="context holds"):
+        read(4_000)
+
+
+def test_only_a_question_can_stand_behind_a_document(demo_engine: Engine) -> None:
+    with pytest.raises(PromptError, match="Only a question"):
+        list(demo_engine.generate(GenerationRequest(prompt_ids=(1, 2), filler="a b c d e f", depth=2)))

@@ -15,9 +15,11 @@ from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column
+from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.heat import heat_map, left_out
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts
+from app.lab.report.page.depth_chart import depth_chart
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
 from app.lab.report.server_notes import server_notes
@@ -46,6 +48,7 @@ def html_page(report: Report) -> str:
             *(_table(report, COLUMNS) if report.sweep else _charts(report)),
             *_shape(report),
             *_by_category(report),
+            *_by_depth(report),
             *_partings(report),
             *facts(report),
             *_commands(report),
@@ -154,6 +157,19 @@ def _by_category(report: Report) -> Iterator[str]:
         cells = (_category_cell(mine[name]) for name in report.categories)
         yield f"<tr><td>{lane_html(described.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
+
+
+def _by_depth(report: Report) -> Iterator[str]:
+    if not report.by_depth:
+        return
+    yield f"<h2>Against the length of the context</h2><figure>{depth_chart(report)}</figure>"
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{_e(title)}</th>" for title in HEAD) + "</tr></thead><tbody>"
+    for name, *cells in depth_rows(report):
+        yield f"<tr><td>{lane_html(name)}</td>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
+    yield f'</tbody></table></div><p class="soft">{_e(DEFINITION)}</p>'
+    if lines := depths_left_out(report):
+        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
 
 
 def _category_cell(summary: Summary) -> str:

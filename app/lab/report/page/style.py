@@ -37,6 +37,10 @@ svg .run { fill: var(--soft); fill-opacity: .35; } svg .interval { stroke: var(-
 svg .leader { stroke: var(--line); } svg .mean { stroke: var(--page); stroke-width: 1.5; fill: var(--same); }
 svg .mean.faster { fill: var(--good); } svg .mean.slower { fill: var(--bad); }
 svg .cell { fill: var(--accent); stroke: var(--line); }
+svg .lane { stroke-width: 2.5; } svg .dot { stroke: var(--page); }
+svg .lane0 { stroke: var(--same); } svg .lane1 { stroke: #0a72b8; } svg .lane2 { stroke: #d06a00; }
+svg .lane3 { stroke: #0b8f6a; } svg .lane4 { stroke: #b8459a; } svg .lane5 { stroke: #8a7a00; }
+svg .lane6 { stroke: #5a56c8; } svg .lane7 { stroke: #b03a2e; }
 svg .cell.best { stroke: var(--ink); stroke-width: 2; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 8px 0;
   font-size: 13.5px; }

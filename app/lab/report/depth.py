@@ -1,0 +1,58 @@
+"""How the numbers change with the length of the context: rows for tables, and why some have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.base import numbers
+from app.lab.report.interval import middle, speedup_words
+from app.lab.report.report import Report
+from app.lab.report.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class DepthNumber:
+    """One number over the depths."""
+
+    title: str
+    value: Callable[[Summary], float | None]
+    text: Callable[[float | None], str]
+
+
+PLOTTED = (
+    DepthNumber("speed-up", lambda row: row.speedup.factor if row.speedup else None, numbers.factor),
+    DepthNumber("acceptance", lambda row: row.acceptance_rate, numbers.percent),
+    DepthNumber("first token", lambda row: middle(row.first_token_seconds), numbers.milliseconds),
+)
+DEFINITION = (
+    "Depth is the number of a document's tokens before the question; prompt is the median of all that was "
+    "read. Speed-up is tokens/s over that of none at the same depth, end to end with reading the prompt; "
+    "acceptance is accepted / drafted tokens; first token is the median time from the request."
+)
+HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")
+
+
+def depth_rows(report: Report) -> Iterator[list[str]]:
+    """A row for each lane and depth, lane by lane; one without measured runs has dashes."""
+    for row in sorted(report.by_depth, key=lambda row: row.lane):
+        assert row.depth is not None
+        yield [
+            report.lanes[row.lane].name,
+            f"{row.depth:,}",
+            numbers.digits(middle(row.prompt_tokens)),
+            numbers.digits(middle(row.tokens_per_second)),
+            speedup_words(row.speedup),
+            numbers.factor(row.whole_speedup),
+            numbers.percent(row.acceptance_rate),
+            numbers.milliseconds(middle(row.first_token_seconds)),
+        ]
+
+
+def depths_left_out(report: Report) -> list[str]:
+    """A line for each depth that could not be measured, with the reason."""
+    found: dict[str, Sequence[str]] = {}
+    for row in report.by_depth:
+        if row.failure and not row.runs:
+            found.setdefault(f"left out, depth {row.depth:,}: {row.failure}", ())
+    return list(found)
