@@ -25,6 +25,7 @@ CHANGED = Settings(
     system_prompt="Be short.\nBe exact.",
     mode="completion",
     theme="dark",
+    palette="colour-blind",
     text_scale=1.25,
     drafts_shown=False,
     rendered=True,
