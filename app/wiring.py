@@ -96,7 +96,7 @@ def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tup
         Place("inspector", "Inspector", "Ctrl+E", inspector, _inspector_keys),
         Place("compare", "Compare", "Ctrl+K", compare, _compare_keys),
         Place("models", "Models", "Ctrl+M", models),
-        Place("lessons", "Lessons", "Ctrl+Shift+L", lessons),
+        Place("lessons", "Lessons", "Ctrl+Shift+L", lessons, _lesson_keys),
     )
 
 
@@ -107,6 +107,15 @@ def _inspector_keys() -> list[tuple[str, str]]:
     from app.ui.inspector.timeline.timeline import KEYS as TIMELINE
 
     return [*KEYS, *ROUND, *TIMELINE]
+
+
+def _lesson_keys() -> list[tuple[str, str]]:
+    """The keys of the Lessons place for Help, when that is first opened."""
+    from app.ui.lessons.place import KEYS
+    from app.ui.lessons.player import KEYS as PLAYER
+    from app.ui.lessons.stage import KEYS as STAGE
+
+    return [*PLAYER, *KEYS, *STAGE]
 
 
 def _compare_keys() -> list[tuple[str, str]]:
@@ -125,13 +134,14 @@ def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:
 
 def _make_lessons(theme: Theme, paths: Paths, chat: ChatSide) -> LessonsPlace:
     """Build the Lessons place, when it is first opened."""
-    from app.lessons.lesson import lesson_files
+    from app.lessons.lesson import lesson_files, read_tour
     from app.lessons.told import tell_lesson
     from app.ui.lessons.course import Course
     from app.ui.lessons.place import LessonsPlace
 
     course = Course([tell_lesson(path) for path in lesson_files(paths.resources)])
-    return LessonsPlace(theme, course, chat.inspection)
+    plan = read_tour(paths.resources)
+    return LessonsPlace(theme, course, plan, chat.inspection, chat.go, chat.tour_wanted)
 
 
 def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:

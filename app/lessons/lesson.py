@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from app.base.files import reason
 from app.engine.errors import UserError
 
+Written = TypeVar("Written", bound=msgspec.Struct)
 FOLDER = "lessons"  # in the resources
 
 
@@ -62,11 +63,50 @@ def lesson_files(resources: Path) -> tuple[Path, ...]:
 
 def read_lesson(path: Path) -> Lesson:
     """Raises LessonError."""
+    return _read(path, Lesson)
+
+
+def _read(path: Path, kind: type[Written]) -> Written:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Lesson)
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
     except OSError as error:
         raise LessonError(
             f"{path.name} cannot be read: {reason(error)}.", "Install Draftscope again."
         ) from error
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise LessonError(f"{path.name} is damaged: {error}.", "Install Draftscope again.") from error
+
+
+class TourStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of a lesson that the tour shows."""
+
+    lesson: str
+    """The name of its files."""
+    step: int
+    """Counted from 1."""
+
+
+class TourPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the window that the tour shows."""
+
+    name: str
+    """How its accessible name begins."""
+    text: str
+    below: str = ""
+    """How the name of the widget begins below which the words stand; "" where that is the part."""
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+
+class TourPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tour as it is written."""
+
+    steps: tuple[TourStep, ...]
+    parts: tuple[TourPart, ...]
+
+
+def read_tour(resources: Path) -> TourPlan:
+    """Raises LessonError."""
+    return _read(resources / FOLDER / "tour.toml", TourPlan)

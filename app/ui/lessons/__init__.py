@@ -7,4 +7,5 @@ it and moves it, so that the place and the stage are always at the same step.
 - `player.py`: the step in the place; text, cards and slow motion are the Inspector's and the transcript's.
 - `stage.py`: the step on a screen of its own, in large type, for an audience; keys alone move it.
 - `words.py`: the sentences of the step and its question, in both.
+- `tour.py`: some steps, then the parts of the window, each framed where it is.
 """

@@ -42,6 +42,7 @@ class LessonList(QWidget):
         )
         help_line.setProperty("role", "secondary")
         help_line.setWordWrap(True)
+        self.tour = QPushButton("Take the tour (3 minutes)")
         self.stage = QPushButton("Stage")
         self.stage.setToolTip("Show the lessons in large type on the whole screen, for an audience (F5)")
         self.rows = [
@@ -61,6 +62,7 @@ class LessonList(QWidget):
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(title, 1)
+        head.addWidget(self.tour)
         head.addWidget(self.stage)
         column.addLayout(head)
         column.addWidget(help_line)

@@ -22,13 +22,14 @@ from app.ui.lessons.answer_text import AnswerText
 from app.ui.lessons.course import Course
 from app.ui.lessons.words import StepWords
 from app.ui.theme import Theme
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 
 _WIDE = 820  # pixels at text scale 1: from here on the words stand beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight
 _TEXT_SHARE = 0.24  # of the height, at most, for that text
-CHOICE_KEYS = {Qt.Key.Key_1: 0, Qt.Key.Key_2: 1, Qt.Key.Key_3: 2}
+_SCROLL = QScrollBar.SliderAction
 
 
 class LessonPlayer(QWidget):
@@ -40,7 +41,7 @@ class LessonPlayer(QWidget):
         """`inspect` opens the round of the step in the Inspector."""
         super().__init__()
         self._theme = theme
-        self._course = course
+        self.course = course
         self.title, self.about = ElidedLabel(), ElidedLabel()
         self.title.setProperty("role", "title")
         self.about.setProperty("role", "secondary")
@@ -63,6 +64,7 @@ class LessonPlayer(QWidget):
         self._lay_out()
         for widget in (self.text, self._words_area, self._cards, self.next, self.back, *self.words.choices):
             widget.installEventFilter(self)
+        self._cards.verticalScrollBar().rangeChanged.connect(self._reveal)  # the cards are laid out
         course.moved.connect(self._show)
         theme.changed.connect(self._fit)
         self._show()
@@ -97,10 +99,12 @@ class LessonPlayer(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        course, lesson, step = self._course, self._course.lesson, self._course.step
+        course, lesson, step = self.course, self.course.lesson, self.course.step
         header = lesson.trace.header
         self.title.set_text(lesson.title)
         place = f"Step {course.at.step + 1} of {len(lesson.steps)}"
+        if course.path is not course.every:
+            place = f"Tour, {course.path.index(course.at) + 1} of {len(course.path)}"
         question = header.messages[-1].content if header.messages else header.prompt
         manner = f"{header.strategy} · temperature {header.sampling.temperature:g}"
         self.about.set_text(f"{place} · {' '.join(question.split())} · {manner}")
@@ -114,13 +118,13 @@ class LessonPlayer(QWidget):
         self.back.setEnabled(not course.is_first)
         self._fit()
         self._words_area.verticalScrollBar().setValue(0)
-        QTimer.singleShot(0, self, self._reveal)  # once the new words are laid out
+        QTimer.singleShot(0, self, self._reveal)  # once the words are laid out
 
     @Slot()
     def _reveal(self) -> None:
         """Scroll to what the step is about: its card; where the cards stand below the words, its answer."""
         self._cards.verticalScrollBar().setValue(0)
-        course, cards = self._course, self.round.grid.cards
+        course, cards = self.course, self.round.grid.cards
         if not self._wide:
             if course.step.choices and not course.asking:
                 self._words_area.ensureWidgetVisible(self.words.why)
@@ -128,38 +132,19 @@ class LessonPlayer(QWidget):
             # A block is judged by its chain, which stands above the cards.
             self._cards.ensureWidgetVisible(cards[-1 if course.step.place is None else course.step.place])
 
+    def scroll_by(self, action: QScrollBar.SliderAction) -> None:
+        """Scroll the cards, or where they stand below the words both."""
+        (self._cards if self._wide else self._words_area).verticalScrollBar().triggerAction(action)
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys before areas that would scroll with them, and buttons that would pass them on."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
-            return self._act_on(event.key())
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return KEYS.act(self, event)
         return super().eventFilter(watched, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Right and left go from step to step; 1, 2 and 3 answer; Esc goes back to the list."""
-        if not self._act_on(event.key()):
+        if not KEYS.act(self, event):
             super().keyPressEvent(event)
-
-    def _act_on(self, key: int) -> bool:
-        course = self._course
-        match key:
-            case Qt.Key.Key_Right | Qt.Key.Key_PageDown:
-                course.next()
-            case Qt.Key.Key_Left | Qt.Key.Key_PageUp:
-                course.back()
-            case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                area = self._cards if self._wide else self._words_area
-                up, down = (
-                    QScrollBar.SliderAction.SliderSingleStepSub,
-                    QScrollBar.SliderAction.SliderSingleStepAdd,
-                )
-                area.verticalScrollBar().triggerAction(up if key == Qt.Key.Key_Up else down)
-            case Qt.Key.Key_1 | Qt.Key.Key_2 | Qt.Key.Key_3 if course.asking:
-                course.choose(CHOICE_KEYS[Qt.Key(key)])
-            case Qt.Key.Key_Escape:
-                self.left.emit()
-            case _:
-                return False
-        return True
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -178,7 +163,7 @@ class LessonPlayer(QWidget):
             self._wide = wide
             _put(self.round, self._cards if wide else self._words_area)
         self._cards.setVisible(wide)
-        self.round.setVisible(not self._course.asking)
+        self.round.setVisible(not self.course.asking)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line), most)))
@@ -209,3 +194,15 @@ def _scrolled(widget: QWidget) -> QScrollArea:
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area
+
+
+KEYS: KeyTable[LessonPlayer] = KeyTable(
+    ("Right PgDown", "The next step, or the answer to the question", lambda player: player.course.next()),
+    ("Left PgUp", "The step before", lambda player: player.course.back()),
+    ("1", "The first answer", lambda player: player.course.choose(0)),
+    ("2", "The second answer", lambda player: player.course.choose(1)),
+    ("3", "The third answer", lambda player: player.course.choose(2)),
+    ("Up", "Scroll up", lambda player: player.scroll_by(_SCROLL.SliderSingleStepSub)),
+    ("Down", "Scroll down", lambda player: player.scroll_by(_SCROLL.SliderSingleStepAdd)),
+    ("Escape", "Back to the list of lessons", lambda player: player.left.emit()),
+)

@@ -14,17 +14,15 @@ from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of
 from app.ui.lessons.answer_text import AnswerText
 from app.ui.lessons.course import Course
-from app.ui.lessons.player import CHOICE_KEYS
 from app.ui.lessons.words import StepWords
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.text.elided import ElidedLabel
 
 LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
 _LINES = 2.3  # of the answer's text
-_NEXT = {Qt.Key.Key_Right, Qt.Key.Key_PageDown, Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter}
-_BACK = {Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace}
 
 
 class LessonStage(QWidget):
@@ -39,7 +37,7 @@ class LessonStage(QWidget):
     def __init__(self, theme: Theme, course: Course, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._theme = theme
-        self._course = course
+        self.course = course
         self._large = LargeTheme(theme, self, least=-1.5)  # of cards
         self._prose = LargeTheme(theme, self, least=1)  # of running text
         self.setWindowTitle("Lessons")
@@ -77,7 +75,7 @@ class LessonStage(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        course, lesson, step = self._course, self._course.lesson, self._course.step
+        course, lesson, step = self.course, self.course.lesson, self.course.step
         record = lesson.trace.rounds[step.round]
         number = course.at.lesson + 1
         self.title.set_text(f"{number}  {lesson.title} · {course.at.step + 1} of {len(lesson.steps)}")
@@ -93,16 +91,7 @@ class LessonStage(QWidget):
     # ------------------------------------------------------------------ keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = Qt.Key(event.key())
-        if key in _NEXT:
-            self._course.next()
-        elif key in _BACK:
-            self._course.back()
-        elif key in CHOICE_KEYS:
-            self._course.choose(CHOICE_KEYS[key])
-        elif key == Qt.Key.Key_Escape:
-            self.close()
-        else:
+        if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -146,3 +135,13 @@ def for_stage(content: CardContent) -> CardContent:
         notes=(),
         wide=False,
     )
+
+
+KEYS: KeyTable[LessonStage] = KeyTable(
+    ("Space Right PgDown Return Enter", "Stage: the next step or lesson", lambda stage: stage.course.next()),
+    ("Left PgUp Backspace", "Stage: the step before", lambda stage: stage.course.back()),
+    ("1", "Stage: the first answer", lambda stage: stage.course.choose(0)),
+    ("2", "Stage: the second answer", lambda stage: stage.course.choose(1)),
+    ("3", "Stage: the third answer", lambda stage: stage.course.choose(2)),
+    ("Escape", "Stage: leave it", lambda stage: stage.close()),
+)

@@ -37,6 +37,7 @@ class ChatSide:
         self.go = go
         self.open_trace = open_trace
         self._load = load
+        self._tour_wanted = False  # the Lessons place has not begun it yet
         self._to_compare: tuple[str, ...] = ()  # strategies that Compare has not taken over yet
 
     def pair(self) -> Pair:
@@ -80,6 +81,16 @@ class ChatSide:
         """The strategies that Compare was asked to compare, once; none where it was not asked."""
         taken, self._to_compare = self._to_compare, ()
         return taken
+
+    def tour(self) -> None:
+        """Go to the lessons and take the tour."""
+        self._tour_wanted = True
+        self.go("lessons")
+
+    def tour_wanted(self) -> bool:
+        """Whether the tour was asked for; once."""
+        wanted, self._tour_wanted = self._tour_wanted, False
+        return wanted
 
     def use_strategy(self, spec: str) -> None:
         """Answer with a strategy that was found elsewhere."""

@@ -34,6 +34,7 @@ class Furniture(QObject):
         self._edited: TextItem | None = None
         self.empty = EmptyState(theme, viewport)
         self.empty.suggestion_chosen.connect(view.suggestion_chosen)
+        self.empty.tour_asked.connect(view.tour_asked)
         self.actions = TurnActions(theme, viewport)
         self.actions.copy_asked.connect(self._copy)
         self.actions.edit_asked.connect(self._edit)

@@ -47,6 +47,7 @@ class Surface(QAbstractScrollArea):
     regenerate_requested = Signal(object)  # turn
     note_action = Signal(object)  # turn whose note's button was pressed
     suggestion_chosen = Signal(str)
+    tour_asked = Signal()
     setting_changed = Signal()  # the width, the font or the appearance changed
     settled = Signal()  # the layout is settled: the widgets in the text follow
     pointed = Signal(float)  # the pointer is at this y of the column

@@ -70,6 +70,11 @@ class TranscriptView(Surface):
         self._furniture.empty.set_suggestions(prompts)
         self.refresh()
 
+    def offer_tour(self) -> None:
+        """Offer the tour while the chat is empty."""
+        self._furniture.empty.tour.show()
+        self.refresh()
+
     def set_empty_words(self, title: str, line: str) -> None:
         """Set the words of an empty chat."""
         self._furniture.empty.set_words(title, line)

@@ -39,6 +39,7 @@ def commands(window: MainWindow) -> tuple[Command, ...]:
         Command("View", "smaller", "Smaller text", ("Ctrl+-",), lambda: look.scale_by(-0.1)),
         Command("View", "usual", "The system's text size", ("Ctrl+0",), lambda: look.set_scale(1.0)),
         Command("Help", "help", "Help", ("F1",), window.help.toggle),
+        Command("Help", "tour", "Take the tour", (), window.chat_side.tour),
         *(
             Command("Help", f"help {name}", title, (), partial(window.help.open_at, name))
             for name, title in TITLES.items()

@@ -208,6 +208,8 @@ class MainWindow(QMainWindow):
         header.stop.clicked.connect(self.controller.stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)
+        page.transcript.offer_tour()
+        page.transcript.tour_asked.connect(self.chat_side.tour)
         session, shown = self.session, self.controller.shown
         session.changed.connect(self.status.show_engine)
         session.changed.connect(self._show_context)  # another pair may have another context size

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.lessons.lesson import Choice, Lesson, LessonStep
+from app.lessons.lesson import Choice, Lesson, LessonStep, TourPlan
 from app.lessons.told import told
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
@@ -36,6 +36,8 @@ FIRST = Lesson(
 )
 SECOND = Lesson("A rock", "How it ends.", (LessonStep("round.index == 2", "It ends with {round.own}."),))
 
+NO_TOUR = TourPlan((), ())
+
 
 @pytest.fixture
 def inspection() -> Inspection:
@@ -49,7 +51,7 @@ def course() -> Course:
 
 @pytest.fixture
 def place(qtbot: QtBot, theme: Theme, course: Course, inspection: Inspection) -> LessonsPlace:
-    made = LessonsPlace(theme, course, inspection)
+    made = LessonsPlace(theme, course, NO_TOUR, inspection, lambda _place: None, lambda: False)
     qtbot.addWidget(made)
     made.resize(1000, 640)
     made.show()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resource_folder
-from app.lessons.lesson import lesson_files
+from app.lessons.lesson import TourPlan, lesson_files
 from app.lessons.told import tell_lesson
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
@@ -101,7 +101,7 @@ def test_there_is_nothing_to_press_but_the_answers(stage: LessonStage, course: C
 
 
 def test_f5_opens_the_stage_at_the_step_and_esc_leaves_it(qtbot: QtBot, theme: Theme, course: Course) -> None:
-    place = LessonsPlace(theme, course, Inspection())
+    place = LessonsPlace(theme, course, TourPlan((), ()), Inspection(), lambda _place: None, lambda: False)
     qtbot.addWidget(place)
     place.show()
     qtbot.waitExposed(place)

@@ -20,6 +20,7 @@ class EmptyState(QWidget):
     """A title, a line, and prompts to choose from."""
 
     suggestion_chosen = Signal(str)
+    tour_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -32,6 +33,9 @@ class EmptyState(QWidget):
         )
         set_role(self.line, role="secondary")
         self.line.setWordWrap(True)
+        self.tour = QPushButton("Take the tour (3 minutes)", self)
+        self.tour.clicked.connect(self.tour_asked)
+        self.tour.hide()
         self._buttons: list[QPushButton] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -40,6 +44,7 @@ class EmptyState(QWidget):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
             self._column.addWidget(label)
         self._column.addSpacing(round(12 * theme.scale))
+        self._column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
         theme.changed.connect(self._theme_changed)
         self._theme_changed()
 
@@ -56,7 +61,7 @@ class EmptyState(QWidget):
             button.deleteLater()
         self._buttons = [self._button(prompt, title) for prompt, title in islice(prompts.items(), MOST)]
         for button in self._buttons:
-            self._column.addWidget(button)
+            self._column.insertWidget(self._column.indexOf(self.tour), button)
             button.show()
 
     def fit(self, width: int, height: int) -> int:
