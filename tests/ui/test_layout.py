@@ -108,6 +108,19 @@ def test_instruments_fold_where_large_text_leaves_no_room(windows: Windows) -> N
     assert desk.page.instruments.isVisible() and not desk.header.instruments.isVisible()
 
 
+def test_wide_instruments_give_way_where_the_window_becomes_narrow(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    resize(desk, 1600, 1000)
+    desk.page.splitter.setSizes([200, 600, 700])
+    desk.until_laid_out()
+    assert desk.page.instruments.width() > 600
+    resize(desk, 1100, 700)
+    chats, middle, side = desk.page.splitter.sizes()
+    assert middle >= side >= 264 and chats >= 180
+    resize(desk, 1600, 1000)
+    assert desk.page.splitter.sizes()[2] == side, "what becomes free is the text's"
+
+
 def test_the_keyboard_goes_to_the_prompt_when_the_pressed_button_is_gone(windows: Windows) -> None:
     desk = windows.open(max_tokens=400)
     desk.type("Hello")

@@ -38,6 +38,7 @@ class DeviceMemory(msgspec.Struct, frozen=True):
     mapped: int = 0  # of `weights`: pages of the file, which the system drops when others need the room;
     # known only after loading
     layers: int = 0  # blocks, and the output layer as one more
+    repacked: int = 0  # of `weights`: copies in the order in which this processor multiplies; likewise
 
     @property
     def total(self) -> int:

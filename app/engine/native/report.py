@@ -14,6 +14,7 @@ _BUFFER = re.compile(r"^\w+: +(\S+)( .*)? buffer size = +([\d.]+) MiB")
 _CONTEXT = re.compile(r"llama_context: n_ctx +=\s*(\d+)")
 _PARTS = {"model": "weights", "compute": "compute"}  # others, such as KV, RS and output, are context
 _MIB = 2**20
+_REPACKED = ("_REPACK", "AMX")  # buffers of the CPU that hold copies of tensors of the file
 
 
 class LoadReport:
@@ -46,6 +47,8 @@ class LoadReport:
         self.buffers.append((device, part, size))
         if part == "weights" and buffer.endswith("_Mapped"):
             self.buffers.append((device, "mapped", size))
+        elif part == "weights" and buffer.endswith(_REPACKED):
+            self.buffers.append((device, "repacked", size))
 
     @property
     def last_layer(self) -> int:

@@ -121,6 +121,10 @@ class ChatPage(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fold()
+        chats, middle, side = self.splitter.sizes()
+        if event.size().width() < event.oldSize().width() and middle < side:
+            # The transcript gives way first: no panel stays wider than the text that it is about.
+            self.splitter.setSizes([chats, (middle + side) // 2, (middle + side) // 2])
 
     def _fold(self) -> None:
         narrow = self.width() < self._scaled(NARROW)

@@ -171,7 +171,8 @@ class InspectorPlace(PlaceWidget):
         answer = self._inspection.answer
         self.head.show_answer(answer, self._inspection.name)
         self.files.show_answer()
-        title, hint = missing_rounds(answer, held=self.replay.player.held)
+        player = self.replay.player
+        title, hint = missing_rounds(answer, held=player.held, playing=player.playing)
         self.title.setText(title)
         self.hint.setText(hint)
         self._stack.setCurrentWidget(self._empty if title else self._body)

@@ -20,9 +20,11 @@ def answer_facts(answer: AnswerModel) -> str:
     return " · ".join(filter(None, facts))
 
 
-def missing_rounds(answer: AnswerModel | None, *, held: bool = False) -> tuple[str, str]:
-    """Why no round can be shown, and what helps; two empty texts where there are rounds. `held`: the engine
-    waits for a step."""
+def missing_rounds(
+    answer: AnswerModel | None, *, held: bool = False, playing: bool = False
+) -> tuple[str, str]:
+    """Why no round can be shown, and what helps; two empty texts where there are rounds, or soon will be.
+    `held`: the engine waits for a step; `playing`: a recorded answer is replayed."""
     if answer is None:
         return EMPTY, EMPTY_HINT
     if answer.cursor:
@@ -31,6 +33,8 @@ def missing_rounds(answer: AnswerModel | None, *, held: bool = False) -> tuple[s
         return "Held before the first round", "A step makes one round. Play lets the answer run."
     if answer.live:
         return answer.progress or "Waiting for the first round", ""
+    if answer.rounds and playing:
+        return "", ""  # words for the length of a round would flash
     if answer.rounds:
         return "Before the first round", "Step forward to see it."
     reason = (

@@ -31,6 +31,7 @@ class Note:
 
 
 _MARKED = 512  # rounds between two marks of the folds
+_NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
 
 
 class AnswerModel(QObject):
@@ -194,28 +195,28 @@ class AnswerModel(QObject):
         return self._token_ids
 
     def _fold(self) -> None:
+        step = _MARKED
         if self._folded > self.cursor:
+            step = _NEAR if self._marks is not None else _MARKED
             self._fold_back()
         while self._folded < self.cursor:
-            end = min(self.cursor, (self._folded // _MARKED + 1) * _MARKED)
+            end = min(self.cursor, (self._folded // step + 1) * step)
             for round in self.rounds[self._folded : end]:
                 self._statistics.add(round)
                 self._cost.add(round)
             self._folded = end
             known = self._marks[-1][0] if self._marks else 0
-            if self._marks is not None and end % _MARKED == 0 and end > known:
+            if self._marks is not None and end % step == 0 and end > known:
                 self._marks.append((end, deepcopy(self._statistics), deepcopy(self._cost)))
 
     def _fold_back(self) -> None:
         """Return to the last mark before the cursor, or to the first counted round."""
-        marks = self._marks or []
+        marks = [mark for mark in self._marks or () if mark[0] <= self.cursor]
         self._forget_folds()
         self._marks = marks
-        for at, statistics, cost in reversed(marks):
-            if at <= self.cursor:
-                self._statistics, self._cost = deepcopy(statistics), deepcopy(cost)
-                self._folded = at
-                break
+        if marks:
+            self._folded, statistics, cost = marks[-1]
+            self._statistics, self._cost = deepcopy(statistics), deepcopy(cost)
 
     def _forget_folds(self) -> None:
         self._marks = None

@@ -39,6 +39,18 @@ def test_each_buffer_belongs_to_its_device() -> None:
     assert (memory.n_gpu_layers, memory.most_layers, memory.n_ctx) == (3, 4, 4096)
 
 
+def test_copies_in_another_order_are_told_from_the_mapped_file() -> None:
+    usage = (
+        read(
+            "load_tensors:   CPU_Mapped model buffer size =    36.50 MiB",
+            "load_tensors:   CPU_REPACK model buffer size =     8.00 MiB",
+        )
+        .memory()
+        .memory[-1]
+    )
+    assert (usage.weights, usage.mapped, usage.repacked) == (89 * MIB // 2, 73 * MIB // 2, 8 * MIB)
+
+
 def test_split_rows_lie_on_all_devices_with_layers() -> None:
     memory = read("load_tensors:   CUDA_Split model buffer size =     9.00 MiB").memory()
     assert {usage.device: usage.weights for usage in memory.memory} == {

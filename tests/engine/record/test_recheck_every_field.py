@@ -46,6 +46,7 @@ NEVER = {
             *("path", "name", "architecture", "quantisation", "size", "n_params", "n_layers", "n_ctx_train"),
             *("n_ctx", "threads", "has_chat_template", "n_gpu_layers", "memory[]", "memory.device"),
             *("memory.weights", "memory.context", "memory.compute", "memory.mapped", "memory.layers"),
+            "memory.repacked",
         )
     },
     "header.pair.vocabulary": MACHINE,

@@ -247,3 +247,17 @@ def test_outlined_tokens_are_painted(place: InspectorPlace, inspection: Inspecti
     assert place.text.grab().toImage() != without
     place.text.outline_tokens(turn, 0, 0, 0)
     assert place.text.grab().toImage() == without
+
+
+def test_no_words_flash_up_where_a_replay_begins(place: InspectorPlace, inspection: Inspection) -> None:
+    answer = AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(answer, "A word")
+    place.replay.player.play()
+    assert answer.cursor == 0 and not place.title.isVisible() and place.timeline.isVisible()
+    place.replay.player.pause()
+    answer.move(0)
+    answer.move(1)
+    answer.move(0)
+    assert place.title.isVisible() and "Before the first round" in place.title.text(), (
+        "somebody scrubbed there"
+    )

@@ -18,6 +18,7 @@ EXPECTED = "Memory that Apply would take"
 MEASURING = "Memory: measuring…"
 TAKEN = "Memory taken, as llama.cpp reports it"
 MAPPED = "is mapped from the file: the system frees it when other programs need the memory."
+REPACKED = "is a copy of weights in the order in which this processor multiplies fastest (repack)."
 _NONE = "–"
 _COLUMNS = 6  # role, layers, weights, KV cache, compute, sum
 
@@ -133,8 +134,10 @@ class MemoryView(QWidget):
                     words_of[1:] = [_NONE] * (_COLUMNS - 1)
                 for column, text in enumerate(words_of):
                     cell = _cell(text)
-                    if memory.mapped and column == 2 and self._known:
-                        cell.setToolTip(f"{file_size(memory.mapped)} of it {MAPPED}")
+                    if column == 2 and self._known:
+                        parts = ((memory.mapped, MAPPED), (memory.repacked, REPACKED))
+                        told = (f"{file_size(size)} of it {words}" for size, words in parts if size)
+                        cell.setToolTip("\n".join(told))
                     grid.addWidget(cell, at, column, _side(column))
                 at += 1
             grid.setRowMinimumHeight(at, 6)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import groupby, islice
 from sys import maxsize
+from typing import NamedTuple
 
 from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.around_gap import AroundGap
@@ -16,11 +17,24 @@ from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
 from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
 from app.ui.transcript.text.paragraphs import open_fence
-from app.ui.transcript.text.reasoning import Part, ReasoningReader
-from app.ui.transcript.text.sections import Section
-from app.ui.transcript.text.spans import Span, SpanBuilder, coloured, fit, text_of
+from app.ui.transcript.text.reasoning import Part, ReaderState, ReasoningReader
+from app.ui.transcript.text.sections import Section, SectionMark
+from app.ui.transcript.text.spans import BuilderState, Span, SpanBuilder, coloured, fit, text_of
 from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.words.numbers import count
+
+_MARKED = 64
+"""Rounds between two marks."""
+
+
+class Mark(NamedTuple):
+    """How far an answer was laid out."""
+
+    rounds: int
+    spans: int
+    builder: BuilderState
+    reader: ReaderState
+    section: SectionMark
 
 
 class AnswerItem(Item):
@@ -49,6 +63,7 @@ class AnswerItem(Item):
         self._sections: list[Section] = []
         self._numbers: list[int] = []  # the numbers of the sections
         self._settled = 0  # sections whose rendered text no longer changes
+        self._marks: list[Mark] = []  # to go back without laying everything out anew
         self.rendered = rendered and self._gap is None
         self._begin()
         self.fold_over()
@@ -88,36 +103,77 @@ class AnswerItem(Item):
     def catch_up(self) -> bool:
         """Show the current state of the answer. True where the text only grew at its end, which costs only
         what was added; False where the answer was laid out anew."""
-        answer, before = self.answer, self._shown
-        goes_on = self._header is answer.header and before <= answer.cursor
-        ends = answer.whole and not self._finished
-        if not goes_on or (ends and self._words is not None) or (self._finished and not answer.whole):
+        answer = self.answer
+        ends = answer.whole and not (self._finished and answer.cursor == self._shown)
+        same = self._header is answer.header and not (ends and self._words is not None)
+        grows = same and self._shown <= answer.cursor and (answer.whole or not self._finished)
+        if not grows and not (same and self._cut_back()):
             self._begin()
             return False
-        if answer.cursor > before:
-            spans: list[Span] = []
-            for round in answer.rounds[before : answer.cursor]:
-                spans += self._builder.add(round)
-            self._shown = answer.cursor
-            self._extend(spans)
+        self._show_rounds()
         if ends:
             self._finish()
         self._say()
+        return grows
+
+    def _show_rounds(self) -> None:
+        """Show the rounds up to the cursor that are not shown yet."""
+        cursor = self.answer.cursor
+        while self._shown < cursor:
+            end = min(cursor, (self._shown // _MARKED + 1) * _MARKED)
+            spans: list[Span] = []
+            for round in self.answer.rounds[self._shown : end]:
+                spans += self._builder.add(round)
+            self._shown = end
+            self._extend(spans)
+            if end % _MARKED == 0 and self._is_plain:
+                states = self._builder.state, self._reader.state, self._sections[0].mark()
+                self._marks.append(Mark(end, len(self._spans), *states))
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the text is a single section of tokens, which can be cut anywhere."""
+        return len(self._sections) == 1 and not (self.rendered or self.folds or self._gap is not None)
+
+    def _cut_back(self) -> bool:
+        """Return to the last mark before the cursor; False where there is none."""
+        while self._marks and self._marks[-1].rounds > self.answer.cursor:
+            self._marks.pop()
+        if not self._marks or not self._is_plain:
+            return False
+        mark = self._marks[-1]
+        self._shown, self._finished = mark.rounds, False
+        self._builder.go_on_from(mark.builder)
+        self._reader.go_on_from(mark.reader)
+        del self._spans[mark.spans :]
+        section = self._sections[0]
+        section.cut_back(mark.section)
+        rows = mark.section.paragraphs.paragraphs - 1
+        del self.blocks[rows:]
+        self.heights.truncate(rows)
+        self._take(section.paragraphs, rows)
+        self.count()
         return True
 
     def _begin(self) -> None:
         """Show the answer anew, from its first round on."""
         answer = self.answer
         self._header = answer.header
-        self._shown = answer.cursor
-        self._finished = answer.whole
         self._builder = SpanBuilder(self._header.stop if self._header is not None else ())
-        self._spans = [span for round in answer.rounds[: self._shown] for span in self._builder.add(round)]
-        if self._finished:
-            self._put_words()
         for fold in self.folds.values():
             fold.begin_again()
+        self._shown, self._spans, self._finished = 0, [], False
+        if answer.whole and self._words is not None:
+            self._shown, self._finished = answer.cursor, True
+            self._spans = [span for round in answer.rounds for span in self._builder.add(round)]
+            self._put_words()
         self._rebuild()
+        if not self._finished:
+            self._show_rounds()
+            if answer.whole:
+                self._finish()
+            else:
+                self.refresh_rendered()
         self.folds = {number: self.folds[number] for number in self._numbers if number in self.folds}
         self.count()
         self._say()
@@ -131,6 +187,8 @@ class AnswerItem(Item):
         fitted: list[Span] | None = None
         if totals is not None and text_of(self._spans) + text_of(rest) != totals.text:
             fitted = fit(self._spans + rest, totals.text)
+            if text_of(fitted) != totals.text:
+                fitted = coloured(self._spans + rest, totals.text)
             if fitted[:shown] == self._spans:
                 rest, fitted = fitted[shown:], None
         if fitted is None:
@@ -412,7 +470,7 @@ class AnswerItem(Item):
         self._behind = 0
         for block in self._gap.before if self._gap is not None else ():
             self._put(block)
-        self._sections, self._numbers, self._settled = [], [], 0
+        self._sections, self._numbers, self._settled, self._marks = [], [], 0, []
         self._reader = ReasoningReader(self._header.prompt if self._header is not None else "")
         spans, self._spans = self._spans, []
         self._extend(spans)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from copy import copy
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,12 +55,27 @@ class Paragraph:
             self._text = "".join(span.text for span in self.spans if span.counts)
         return self._text
 
+    def copied(self) -> Paragraph:
+        """A paragraph that grows by itself."""
+        made = copy(self)
+        made.spans = list(self.spans)
+        return made
+
     def add(self, span: Span) -> None:
         self.spans.append(span)
         self.shown += len(span.text)
         if span.counts:
             self.length += len(span.text)
             self._text = None
+
+
+class ParagraphMark(NamedTuple):
+    """How far paragraphs were built."""
+
+    paragraphs: int
+    last: Paragraph  # a copy
+    fence: str
+    joined: int
 
 
 class ParagraphBuilder:
@@ -72,11 +89,20 @@ class ParagraphBuilder:
         self._joined = 1  # paragraphs that share lines with the last one, itself included
         self.paragraphs = [self._open()]
 
+    def mark(self) -> ParagraphMark:
+        """How far it is."""
+        return ParagraphMark(len(self.paragraphs), self.paragraphs[-1].copied(), self._fence, self._joined)
+
+    def cut_back(self, mark: ParagraphMark) -> None:
+        """Return to how far it was."""
+        self.paragraphs[mark.paragraphs - 1 :] = [mark.last.copied()]
+        self._fence, self._joined = mark.fence, mark.joined
+
     def add(self, spans: Iterable[Span]) -> int:
         """Append spans; returns the index of the first paragraph that changed."""
         first = len(self.paragraphs) - 1
         for span in spans:
-            if not span.counts or "\n" not in span.text:
+            if "\n" not in span.text or not span.counts:
                 self._put(span)
                 continue
             head, *tail = span.text.split("\n")
@@ -93,7 +119,7 @@ class ParagraphBuilder:
 
     def _put(self, span: Span) -> None:
         text, at = span.text, 0
-        while span.counts and len(text) - at > MAX_LENGTH:  # a pasted message is a single span
+        while len(text) - at > MAX_LENGTH and span.counts:  # a pasted message is a single span
             space = text.rfind(" ", at + 1, at + MAX_LENGTH)
             cut = space if space > 0 else at + MAX_LENGTH
             self._append(msgspec.structs.replace(span, text=text[at:cut]))
@@ -102,9 +128,9 @@ class ParagraphBuilder:
 
     def _append(self, span: Span) -> None:
         last = self.paragraphs[-1]
+        long = last.shown >= MAX_LENGTH and span.counts
         # Continue between words, unless a word is too long.
-        between = span.text.startswith(" ") or last.shown >= MAX_LENGTH + _SLACK
-        if span.counts and last.shown >= MAX_LENGTH and between:
+        if long and (span.text.startswith(" ") or last.shown >= MAX_LENGTH + _SLACK):
             last = self._continue()
         last.add(span)
 

@@ -39,6 +39,17 @@ class _Reading(Enum):
     BEHIND = 4  # after a closing tag, where white space still belongs to the reasoning
 
 
+class ReaderState(NamedTuple):
+    """What a reader goes on from."""
+
+    reading: _Reading
+    section: int
+    name: str
+    line: str
+    fence: str
+    held: tuple[Span, ...]
+
+
 class ReasoningReader:
     """Divides spans while they arrive, at a cost that depends on the new ones only. Text that may be part of
     a tag is held back until that is known."""
@@ -57,6 +68,17 @@ class ReasoningReader:
     def closed(self) -> int:
         """The last section up to which reasoning is over."""
         return self._section if self._state is not _Reading.THINKING else self._section - 1
+
+    @property
+    def state(self) -> ReaderState:
+        """How far it is."""
+        held = tuple(self._held)
+        return ReaderState(self._state, self._section, self._name, self._line, self._fence, held)
+
+    def go_on_from(self, state: ReaderState) -> None:
+        """Return to how far it was."""
+        self._state, self._section, self._name, self._line, self._fence, held = state
+        self._held = list(held)
 
     def add(self, spans: Iterable[Span]) -> list[Part]:
         """Add spans; returns the parts that are now known, those held back before included."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.ui.transcript.text.folds import ReasoningFold
-from app.ui.transcript.text.paragraphs import ParagraphBuilder
+from app.ui.transcript.text.paragraphs import ParagraphBuilder, ParagraphMark
 from app.ui.transcript.text.reasoning import inside
 from app.ui.transcript.text.spans import Span
 
 if TYPE_CHECKING:
     from app.ui.transcript.layout.rendered import RenderedText
+
+
+class SectionMark(NamedTuple):
+    """How far a section had grown."""
+
+    first: Span | None
+    last: Span | None
+    texts: int
+    paragraphs: ParagraphMark
 
 
 class Section:
@@ -49,6 +58,16 @@ class Section:
             self.last = span
         if span.counts:
             self._texts.append(span.text)
+
+    def mark(self) -> SectionMark:
+        """How far it has grown."""
+        return SectionMark(self.first, self.last, len(self._texts), self.paragraphs.mark())
+
+    def cut_back(self, mark: SectionMark) -> None:
+        """Return to how far it had grown; the rendered text stays as it is."""
+        self.first, self.last = mark.first, mark.last
+        del self._texts[mark.texts :]
+        self.paragraphs.cut_back(mark.paragraphs)
 
     def render(self) -> int:
         """Update the rendered text; returns how many of its blocks stayed."""

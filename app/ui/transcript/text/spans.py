@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,6 +51,14 @@ class Span(msgspec.Struct, frozen=True, gc=False):
         return self.round == span.round and self.place == span.place and self.struck == span.struck
 
 
+class BuilderState(NamedTuple):
+    """What a builder of spans goes on from."""
+
+    decoder: tuple[bytes, int]
+    held: tuple[Span, ...]
+    last: tuple[str, int, int] | None
+
+
 class SpanBuilder:
     """Makes spans while rounds arrive; the cost of a round does not depend on those before.
 
@@ -72,6 +81,16 @@ class SpanBuilder:
         for place, token in enumerate(round.emitted[accepted:], start=accepted):
             self._emit(token.piece, token.label, (token.origin.value, round.index, place))
         return self._release()
+
+    @property
+    def state(self) -> BuilderState:
+        """How far it is."""
+        return BuilderState(self._decoder.getstate(), tuple(self._held), self._last)
+
+    def go_on_from(self, state: BuilderState) -> None:
+        """Return to how far it was."""
+        self._decoder.setstate(state.decoder)
+        self._held, self._last = list(state.held), state.last
 
     def finish(self) -> list[Span]:
         """The spans that were still held back; incomplete characters show as U+FFFD."""

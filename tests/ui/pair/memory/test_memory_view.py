@@ -1,0 +1,28 @@
+"""The table of a pair's memory: what its numbers are made of."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory
+from app.ui.pair.memory.memory_view import MemoryView
+from app.ui.theme import Theme
+
+MB = 1_000_000
+
+
+def test_weights_above_the_size_of_the_file_are_explained(qtbot: QtBot, theme: Theme) -> None:
+    view = MemoryView(theme)
+    qtbot.addWidget(view)
+    usage = DeviceMemory(CPU, weights=46 * MB, context=5 * MB, mapped=38 * MB, layers=6, repacked=8 * MB)
+    main = Device(CPU, CPU, "CPU", "X", 4000 * MB, 8000 * MB)
+    view.show_memory(PairMemory(ModelMemory((usage,), 0, 6), None, (main,)), taken=True, files=("t", ""))
+    (cell,) = [
+        label
+        for label in view.findChildren(QLabel)
+        if label.text().replace("\N{NO-BREAK SPACE}", " ") == "46.0 MB"
+    ]
+    mapped, copies = cell.toolTip().replace("\N{NO-BREAK SPACE}", " ").split("\n")
+    assert mapped.startswith("38.0 MB of it is mapped from the file")
+    assert copies.startswith("8.00 MB of it is a copy of weights") and "multiplies" in copies

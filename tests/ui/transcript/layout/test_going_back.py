@@ -1,0 +1,84 @@
+"""A cursor that goes back: the text is cut where it stands, and is what it was at that round."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from app.engine.record.trace import Trace
+from app.ui.state.answer import AnswerModel
+from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.blocks import ParagraphBlock
+from app.ui.transcript.text.spans import SpanBuilder
+from tests.ui.traces import make_totals, simulate
+from tests.ui.transcript.places import answer
+
+LINES = "A line of words.\n\n\nAnother one,\nand a third — naïve 🦊.\n\n```python\nx = 1\n\ny = 2\n```\n" * 40
+TEXTS = {
+    "lines": LINES,
+    "one line": LINES.replace("\n", " "),
+    "reasoning": f"<think>\n{LINES}</think>\n\n{LINES}",
+    "open fence": "```\n" + "x = 1\n" * 300,
+}
+
+
+def traces() -> dict[str, Trace]:
+    made = {name: simulate(text, rate=0.6) for name, text in TEXTS.items()}
+    lines = made["lines"]
+    stops = msgspec.structs.replace(lines.header, stop=("never said", "y = 3"))
+    made["stop"] = replace(lines, header=stops)
+    made["other text"] = replace(lines, totals=make_totals(LINES.replace("naïve", "na")))
+    return made
+
+
+def shown(item: AnswerItem) -> list[object]:
+    """All that decides how the text looks."""
+    parts: list[object] = [item.label, item.caption, item.spans, len(item.heights)]
+    for block in item.blocks:
+        paragraph = block.paragraph if isinstance(block, ParagraphBlock) else None
+        parts.append(
+            (paragraph.kind, list(paragraph.spans), paragraph.end, paragraph.continued, paragraph.cut)
+            if paragraph is not None
+            else type(block)
+        )
+        parts.append((block.text, block.joint, block.runs_on, block.hidden))
+    return parts
+
+
+@pytest.mark.parametrize("name", traces())
+def test_at_every_round_the_text_is_as_if_it_had_just_come_there(view: TranscriptView, name: str) -> None:
+    trace = traces()[name]
+    scrubbed, luck = AnswerModel(trace), random.Random(name)
+    view.set_turns([AnswerTurn(scrubbed, "m")])
+    item = answer(view)
+    whole = len(trace.rounds)
+    moves = [whole - 1, whole, whole - 2, whole - 65]
+    moves += [*(luck.randrange(whole + 1) for _ in range(12)), 0, whole]
+    for cursor in moves:
+        scrubbed.move(cursor)
+        item.catch_up()
+        item.count()
+        fresh = AnswerModel(trace)
+        fresh.move(cursor)
+        expected = AnswerItem(AnswerTurn(fresh, "m"), item.setting, rendered=False)
+        assert shown(item) == shown(expected), cursor
+
+
+def test_going_back_in_a_long_answer_reads_few_rounds_again(
+    view: TranscriptView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = simulate(LINES * 3, rate=0.6)
+    scrubbed = AnswerModel(trace)
+    view.set_turns([AnswerTurn(scrubbed, "m")])
+    read: list[int] = []
+    add = SpanBuilder.add
+    monkeypatch.setattr(SpanBuilder, "add", lambda self, round: read.append(round.index) or add(self, round))
+    for cursor in range(len(trace.rounds) - 1, 500, -97):
+        read.clear()
+        scrubbed.move(cursor)
+        assert len(read) < 64, "the rounds since a mark"
+    assert len(trace.rounds) > 1500
