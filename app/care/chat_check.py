@@ -80,7 +80,7 @@ class ChatCheck(ChatStore):
         answers = [turn for turn in chat.turns if isinstance(turn, Answer) and turn.trace]
         named = {NAME}
         for turn in answers:
-            path = folder / Path(turn.trace.replace("\\", "/")).name
+            path = folder / turn.trace_name
             named |= {path.name, *(file.name for file in run_files(path))}
             damage = salvage_trace(path).damage
             if not path.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -11,6 +12,7 @@ from app.engine.types import Message
 
 NEW_TITLE = "New chat"
 TITLE_LENGTH = 60
+_LONGEST_NAME = 200  # bytes; systems take 255, and measurements add to it
 INFILL = "infill"
 MODES = ("chat", "completion", INFILL)
 GAP = "[…]"
@@ -40,6 +42,14 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
     note: str = ""  # such as "Stopped"
     error: str = ""
     hint: str = ""  # what to do about the error
+
+    @property
+    def trace_name(self) -> str:
+        """The name of the trace's file: whatever a damaged chat says, one that a file can have, and that does
+        not lead out of the chat's folder."""
+        name = Path(self.trace.replace("\\", "/")).name
+        fits = name.strip(".") and len(name.encode(errors="replace")) <= _LONGEST_NAME and "\0" not in name
+        return name if fits else "damaged"
 
 
 Turn = Question | Answer

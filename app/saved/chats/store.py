@@ -87,11 +87,11 @@ class ChatStore:
 
     def load_trace(self, chat_id: str, answer: Answer) -> Salvaged:
         """The readable part of an answer's trace. Never raises for a damaged one."""
-        return salvage_trace(self._folder(chat_id) / _plain_name(answer.trace))
+        return salvage_trace(self._folder(chat_id) / answer.trace_name)
 
     def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
         """The baseline measured for an answer, if there is one; raises TraceError."""
-        return read_measurement(self._folder(chat_id) / _plain_name(answer.trace)) if answer.trace else None
+        return read_measurement(self._folder(chat_id) / answer.trace_name) if answer.trace else None
 
     def search(self, words: str) -> list[ChatHead]:
         """The chats in whose title or turns every word occurs, whatever its case; newest first."""
@@ -158,7 +158,7 @@ class ChatStore:
         with self._locked():
             folder = self._folder(chat_id)
             folder = folder if folder.exists() else self._trash.find(chat_id) or folder
-            trace = folder / _plain_name(answer.trace)
+            trace = folder / answer.trace_name
             if not trace.is_file():
                 return
             try:
@@ -385,13 +385,8 @@ def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
     """The traces of answers, and those of their measurements."""
     for turn in turns:
         if isinstance(turn, Answer) and turn.trace:
-            trace = folder / _plain_name(turn.trace)
+            trace = folder / turn.trace_name
             yield from (trace, *run_files(trace))
-
-
-def _plain_name(name: str) -> str:
-    """The last part of a file name in a chat file: no name may lead out of its folder."""
-    return Path(name.replace("\\", "/")).name
 
 
 def _files(folder: Path) -> list[Path]:
