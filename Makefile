@@ -74,7 +74,7 @@ bench-drafting: ready-dev ## what drafting without a model costs, against llama-
 	@$(BIN)/python tests/benchmarks/drafting.py $(ARGS)
 
 bench-peer: ready-dev ## against llama.cpp's own speculative loop (compiles it first)
-	@peer=$$($(PYTHON) packaging/setup/peer.py) && \
+	@peer=$$($(PYTHON) packaging/setup/peer.py llama-speculative-simple) && \
 	  DRAFTSCOPE_PEER="$$peer" $(BIN)/python tests/benchmarks/peer.py $(ARGS)
 
 bench-window: ready-dev ## how the window keeps up with streamed tokens
@@ -104,7 +104,7 @@ bench-rollback: ready-dev ## what taking drafts back costs on memories that cann
 bench-suite: ready-dev ## a suite of 3 lanes and 40 prompts, its engine killed twice: every run comes
 	@$(BIN)/python tests/benchmarks/long_suite.py $(ARGS)
 
-peer: ready ## compile llama.cpp's own speculative loop; prints its path
+peer: ready ## compile llama.cpp's own speculative loop and llama-server (ten minutes); prints their paths
 	@$(PYTHON) packaging/setup/peer.py
 
 lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons

@@ -1,8 +1,10 @@
-"""`make peer`: llama.cpp's own speculative loop, to measure ours against.
+"""`make peer`: llama.cpp's own speculative loop, to measure ours against, and llama-server, to hold lanes
+against.
 
-Prints the path of llama-speculative-simple. It is compiled from the locked source archive and
-linked with the very libraries of the wheel that .venv has, so that both sides run the same
-kernels, flags, threads and OpenMP, and a difference between them is one between the loops.
+Prints the path of each. They are compiled from the locked source archive and linked with the very libraries
+of the wheel that .venv has, so that both sides run the same kernels, flags, threads and OpenMP, and a
+difference between them is one between the loops. llama-server takes ten minutes of one core: most of it is
+the code for images and sound, without which it does not link, and which is not optimised here.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from console import CommandError, SetupError, answer, run, say
@@ -21,38 +24,90 @@ from native_build import kept_wheel, source_archive, unpack, wheels_folder
 from recipe import Recipe, make_recipe
 from steps import PYTHON, Notes, choose, guarded
 
-NAME = "llama-speculative-simple"
-SOURCE = "examples/speculative-simple/speculative-simple.cpp"
-HEADERS = ("common", "include", "ggml/include", "vendor")
+LOOP, SERVER = "llama-speculative-simple", "llama-server"
+LOOP_SOURCE = "examples/speculative-simple/speculative-simple.cpp"
+SERVER_SOURCES = (
+    ("-O1", "tools/server/*.cpp"),
+    ("-O0", "tools/mtmd/*.cpp"),
+    ("-O0", "tools/mtmd/models/*.cpp"),
+    ("-O1", "vendor/cpp-httplib/*.cpp"),
+    ("-O1", "vendor/hash/hash.cpp"),
+    ("-O1", "vendor/hash/*/*.c"),
+)
+PROGRAMS_OF_THEIR_OWN = re.compile(r"mtmd-cli|deprecation")
+HEADERS = (
+    "common", "include", "ggml/include", "vendor", "vendor/cpp-httplib", "tools/mtmd", "tools/server", "src",
+    ".",
+)  # fmt: skip
+UNPACKED = "(common|include|ggml/include|vendor|src|examples|tools/server|tools/mtmd)/"
 LIBRARIES = ("llama-common", "llama", "ggml", "ggml-base")
+# Its page for the browser is made by another tool chain, and not needed here.
+NO_PAGE = {
+    "ui.h": """\
+#pragma once
+#include <array>
+#include <cstddef>
+#include <string>
+struct llama_ui_asset {
+    std::string name;
+    const unsigned char * data;
+    std::size_t size;
+    std::string etag, type;
+};
+const llama_ui_asset * llama_ui_find_asset(const std::string & name);
+bool llama_ui_use_gzip();
+const std::array<llama_ui_asset, 0> & llama_ui_get_assets();
+""",
+    "ui.cpp": """\
+#include "ui.h"
+const llama_ui_asset * llama_ui_find_asset(const std::string &) { return nullptr; }
+bool llama_ui_use_gzip() { return false; }
+const std::array<llama_ui_asset, 0> & llama_ui_get_assets() {
+    static const std::array<llama_ui_asset, 0> none{};
+    return none;
+}
+""",
+}
 
 
-def main() -> int:
-    return guarded(lambda: print(build()))
+def main(names: Sequence[str]) -> int:
+    if unknown := [name for name in names if name not in (LOOP, SERVER)]:
+        print(f"There is no {unknown[0]} here. Allowed: {LOOP}, {SERVER}.", file=sys.stderr)
+        return 2
+
+    def make() -> None:
+        for name in names or (LOOP, SERVER):
+            print(build(name), flush=True)
+
+    return guarded(make)
 
 
-def build() -> Path:
-    """Return the path of the peer for the wheel that .venv has; compile it where none is kept."""
+def build(name: str) -> Path:
+    """Return the path of a program for the wheel that .venv has; compile it where none is kept."""
     notes = Notes.load()
     kept = wheels_folder() / notes.wheel  # not by the recipe: a compiler may have been upgraded since
     folder = kept / "peer"
-    if not (folder / NAME).is_file():
+    if not (folder / name).is_file():
         recipe = make_recipe(choose("", notes))
         built = kept_wheel(kept)
         if not notes.wheel or built is None:
             raise SetupError("The wheel that .venv has is not kept any more.", "Call make clean, then again.")
         archive = source_archive(PYTHON)
-        say("compiling llama.cpp's own loop")
+        say(f"compiling {name}" + (", which takes ten minutes or more" if name == SERVER else ""))
         with tempfile.TemporaryDirectory(dir=wheels_folder(), prefix="peer-") as temporary:
             scratch = Path(temporary)
             made = scratch / "made"
             _take_libraries(built, made)
-            _compile(recipe, unpack(archive, "(common|include|ggml/include|vendor|examples)/", scratch), made)
-            if answer([str(made / NAME), "--version"]) is None:
-                raise SetupError(f"{NAME} was compiled but does not start.")
-            shutil.rmtree(folder, ignore_errors=True)
-            os.replace(made, folder)
-    return folder / NAME
+            source = unpack(archive, UNPACKED, scratch)
+            objects = _server_objects(recipe, source, scratch) if name == SERVER else []
+            _link(recipe, source, made / name, objects or [str(source / LOOP_SOURCE)])
+            if answer([str(made / name), "--version"]) is None:
+                raise SetupError(f"{name} was compiled but does not start.")
+            folder.mkdir(exist_ok=True)
+            if not (folder / "lib").is_dir():
+                os.replace(made / "lib", folder / "lib")
+            os.replace(made / name, folder / name)
+    return folder / name
 
 
 def _take_libraries(built: Path, made: Path) -> None:
@@ -67,23 +122,58 @@ def _take_libraries(built: Path, made: Path) -> None:
             target.write_bytes(archive.read(name))
 
 
-def _compile(recipe: Recipe, source: Path, made: Path) -> None:
+def _server_objects(recipe: Recipe, source: Path, scratch: Path) -> list[str]:
+    """Compile llama-server's sources; returns the object files."""
+    folder = scratch / "objects"
+    folder.mkdir()
+    for name, text in NO_PAGE.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    jobs = [("-O0", folder / "ui.cpp"), *_server_sources(source)]
+    objects = [str(folder / f"{number}.o") for number in range(len(jobs))]
+
+    def compile_one(job: tuple[tuple[str, Path], str]) -> None:
+        (level, file), out = job
+        _compile(
+            recipe, source, [level, "-w", f"-I{folder}", "-c", str(file), "-o", out], c=file.suffix == ".c"
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            list(pool.map(compile_one, zip(jobs, objects, strict=True)))
+        except SetupError:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return objects
+
+
+def _server_sources(source: Path) -> Iterator[tuple[str, Path]]:
+    for level, pattern in SERVER_SOURCES:
+        files = sorted(file for file in source.glob(pattern) if not PROGRAMS_OF_THEIR_OWN.search(file.name))
+        if not files:
+            raise SetupError(f"llama.cpp's source has no {pattern}.", "peer.py needs a new way.")
+        yield from ((level, file) for file in files)
+
+
+def _link(recipe: Recipe, source: Path, program: Path, inputs: Sequence[str]) -> None:
     origin = "@loader_path" if sys.platform == "darwin" else "$ORIGIN"
     # Every library by name: the ones below them carry no path to look in.
     keep = [] if sys.platform == "darwin" else ["-Wl,--no-as-needed"]
-    command = [
-        *shlex.split(recipe.cxx), "-std=c++17", "-O3", "-DNDEBUG", *shlex.split(recipe.cxxflags),
-        *(f"-I{source / folder}" for folder in HEADERS),
-        str(source / SOURCE), "-o", str(made / NAME),
-        f"-L{made / 'lib'}", *keep, *(f"-l{name}" for name in LIBRARIES),
-        f"-Wl,-rpath,{origin}/lib", "-pthread",
-    ]  # fmt: skip
+    libraries = [f"-L{program.parent / 'lib'}", *keep, *(f"-l{name}" for name in LIBRARIES)]
+    words = ["-O3", *inputs, "-o", str(program), *libraries, f"-Wl,-rpath,{origin}/lib"]
+    _compile(recipe, source, words)
+
+
+def _compile(recipe: Recipe, source: Path, words: Sequence[str], *, c: bool = False) -> None:
+    compiler = [*shlex.split(recipe.cc), *shlex.split(recipe.cflags)]
+    if not c:
+        compiler = [*shlex.split(recipe.cxx), "-std=c++17", *shlex.split(recipe.cxxflags)]
+    headers = [f"-I{source / folder}" for folder in HEADERS]
     try:
-        run(command)
+        run([*compiler, "-DNDEBUG", *headers, *words, "-pthread"])
     except CommandError as error:
-        telling = [line for line in error.output.splitlines() if "error" in line]
-        raise SetupError(f"{NAME} did not compile: {telling[0] if telling else '?'}") from None
+        telling = [line for line in error.output.splitlines() if "error" in line or "undefined" in line]
+        raise SetupError(f"llama.cpp did not compile: {telling[0] if telling else '?'}") from None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

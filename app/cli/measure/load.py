@@ -35,6 +35,8 @@ def check_load(arguments: argparse.Namespace) -> None:
     others = {
         "--strategy": arguments.strategy,
         "--lanes": arguments.lanes,
+        "--depth": arguments.depth,
+        "--export": arguments.export,
         "--target": arguments.target,
         "--journal": arguments.journal,
         "--traces": arguments.traces,

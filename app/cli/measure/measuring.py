@@ -55,7 +55,12 @@ class ProgressLine:
                 say(f"Resumed: {event.done} of {numbers.count(event.total, 'run')} are done.")
         elif isinstance(event, PairLoaded):
             draft = f" with {event.pair.draft.file}" if event.pair.draft else ""
-            self._line(f"Loaded {event.pair.target.file}{draft}.")
+            server = event.pair.server
+            self._line(
+                f"{server.kind} at {server.address} is ready."
+                if server is not None
+                else f"Loaded {event.pair.target.file}{draft}."
+            )
         elif isinstance(event, EngineReplaced):
             self._line(f"{event.message} A new engine continues.")
         elif isinstance(event, RunStarted):

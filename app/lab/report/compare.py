@@ -46,7 +46,8 @@ def compared(
     if baseline is None or not is_measured(record) or not is_measured(baseline):
         return record
     assert record.tokens_per_second is not None and baseline.tokens_per_second is not None
-    identical = record.token_ids == baseline.token_ids
+    # The texts too: not every server tells its tokens.
+    identical = (record.token_ids, record.text) == (baseline.token_ids, baseline.text)
     pair = (None, None) if identical else traces()
     return msgspec.structs.replace(
         record,

@@ -75,7 +75,12 @@ def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
 
 
 def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
-    """How the loading of a pair has changed, in a few words; "" where it has not."""
+    """How the loading of a pair has changed, or the server that answers; in a few words, "" where it has
+    not."""
+    for what in ("model", "version", "speculation", "slots"):
+        mine, theirs = getattr(now.server, what, None), getattr(then.server, what, None)
+        if mine != theirs:
+            return f"the server's {what} is {_words(mine)} instead of {_words(theirs)}"
     if now.devices != then.devices:
         return f"it runs on {now.devices} instead of {then.devices}"
     for model, before in ((now.target, then.target), (now.draft, then.draft)):
@@ -89,6 +94,10 @@ def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
             if mine != theirs:
                 return f"{model.file} is loaded with a different {what}: {mine} instead of {theirs}"
     return ""
+
+
+def _words(fact: object) -> str:
+    return (", ".join(fact) if isinstance(fact, tuple) else str(fact)) or "none"
 
 
 def _mark(path: str) -> FileMark | None:

@@ -305,7 +305,9 @@ class Runner:
             trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
         self._left.add(job, time.monotonic() - started)
-        record = msgspec.structs.replace(record, other_load=load.cores(), depth=prompt.depth)
+        # A server on this machine is another program, and may take all cores.
+        others = load.cores() if trace.header.pair.server is None else None
+        record = msgspec.structs.replace(record, other_load=others, depth=prompt.depth)
         self._keep(job, record, trace)
 
     def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:

@@ -1,0 +1,159 @@
+"""Servers as lanes of an experiment: their baselines, their order, their journals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.errors import UserError
+from app.engine.process.host import ThreadHome
+from app.engine.strategy import NONE, SERVER
+from app.engine.types import ModelOptions, Sampling
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
+from app.lab.lane_names import lane_names
+from app.lab.runs.control import Control
+from app.lab.runs.events import LabEvent, Paused, RunDropped, RunRound
+from app.lab.runs.runner import Runner
+from app.lab.server_lanes import server_lanes
+from app.servers.client import ServerClient
+from tests.servers.scripted import Answer, ScriptedServer, counted, ended, llama_server, serving
+
+DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
+PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
+
+
+def lanes_of(*servers: ScriptedServer) -> tuple[Lane, ...]:
+    clients = [ServerClient(server.address, "", lambda: False) for server in servers]
+    return tuple(lane for client in clients for lane in server_lanes(client.describe()))
+
+
+def experiment_of(*lanes: Lane, **settings: Any) -> Experiment:
+    assert lanes[0].pair is not None
+    prompts = (Prompt("one"), Prompt("two"))
+    return make_experiment(
+        Experiment(lanes[0].pair, lanes, prompts, Sampling(seed=1), max_tokens=3, repeats=1, **settings)
+    )
+
+
+def finished(experiment: Experiment, journal: Path | None = None) -> tuple[Runner, list[LabEvent]]:
+    runner = Runner(experiment, ThreadHome, journal=journal)
+    return runner, list(runner.run())
+
+
+def test_a_server_of_the_same_model_without_drafts_is_the_baseline():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        experiment = experiment_of(*lanes_of(drafting, plain))
+
+    assert [lane.strategy for lane in experiment.lanes] == [SERVER, NONE]
+    assert [experiment.baseline_of(lane) for lane in range(2)] == [1, 1]
+    assert [experiment.lanes[job.lane].strategy for job in experiment.jobs()][:2] != [SERVER, SERVER]
+
+
+def test_a_server_of_another_model_is_no_baseline():
+    other = {"data": [{"meta": {"n_params": 99}}]}
+    with (
+        serving(llama_server(*DRAFTING)) as drafting,
+        serving(llama_server(*PLAIN, types="none") | {"/v1/models": Answer(other)}) as plain,
+    ):
+        experiment = experiment_of(*lanes_of(drafting, plain))
+
+    assert [experiment.baseline_of(lane) for lane in range(2)] == [None, 1]
+
+
+def test_a_server_that_can_leave_drafting_out_is_its_own_baseline():
+    settings = {"generation_settings": {"speculative.types": "draft-simple", "speculative.n_max": 0}}
+    with serving(llama_server() | {"/completion": Answer(settings)}) as server:
+        experiment = experiment_of(*lanes_of(server))
+
+    assert [lane.strategy for lane in experiment.lanes] == [NONE, SERVER]
+    assert experiment.baseline_of(1) == 0
+
+
+def test_lanes_of_equal_servers_are_named_with_their_addresses():
+    with serving(llama_server(*DRAFTING)) as first, serving(llama_server(*DRAFTING)) as second:
+        names = lane_names(experiment_of(*lanes_of(first, second)))
+
+    hosts = [server.address.removeprefix("http://") for server in (first, second)]
+    assert names == tuple(f"llama-server: draft-simple on {host}" for host in hosts)
+
+
+def test_runs_of_servers_are_compared_and_blame_no_other_program():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        runner, _events = finished(experiment_of(*lanes_of(drafting, plain)))
+
+    records = list(runner.records.values())
+    assert all(record.identical_to_baseline and record.speedup for record in records)
+    assert all(record.other_load is None for record in records)
+    runner.close()
+
+
+def test_texts_are_compared_where_tokens_are_not_told():
+    def untold(text: str) -> list[dict[str, Any]]:
+        hidden = {**counted(0, text, 2), "tokens": []}
+        return [counted(1, "a", 1), hidden, ended(2)]
+
+    with (
+        serving(llama_server(*untold("x"))) as drafting,
+        serving(llama_server(*untold("y"), types="none")) as plain,
+    ):
+        runner, _events = finished(experiment_of(*lanes_of(drafting, plain)))
+
+    (first, *_) = [record for record in runner.records.values() if record.lane == 0]
+    assert first.identical_to_baseline is False and first.first_divergence is None
+    runner.close()
+
+
+def test_a_server_that_fails_fails_its_runs_only(pair_files: tuple[Path, Path]):
+    target, draft = (ModelOptions(str(path), threads=1) for path in pair_files)
+    with serving(llama_server(*DRAFTING[:2])) as server:
+        experiment = make_experiment(
+            Experiment(
+                Pair(target, draft),
+                (Lane(NONE), *lanes_of(server)),
+                (Prompt("abc"),),
+                Sampling(seed=1),
+                max_tokens=3,
+                repeats=1,
+                chat=False,
+            )
+        )
+        runner, _events = finished(experiment)
+
+    failures = {record.lane: record.failure for record in runner.records.values()}
+    assert failures[0] == "" and "ended its answer in the middle" in failures[1]
+    runner.close()
+
+
+def test_a_pause_in_an_answer_of_a_server_repeats_the_run():
+    with serving(llama_server(*DRAFTING)) as server:
+        control = Control()
+        runner = Runner(experiment_of(*lanes_of(server)), ThreadHome, control=control)
+        heard: list[LabEvent] = []
+        for event in runner.run():
+            if isinstance(event, RunRound) and not any(isinstance(seen, RunRound) for seen in heard):
+                control.pause()
+            elif isinstance(event, Paused):
+                control.resume()
+            heard.append(event)
+
+    assert [type(event) for event in heard].count(RunDropped) == 1
+    assert len(runner.records) == 2 and not any(record.failure for record in runner.records.values())
+    runner.close()
+
+
+def test_a_journal_of_a_server_with_other_settings_is_not_resumed(tmp_path: Path):
+    journal = tmp_path / "journal.jsonl"
+    script = llama_server(*DRAFTING)
+    with serving(script) as server:
+        experiment = experiment_of(*lanes_of(server))
+        runner = Runner(experiment, ThreadHome, journal=journal)
+        events = runner.run()
+        while not runner.records:
+            next(events)
+        events.close()
+        runner.close()
+        server.script = llama_server(*DRAFTING, types="none,ngram-mod")
+        with pytest.raises(UserError, match="speculation is ngram-mod instead of draft-simple"):
+            finished(experiment, journal)
