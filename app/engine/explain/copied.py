@@ -33,8 +33,11 @@ class Copied:
 
 
 def is_copied(round: Round) -> bool:
-    """Whether the draft of a round was copied from text: neither a model's choice nor drawn."""
-    return bool(round.drafted) and round.drafted[0].draft_p is None and round.drafted[0].draft_draw is None
+    """Whether the draft of a round was copied from text: neither a model's choice nor drawn, nor a server's,
+    which does not tell."""
+    if not round.drafted or round.drafted[0].q is None:
+        return False
+    return round.drafted[0].draft_p is None and round.drafted[0].draft_draw is None
 
 
 class ContextText:

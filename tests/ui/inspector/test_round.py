@@ -22,14 +22,17 @@ from app.engine.types import (
     Draw,
     EmittedToken,
     Sampling,
+    ServerInfo,
     Verification,
 )
+from app.servers.rounds import RoundFold, Told
 from app.ui.inspector.round.card import broken
 from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.round.sums import add_up, apart, drawn, written
+from app.ui.instruments.rounds.rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer
@@ -277,3 +280,22 @@ def test_rounds_of_any_trace_have_cards(
     text.read([round])
     copied = text.copied(round)
     assert copied is None or copied_words(copied, round)
+
+
+def test_of_a_server_only_what_it_tells_is_shown() -> None:
+    fold = RoundFold(Verification.MATCH)
+    told = [Told(1, "a"), Told(2, "b"), Told(3, "c")]
+    (_, round) = [
+        done for token in told for done in fold.add([token], *((0, 0) if token.id == 1 else (3, 1)), 1)
+    ]
+    header = make_header("server", Verification.MATCH, 0.9)
+    pair = replace(header.pair, server=ServerInfo("http://h:1", "llama-server", "m"))
+    header = replace(header, pair=pair)
+
+    assert [card.fate for card in cards_of(round, header)] == ["accepted", "rejected", "ignored", "resampled"]
+    assert source_words(round, header) == (
+        "llama-server drafted. It tells neither p nor q, nor which tokens it rejected."
+    )
+    assert "draft 0" not in round_facts(round, header) and "verify" not in times_details(round)
+    assert ContextText(header).copied(round) is None
+    assert [row.q for row in round_rows(round)] == [None] * 4

@@ -19,7 +19,7 @@ from app.engine.explain.decision import (
     own_token,
     residual_of,
 )
-from app.engine.fates import Origin, Verdict
+from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader, Verification
 from app.ui.inspector.round.content import CardContent, Interval, Sum, TokenBars
 from app.ui.inspector.round.sums import add_up, compared, drawn, written
@@ -35,7 +35,10 @@ def cards_of(round: Round, header: TraceHeader) -> tuple[CardContent, ...]:
     Tokens behind the judged ones of which nothing is known share a card.
     """
     heading = draft_heading(round, header)
-    known = [token.p is not None or place < len(round.draft_top) for place, token in enumerate(round.drafted)]
+    known = [
+        token.p is not None or token.verdict in JUDGED or place < len(round.draft_top)
+        for place, token in enumerate(round.drafted)
+    ]
     count = max((place + 1 for place, something in enumerate(known) if something), default=0)
     cards = [_drafted(round, place, header, heading) for place in range(count)]
     if count < len(round.drafted):

@@ -21,11 +21,17 @@ def round_facts(round: Round, header: TraceHeader) -> str:
     facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
     facts += [f"1 {round.fate_word(token)}" for token in own]
     times = (
-        ("draft", round.draft_seconds),
-        ("verify", round.verify_seconds),
-        ("sampling", round.sample_seconds),
+        ()
+        if header.pair.server is not None
+        else (
+            ("draft", round.draft_seconds),
+            ("verify", round.verify_seconds),
+            ("sampling", round.sample_seconds),
+        )
     )
-    facts.append(", ".join(f"{name} {duration(seconds)}" for name, seconds in times))
+    facts.append(
+        ", ".join(f"{name} {duration(seconds)}" for name, seconds in times) or duration(round.seconds)
+    )
     if round.drafted:
         facts.append(f"{header.verification} verification")
     return " · ".join(facts)
@@ -33,6 +39,13 @@ def round_facts(round: Round, header: TraceHeader) -> str:
 
 def source_words(round: Round, header: TraceHeader) -> str:
     """Who was asked for the draft, who gave it, and what q is, in a few sentences."""
+    if header.pair.server is not None:
+        kind = header.pair.server.kind
+        return (
+            f"{kind} drafted. It tells neither p nor q, nor which tokens it rejected."
+            if round.drafted
+            else ""
+        )
     said = [_asked(round), _drawn(round, header)]
     at_zero = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
     if at_zero:

@@ -361,7 +361,8 @@ def _facts(round: Round) -> str:
     drafted = len(round.drafted)
     draft = f"{round.accepted} of {drafted} accepted" if drafted else "no draft"
     tokens = f"{len(round.emitted)} token{'' if len(round.emitted) == 1 else 's'}"
-    times = zip(_TIME_NAMES, (round.draft_seconds, round.verify_seconds, round.sample_seconds), strict=True)
+    seconds = (round.draft_seconds, round.verify_seconds, round.sample_seconds)
+    times = zip(_TIME_NAMES, seconds, strict=True) if round.verify_seconds else ()  # a server tells the whole
     return " · ".join(
         (draft, tokens, duration(round.seconds), *(f"{name} {duration(seconds)}" for name, seconds in times))
     )

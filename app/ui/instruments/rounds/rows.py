@@ -48,7 +48,9 @@ def has_q(round: Round) -> bool:
 
 
 def times_text(round: Round) -> str:
-    """The times of a round in a few words."""
+    """The times of a round in a few words; a server does not tell those of its parts."""
+    if not round.verify_seconds:
+        return duration(round.seconds)
     parts = [f"verify {duration(round.verify_seconds)}"]
     if round.drafted or round.draft_end:
         parts.insert(0, f"draft {duration(round.draft_seconds)}")
@@ -56,17 +58,15 @@ def times_text(round: Round) -> str:
 
 
 def times_details(round: Round) -> str:
-    """All times of a round, one per line."""
-    return "\n".join(
-        f"{name}: {duration(value)}"
-        for name, value in (
-            ("whole round", round.seconds),
-            ("draft", round.draft_seconds),
-            ("verify, the target's pass", round.verify_seconds),
-            ("sample and judge", round.sample_seconds),
-            ("from the start of round 0", round.offset),
-        )
+    """All times of a round that are known, one per line."""
+    parts = (
+        ("draft", round.draft_seconds),
+        ("verify, the target's pass", round.verify_seconds),
+        ("sample and judge", round.sample_seconds),
     )
+    known = parts if round.verify_seconds else ()
+    rows = (("whole round", round.seconds), *known, ("from the start of round 0", round.offset))
+    return "\n".join(f"{name}: {duration(value)}" for name, value in rows)
 
 
 def draft_text(round: Round) -> str:
