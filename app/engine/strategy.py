@@ -180,7 +180,7 @@ def longest_draft(strategy: str) -> int | None:
 def _changed(params: Any) -> list[str]:
     """The settings that differ from the default, in their written form."""
     return [
-        f"{param.name}={_quote(param.format(getattr(params, param.name)))}"
+        f"{param.name}={quote(param.format(getattr(params, param.name)))}"
         for param in params_of(type(params))
         if getattr(params, param.name) != param.default
     ]
@@ -198,7 +198,8 @@ def _parse_ewma(run: dict[str, str], length: LengthRule) -> EwmaParams:
     return params
 
 
-def _quote(value: str) -> str:
+def quote(value: str) -> str:
+    """A value as the grammar of strategy specs writes it."""
     return value.replace("%", "%25").replace(":", "%3A").replace("+", "%2B")
 
 
@@ -217,7 +218,7 @@ def _meant(before: str, sign: str, behind: str) -> str:
     """A hint for a value that contains a separator of the grammar; empty if no setting precedes it."""
     if "=" not in before:
         return ""
-    return f" In values “:” is written %3A, “+” %2B and “%” %25: {before}{_quote(sign)}{behind}."
+    return f" In values “:” is written %3A, “+” %2B and “%” %25: {before}{quote(sign)}{behind}."
 
 
 def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart | None:

@@ -14,7 +14,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import LLAMA_TYPES, spec_flag
 from app.engine.params import params_of
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
 _ENVIRONMENT = "LLAMA_ARG_"
@@ -211,7 +211,7 @@ class _Reader:
         specs = []
         for part in parts:
             keys = self._meant.get(part, {}) | self._keys.get(part, {})
-            specs.append(":".join([part, *(f"{key}={_quoted(value)}" for key, value in keys.items())]))
+            specs.append(":".join([part, *(f"{key}={quote(value)}" for key, value in keys.items())]))
         try:
             return str(StrategySpec.parse("+".join(specs) or NONE))
         except SettingError as error:
@@ -229,11 +229,6 @@ class _Reader:
 
 def _keys_of(strategy: str) -> list[str]:
     return [param.name for param in params_of(KINDS[strategy].params)]
-
-
-def _quoted(value: str) -> str:
-    """A value in the grammar of strategy specs."""
-    return value.replace("%", "%25").replace(":", "%3A").replace("+", "%2B")
 
 
 def _strategy_flags() -> dict[str, list[tuple[str, str]]]:

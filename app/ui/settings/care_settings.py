@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
+from app.ui.settings.section import SettingsSection, words_label
 from app.ui.theme import Theme
 from app.ui.widgets.fields.switch import Switch
 from app.ui.widgets.work.ask_first import AskFirst, Confirmation
@@ -17,7 +18,7 @@ CHECK = "Looks for what is damaged or left over in chats, lists and measurements
 COPIED = "The report is on the clipboard."
 
 
-class CareSettings(QWidget):
+class CareSettings(SettingsSection):
     """Two buttons and what they found; `CareController` does the work."""
 
     report_requested = Signal(bool)
@@ -26,33 +27,25 @@ class CareSettings(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._report_words = _words(REPORT)
+        self._report_words = words_label(REPORT)
         self._texts = Switch(theme, "With the system prompt and the stop strings")
         self._texts.setToolTip("Otherwise the report has only their lengths")
         copy = QPushButton("Copy a report")
         copy.clicked.connect(lambda: self.report_requested.emit(self._texts.isChecked()))
-        self._check_words = _words(CHECK)
+        self._check_words = words_label(CHECK)
         self._check = QPushButton("Check my data")
         self._check.clicked.connect(self.check_requested)
         self.asking = AskFirst()
-        self.labels = [QLabel("Report"), QLabel("Check and repair")]
-        for label in self.labels:
-            label.setProperty("role", "secondary")
-            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 8, 0, 0)
-        form.setHorizontalSpacing(24)
-        form.setVerticalSpacing(12)
         report = _beside(self._report_words, copy)
         texts = QHBoxLayout()
         texts.setSpacing(12)
         texts.addWidget(self._texts)
-        texts.addWidget(_words("With the system prompt and the stop strings of the settings"), 1)
+        texts.addWidget(words_label("With the system prompt and the stop strings of the settings"), 1)
         report.addLayout(texts)
         check = _beside(self._check_words, self._check)
         check.addWidget(self.asking)
-        form.addRow(self.labels[0], report)
-        form.addRow(self.labels[1], check)
+        self.add_row("Report", report)
+        self.add_row("Check and repair", check)
 
     @property
     def report_words(self) -> str:
@@ -75,14 +68,6 @@ class CareSettings(QWidget):
     def ask(self, found: Confirmation) -> None:
         """Ask whether what was found is to be mended."""
         self.asking.ask(lambda: found)
-
-
-def _words(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
 
 
 def _beside(words: QLabel, button: QPushButton) -> QVBoxLayout:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout
 
 from app.engine.errors import UserError
+from app.ui.settings.section import SettingsSection, words_label
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.switch import Switch
@@ -22,7 +23,7 @@ REMOVE = (
 )
 
 
-class NetworkSettings(QWidget):
+class NetworkSettings(SettingsSection):
     """A switch and a token. The Hub's client is imported when this is first shown."""
 
     def __init__(self, theme: Theme, settings: SettingsInUse) -> None:
@@ -31,8 +32,8 @@ class NetworkSettings(QWidget):
         self.offline = Switch(theme, "Offline mode")
         self.offline.toggled.connect(lambda offline: settings.change(offline=offline))
         settings.changed.connect(self._settings_changed)
-        self._offline_words = _words(OFFLINE)
-        self._token_words = _words("")
+        self._offline_words = words_label(OFFLINE)
+        self._token_words = words_label("")
         self.remove = QPushButton("Remove…")
         self.remove.setAccessibleName("Remove the Hugging Face token")
         self.remove.clicked.connect(self._ask)
@@ -51,16 +52,8 @@ class NetworkSettings(QWidget):
         token.addLayout(row)
         token.addWidget(self.asking)
         token.addWidget(self.notice)
-        self.labels = [QLabel("Offline mode"), QLabel("Hub token")]
-        for label in self.labels:
-            label.setProperty("role", "secondary")
-            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 8, 0, 0)
-        form.setHorizontalSpacing(24)
-        form.setVerticalSpacing(12)
-        form.addRow(self.labels[0], switch)
-        form.addRow(self.labels[1], token)
+        self.add_row("Offline mode", switch)
+        self.add_row("Hub token", token)
 
     @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
@@ -113,11 +106,3 @@ class NetworkSettings(QWidget):
         except UserError as error:
             self.notice.tell(error)
         self._show_token()
-
-
-def _words(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label

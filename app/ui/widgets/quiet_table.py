@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
@@ -32,3 +33,9 @@ def fit_rows(view: QTableView, theme: Theme) -> None:
     """Set the height of the rows to the theme's font."""
     height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
     view.verticalHeader().setDefaultSectionSize(height)
+
+
+def alignment(*, right: bool) -> Qt.AlignmentFlag:
+    """Where a cell's text stands: numbers at the right."""
+    sides = Qt.AlignmentFlag
+    return (sides.AlignRight if right else sides.AlignLeft) | sides.AlignVCenter

@@ -58,7 +58,7 @@ def speedup_chart(report: Report) -> str:
         ends = [x(max(x.low, edges[0])), x(min(x.high, edges[1]))]
         parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
         parts.append(
-            element("circle", cx=x(summary.speedup.factor), cy=y, r=6, _class=f"mean {_finding(summary)}")
+            element("circle", cx=x(summary.speedup.factor), cy=y, r=6, _class=f"mean {speed_class(summary)}")
         )
         parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(summary.speedup), _class="value"))
     return drawing(WIDTH, bottom + 30, "Speed-up of each lane over none", *parts)
@@ -90,7 +90,7 @@ def scatter_chart(report: Report) -> str:
                 element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
                 + label(x.end + 20, beside + 4, _name(report, summary))
             )
-        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {_finding(summary)}"))
+        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {speed_class(summary)}"))
     parts.append(label((x.start + x.end) / 2, y.start + 42, "acceptance rate", text_anchor="middle"))
     parts.append(label(x.start, y.end - 8, "speed-up", text_anchor="middle"))
     return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
@@ -154,7 +154,8 @@ def _name(report: Report, summary: Summary, longest: int = _LONGEST_NAME) -> str
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _finding(summary: Summary) -> str:
+def speed_class(summary: Summary) -> str:
+    """The style class of a lane: faster, slower, or neither shown."""
     return summary.speedup.finding.name.lower() if summary.speedup else ""
 
 

@@ -18,7 +18,7 @@ from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.heat import heat_map, left_out
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
-from app.lab.report.page.charts import charts
+from app.lab.report.page.charts import charts, speed_class
 from app.lab.report.page.depth_chart import depth_chart
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
@@ -112,7 +112,7 @@ def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for summary, lane in _rows(report):
         cells = (
-            f'<td class="{_kind(summary)}">{_e(text)}</td>'
+            f'<td class="{speed_class(summary)}">{_e(text)}</td>'
             if column.key == "speedup"
             else f"<td>{_e(text)}</td>"
             for column in columns
@@ -127,10 +127,6 @@ def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
 
 def _rows(report: Report) -> Iterator[tuple[Summary, ReportLane]]:
     return zip(report.summary, report.lanes, strict=True)
-
-
-def _kind(summary: Summary) -> str:
-    return summary.speedup.finding.name.lower() if summary.speedup else ""
 
 
 def _charts(report: Report) -> Iterator[str]:
@@ -179,7 +175,7 @@ def _category_cell(summary: Summary) -> str:
         if summary.acceptance_rate is None
         else f" <span class='soft'>{numbers.percent(summary.acceptance_rate)}</span>"
     )
-    return f'<td class="{_kind(summary)}">{factor}{rate}</td>'
+    return f'<td class="{speed_class(summary)}">{factor}{rate}</td>'
 
 
 def _partings(report: Report) -> Iterator[str]:

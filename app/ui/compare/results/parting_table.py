@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
 from app.base import numbers
@@ -16,7 +16,7 @@ from app.lab.report.compare import keeps_text
 from app.lab.runs.run_record import RunRecord
 from app.ui.compare.words import token_words
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
 
 TITLES = (
     ("lane", "The lane whose text differs from its baseline's"),
@@ -87,7 +87,7 @@ class PartingTable(QTableWidget):
         for column, (title, definition) in enumerate(TITLES):
             item = QTableWidgetItem(title)
             item.setToolTip(definition)
-            item.setTextAlignment(_side(column))
+            item.setTextAlignment(alignment(right=column in RIGHT))
             self.setHorizontalHeaderItem(column, item)
         self.itemSelectionChanged.connect(self._choose)
         theme.changed.connect(self._fit)
@@ -103,7 +103,7 @@ class PartingTable(QTableWidget):
         for row, parting in enumerate(found):
             for column, text in enumerate(parting.cells):
                 item = QTableWidgetItem(text)
-                item.setTextAlignment(_side(column))
+                item.setTextAlignment(alignment(right=column in RIGHT))
                 if column in (0, 4, 5):
                     item.setFont(self._theme.mono(-0.5))
                 self.setItem(row, column, item)
@@ -118,8 +118,3 @@ class PartingTable(QTableWidget):
     @Slot()
     def _fit(self) -> None:
         fit_rows(self, self._theme)
-
-
-def _side(column: int) -> Qt.AlignmentFlag:
-    sides = Qt.AlignmentFlag
-    return (sides.AlignRight if column in RIGHT else sides.AlignLeft) | sides.AlignVCenter

@@ -21,7 +21,7 @@ from app.lab.report.columns import COLUMNS, Column
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
@@ -72,7 +72,7 @@ class SummaryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return self.columns[section - 1].definition if section else "Its label, or its strategy"
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+            return alignment(right=section > 0)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -82,7 +82,7 @@ class SummaryRows(QAbstractTableModel):
         if role == SORT:
             return _sort_key(summary, lane, self.columns[column - 1] if column else None)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return alignment(right=column > 0)
         if role == Qt.ItemDataRole.ToolTipRole:
             failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
             name = lane.name if lane.name == lane.strategy else f"{lane.name}\n{lane.strategy}"
@@ -270,8 +270,3 @@ def _sort_key(summary: Summary, lane: ReportLane, column: Column | None) -> obje
         return lane.name.lower()
     value = column.value(summary, lane)
     return float("-inf") if value is None else float(value)
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    sides = Qt.AlignmentFlag
-    return (sides.AlignRight if column else sides.AlignLeft) | sides.AlignVCenter

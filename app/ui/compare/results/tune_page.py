@@ -22,7 +22,7 @@ from app.lab.tune.halving import FINALISTS
 from app.lab.tune.tuned import Tuned
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
 
 MORE_SECONDS = 120
 
@@ -96,7 +96,7 @@ class TunePage(QWidget):
         for column, (name, definition) in enumerate(TITLES):
             item = QTableWidgetItem(name)
             item.setToolTip(definition)
-            item.setTextAlignment(_side(column))
+            item.setTextAlignment(alignment(right=column in (1, 2, 3, 4)))
             table.setHorizontalHeaderItem(column, item)
 
     # ------------------------------------------------------------------ showing
@@ -162,7 +162,7 @@ class TunePage(QWidget):
             for column, text in enumerate(cells):
                 item = table.item(row, column) or QTableWidgetItem()
                 item.setText(text)
-                item.setTextAlignment(_side(column))
+                item.setTextAlignment(alignment(right=column in (1, 2, 3, 4)))
                 item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
                 out = cells[-1] == "out" or not cells[4]
                 best = cells[0] == winner
@@ -189,8 +189,3 @@ class TunePage(QWidget):
     @Slot()
     def _compare(self) -> None:
         self.compare_wanted.emit(self._finalists())
-
-
-def _side(column: int) -> Qt.AlignmentFlag:
-    sides = Qt.AlignmentFlag
-    return (sides.AlignRight if column in (1, 2, 3, 4) else sides.AlignLeft) | sides.AlignVCenter

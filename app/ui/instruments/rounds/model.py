@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from app.ui.instruments import definitions
 from app.ui.instruments.rounds.rows import RoundRow, cells
 from app.ui.theme import LOOKS, Theme
+from app.ui.widgets.quiet_table import alignment
 from app.ui.widgets.text.tips import as_text
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
@@ -84,7 +85,7 @@ class RoundModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return _HEADER_TIPS[RoundColumn(section)]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+            return alignment(right=section != RoundColumn.TOKEN)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -94,7 +95,7 @@ class RoundModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return as_text(row.details)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return alignment(right=column != RoundColumn.TOKEN)
         if role == Qt.ItemDataRole.ForegroundRole:
             palette = self._theme.palette
             coloured = column == RoundColumn.VERDICT or LOOKS[row.fate].neutral
@@ -108,11 +109,6 @@ class RoundModel(QAbstractTableModel):
         if role == _VALUE:
             return row.p
         return None
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignLeft if column == RoundColumn.TOKEN else Qt.AlignmentFlag.AlignRight
-    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 class CellDelegate(QStyledItemDelegate):
@@ -133,7 +129,7 @@ class CellDelegate(QStyledItemDelegate):
         text = painter.fontMetrics().elidedText(
             index.data(), Qt.TextElideMode.ElideRight, option.rect.width()
         )
-        painter.drawText(option.rect, _alignment(index.column()), text)
+        painter.drawText(option.rect, alignment(right=index.column() != RoundColumn.TOKEN), text)
         painter.restore()
 
     def _paint_bar(self, painter: QPainter, rect: QRectF, index: Index) -> None:

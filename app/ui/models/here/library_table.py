@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.hub.library import LocalModel, names_apart
 from app.ui.models.words import ORIGINS
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import quiet_table
+from app.ui.widgets.quiet_table import alignment, quiet_table
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import NONE, count, file_size
 
@@ -106,7 +106,7 @@ class LibraryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return COLUMNS[section][1]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
+            return alignment(right=section in RIGHT)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -114,7 +114,7 @@ class LibraryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self.names[index.row()] if column == NAME else cell(model, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return alignment(right=column in RIGHT)
         if role == Qt.ItemDataRole.ToolTipRole:
             return as_text(f"{model.path}\n{model.refusal}".strip())
         if role == Qt.ItemDataRole.ForegroundRole and (model.refusal or column != NAME):
@@ -242,8 +242,3 @@ def _sort_key(model: LocalModel, column: int) -> Any:
     if column == SIZE:
         return float(model.size)
     return cell(model, column).lower()
-
-
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    sides = Qt.AlignmentFlag
-    return (sides.AlignRight if column in RIGHT else sides.AlignLeft) | sides.AlignVCenter
