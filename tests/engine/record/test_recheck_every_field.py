@@ -134,6 +134,26 @@ def recorded(pair_files: tuple[Path, Path]) -> dict[str, Trace]:
         }
 
 
+def without_stalls(trace: Trace) -> Trace:
+    """The trace with the times of rounds that nothing held up: where other work stops a round for a second,
+    the record allows times that are a thousand times as long."""
+    rounds = [
+        replace(
+            round,
+            offset=0.01 * round.index,
+            seconds=0.009,
+            draft_seconds=0.002,
+            verify_seconds=0.005,
+            sample_seconds=0.001,
+            native_seconds=0.006,
+            read_seconds=min(round.read_seconds, 0.001),
+            accept_seconds=min(round.accept_seconds, 0.0005),
+        )
+        for round in trace.rounds
+    ]
+    return Trace(trace.header, rounds, trace.totals)
+
+
 def test_every_little_change_is_noticed_or_not_determined(recorded: dict[str, Trace]) -> None:
     noticed: Counter[str] = Counter()
     missed: Counter[str] = Counter()
@@ -157,7 +177,7 @@ def test_every_little_change_is_noticed_or_not_determined(recorded: dict[str, Tr
 def test_falsified_times_of_a_round_are_noticed(
     recorded: dict[str, Trace], field: str, factor: float
 ) -> None:
-    for trace in recorded.values():
+    for trace in map(without_stalls, recorded.values()):
         for index, round in enumerate(trace.rounds[1:], 1):
             rounds = list(trace.rounds)
             rounds[index] = replace(round, **{field: getattr(round, field) * factor})

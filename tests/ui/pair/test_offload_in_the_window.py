@@ -194,6 +194,7 @@ def test_numbers_of_one_pair_are_never_shown_beside_the_name_of_another(
     desk = windows.open(draft=None, strategy="none")
     panel = open_panel(desk, "target")
     desk.until(lambda: TAKEN in words(panel.memory))
+    desk.until_laid_out()
     before = panel.memory.height()
     panel.set_recent([six.path])
     choose_recent(desk, panel, six.path)
