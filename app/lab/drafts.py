@@ -8,19 +8,26 @@ from pathlib import Path
 from statistics import fmean, variance
 
 import msgspec
+from msgspec.structs import replace
 
 from app.base.files import reason
 from app.engine.errors import UserError
 from app.engine.explain.cost import LONGEST, CostModel
-from app.engine.process.messages import Finished, Forced, ForcedText, RoundFinished
+from app.engine.process.messages import Finished, Forced, ForcedText, PassSeconds, RoundFinished
 from app.engine.shards import size_of
 from app.engine.strategy import NONE
-from app.engine.types import ModelOptions, Sampling
-from app.lab.experiment import Experiment, Pair
+from app.engine.types import GenerationRequest, ModelOptions, Sampling
+from app.lab.experiment import Experiment, Pair, Prompt
 from app.lab.report.interval import student_t
-from app.lab.runs.lab_engine import EngineGone, LabEngine
+from app.lab.runs.control import Control
+from app.lab.runs.events import Ended, LabEvent, Loading
+from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
+from app.lab.runs.runner import MakeHome
+from app.lab.suites import Suite
 
 FORMAT = "1.0"
+ANSWER_TOKENS = 64
+"""The length of the target's answers, unless another is asked for: enough for α, and soon done."""
 _FEWEST_TEXTS = 3  # for an interval
 
 
@@ -57,48 +64,145 @@ class DraftsReport(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self) + b"\n"
 
 
-def answers_of(engine: LabEngine, experiment: Experiment) -> Iterator[ForcedText]:
-    """The target's own answers to the experiment's prompts, without a draft. Raises UserError, EngineGone,
-    Interrupted."""
-    for _ in engine.load(Pair(experiment.pair.target)):
-        pass
-    for index in range(len(experiment.prompts)):
-        request = experiment.request(index, NONE)
+class TargetAnswers(LabEvent, frozen=True):
+    """The target begins an answer; `done` of `total` are done."""
+
+    done: int
+    total: int
+
+
+class DraftReads(LabEvent, frozen=True):
+    """A draft reads the answers; `done` of `total` are done."""
+
+    draft: ModelOptions
+    done: int
+    total: int
+
+
+class DraftJudged(LabEvent, frozen=True):
+    """A draft is done, or could not be judged."""
+
+    draft: ModelOptions
+    score: DraftScore
+
+
+class DraftTrials:
+    """The drafts of a target, judged one after another. `run` may be called once, on one thread."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        drafts: Sequence[ModelOptions],
+        make_home: MakeHome,
+        control: Control,
+    ) -> None:
+        """The experiment's target answers its prompts with its sampling; its draft and lanes are ignored."""
+        self._experiment = experiment
+        self._drafts = tuple(drafts)
+        self._engine = LabEngine(make_home, control)
+        self._texts: list[ForcedText] = []
+        self._judged: list[DraftJudged] = []
+        self._forced: dict[str, Forced] = {}  # by the draft's path
+
+    def run(self) -> Iterator[LabEvent]:
+        """Judge every draft; one that cannot be judged is scored with its problem. Raises UserError where the
+        target gives no answer."""
+        try:
+            yield from self._answer()
+            for draft in self._drafts:
+                yield from self._judge(draft)
+        except Interrupted:
+            yield Ended(False)
+        except EngineGone as error:
+            raise UserError(str(error)) from error
+        else:
+            yield Ended(True)
+        finally:
+            self._engine.close()
+
+    @property
+    def judged(self) -> tuple[DraftJudged, ...]:
+        """The drafts that were judged so far, the best first. What target passes cost is known better with
+        every draft, and all factors follow."""
+        passes = [forced.seconds for forced in self._forced.values()]
+        scored = [
+            replace(judged, score=score(judged.score, self._forced[judged.draft.path], passes))
+            if judged.draft.path in self._forced
+            else judged
+            for judged in self._judged
+        ]
+        return tuple(sorted(scored, key=lambda judged: rank(judged.score)))
+
+    def report(self) -> DraftsReport:
+        """The drafts that were judged so far."""
+        experiment = self._experiment
+        tokens = sum(len(text.answer) for text in self._texts)
+        return DraftsReport(
+            FORMAT,
+            Path(experiment.pair.target.path).name,
+            experiment.sampling,
+            len(self._texts),
+            tokens,
+            tuple(draft.score for draft in self.judged),
+        )
+
+    def _answer(self) -> Iterator[LabEvent]:
+        """Let the target answer without a draft. Prompts that it refuses, such as longer ones than its
+        context, are left out."""
+        experiment, engine = self._experiment, self._engine
+        for file, fraction in engine.load(Pair(experiment.pair.target)):
+            yield Loading(file, fraction)
+        refused: UserError | None = None
+        for index in range(len(experiment.prompts)):
+            yield TargetAnswers(index, len(experiment.prompts))
+            request = experiment.request(index, NONE)
+            try:
+                if ids := self._answer_to(request):
+                    self._texts.append(ForcedText(request, ids))
+            except UserError as error:
+                refused = refused or error
+        if not self._texts:
+            raise refused or UserError("The target's answers are empty.", "Choose other prompts.")
+
+    def _answer_to(self, request: GenerationRequest) -> tuple[int, ...]:
         ids: list[int] = []
-        for event in engine.generate(request):
+        for event in self._engine.generate(request):
             if isinstance(event, RoundFinished):
                 ids += [token.id for token in event.round.emitted]
             elif isinstance(event, Finished) and event.totals.error:
                 raise UserError(event.totals.error)
-        if ids:
-            yield ForcedText(request, tuple(ids))
+        return tuple(ids)
+
+    def _judge(self, draft: ModelOptions) -> Iterator[LabEvent]:
+        target = self._experiment.pair.target
+        found = DraftScore(Path(draft.path).name, 0, 0.0)
+        try:
+            size = size_of(Path(draft.path))
+            found = replace(found, size=size, share=size / size_of(Path(target.path)))
+            for file, fraction in self._engine.load(Pair(target, draft)):
+                yield Loading(file, fraction)
+            for event in self._engine.force(tuple(self._texts)):
+                if isinstance(event, Forced):
+                    self._forced[draft.path] = event
+                    found = score(found, event, [event.seconds])
+                else:
+                    yield DraftReads(draft, event.done, event.total)
+        except OSError as error:  # it was deleted since it was listed
+            found = replace(found, problem=f"It cannot be read: {reason(error)}.")
+        except (UserError, EngineGone) as error:
+            found = replace(found, problem=str(error))
+        self._judged.append(DraftJudged(draft, found))
+        yield self._judged[-1]
 
 
-def judged(
-    engine: LabEngine, target: ModelOptions, draft: ModelOptions, texts: Sequence[ForcedText]
-) -> DraftScore:
-    """One draft, over the target's answers. Raises Interrupted."""
-    unjudged = DraftScore(Path(draft.path).name, 0, 0.0)
-    try:
-        size = size_of(Path(draft.path))
-        unjudged = msgspec.structs.replace(unjudged, size=size, share=size / size_of(Path(target.path)))
-        for _ in engine.load(Pair(target, draft)):
-            pass
-        *_, forced = engine.force(tuple(texts))
-        assert isinstance(forced, Forced)
-        return score(unjudged, forced)
-    except OSError as error:  # it was deleted since it was listed
-        return msgspec.structs.replace(unjudged, problem=f"It cannot be read: {reason(error)}.")
-    except (UserError, EngineGone) as error:
-        return msgspec.structs.replace(unjudged, problem=str(error))
-
-
-def score(draft: DraftScore, forced: Forced) -> DraftScore:
-    """The draft with the numbers of a comparison."""
+def score(draft: DraftScore, forced: Forced, passes: Sequence[PassSeconds]) -> DraftScore:
+    """The draft with the numbers of a comparison. `passes` are timed passes of the target: what longer ones
+    cost is the same for all its drafts, and is taken from all of them."""
     costs = CostModel()
-    for width, seconds in forced.seconds.target.items():
-        costs.passes.add(width, seconds)
-    costs.draft_times.add(forced.seconds.draft)
+    for seconds in passes:
+        for width, time in seconds.target.items():
+            costs.passes.add(width, time / seconds.target[1])
+    costs.draft_times.add(forced.seconds.draft / forced.seconds.target[1])
     texts = forced.agreements
     places = sum(text.places for text in texts)
     alpha = math.fsum(text.overlap for text in texts) / places
@@ -106,7 +210,7 @@ def score(draft: DraftScore, forced: Forced) -> DraftScore:
     low, high = (None, None) if reach is None else (max(0.0, alpha - reach), min(1.0, alpha + reach))
     factors = {k: costs.predicted(alpha, k) or 0.0 for k in range(1, LONGEST + 1)}
     best = max(factors, key=lambda k: factors[k])
-    return msgspec.structs.replace(
+    return replace(
         draft,
         places=places,
         alpha=alpha,
@@ -121,13 +225,16 @@ def score(draft: DraftScore, forced: Forced) -> DraftScore:
     )
 
 
-def drafts_report(
-    target: ModelOptions, sampling: Sampling, texts: Sequence[ForcedText], scores: Sequence[DraftScore]
-) -> DraftsReport:
-    """The report: those that could not be judged come last."""
-    order = sorted(scores, key=lambda draft: (draft.factor is None, -(draft.factor or 0.0), draft.file))
-    tokens = sum(len(text.answer) for text in texts)
-    return DraftsReport(FORMAT, Path(target.path).name, sampling, len(texts), tokens, tuple(order))
+def rank(score: DraftScore) -> tuple[bool, float, str]:
+    """A key to sort by: the largest predicted factor first; those that could not be judged come last."""
+    return score.factor is None, -(score.factor or 0.0), score.file
+
+
+def first_of_each(suite: Suite) -> tuple[Prompt, ...]:
+    """The first prompt of each category; all prompts where there are none."""
+    if not suite.categories:
+        return suite.prompts
+    return tuple({prompt.category: prompt for prompt in reversed(suite.prompts)}.values())[::-1]
 
 
 def _reach(alphas: Sequence[float]) -> float | None:

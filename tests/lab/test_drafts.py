@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.engine.engine import Engine
+from app.engine.errors import UserError
 from app.engine.process.host import make_home
-from app.engine.process.messages import Agreement, Forced, ForcedText, PassSeconds
+from app.engine.process.messages import Agreement, Forced, PassSeconds
 from app.engine.record.stats import Statistics
-from app.engine.types import GenerationRequest, ModelOptions, Sampling
-from app.lab.drafts import DraftScore, DraftsReport, answers_of, drafts_report, judged, score
+from app.engine.types import ModelOptions, Sampling
+from app.lab.drafts import (
+    DraftJudged,
+    DraftReads,
+    DraftScore,
+    DraftsReport,
+    DraftTrials,
+    TargetAnswers,
+    rank,
+    score,
+)
 from app.lab.experiment import Experiment, Pair, Prompt
 from app.lab.runs.control import Control
-from app.lab.runs.lab_engine import LabEngine
+from app.lab.runs.events import Ended, LabEvent
 from tests.answers import answer
 from tests.tiny import Tiny
 
 PROMPTS = ("abcabcabd abc", "the quick brown fox", "one two three")
 NOISES = (0.0, 0.02, 0.05, 0.1, 0.4)
 UNJUDGED = DraftScore("d.gguf", 100, 0.1)
-
-
-@pytest.fixture
-def lab() -> Iterator[LabEngine]:
-    engine = LabEngine(lambda: make_home("thread"), Control())
-    yield engine
-    engine.close()
 
 
 def experiment(target: Path, temperature: float = 1.0) -> Experiment:
@@ -44,17 +47,23 @@ def experiment(target: Path, temperature: float = 1.0) -> Experiment:
     )
 
 
-def test_five_drafts_are_ordered_as_real_runs_order_them(
-    lab: LabEngine, tiny_file: Callable[[Tiny], Path]
-) -> None:
+def tried(asked: Experiment, drafts: Sequence[Path | str]) -> tuple[list[LabEvent], DraftsReport]:
+    """The events of judging these drafts, and the report."""
+    files = [ModelOptions(str(draft)) for draft in drafts]
+    trials = DraftTrials(asked, files, lambda: make_home("thread"), Control())
+    return list(trials.run()), trials.report()
+
+
+def test_five_drafts_are_ordered_as_real_runs_order_them(tiny_file: Callable[[Tiny], Path]) -> None:
     target = tiny_file(Tiny(name="wide", scale=2.0))
     drafts = [tiny_file(Tiny(name=f"near-{noise}", scale=2.0, noise=noise, noise_seed=7)) for noise in NOISES]
     asked = experiment(target)
-    texts = list(answers_of(lab, asked))
-    assert [len(text.answer) for text in texts] == [80, 80, 80]
+    events, report = tried(asked, drafts)
+    assert (report.texts, report.tokens) == (3, 240)
+    judged = [event for event in events if isinstance(event, DraftJudged)]
+    assert [event.draft.path for event in judged] == [str(draft) for draft in drafts]
     alphas, accepted = [], []
-    for draft in drafts:
-        found = judged(lab, ModelOptions(str(target)), ModelOptions(str(draft)), texts)
+    for draft, found in zip(drafts, (event.score for event in judged), strict=True):
         assert not found.problem and found.alpha is not None and found.places == 240
         assert found.alpha_low is not None and found.alpha_high is not None
         assert found.alpha_low <= found.alpha <= found.alpha_high
@@ -79,19 +88,45 @@ def test_five_drafts_are_ordered_as_real_runs_order_them(
     assert accepted == pytest.approx(alphas, abs=0.12)
 
 
-def test_a_draft_that_cannot_be_judged_says_why(
-    lab: LabEngine, pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]
+def test_a_draft_that_cannot_be_judged_says_why_and_the_others_go_on(
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]
 ) -> None:
-    target = ModelOptions(str(pair_files[0]))
-    texts = [ForcedText(GenerationRequest(prompt="abc"), (97, 98))]
-    other = judged(lab, target, ModelOptions(str(tiny_file(Tiny(name="other", letters="xyz")))), texts)
-    assert "through text" in other.problem
-    assert other.alpha is None and other.factor is None
-    broken = judged(lab, target, ModelOptions(str(tiny_file(Tiny(name="broken", vocabulary=False)))), texts)
-    assert broken.problem
-    gone = judged(lab, target, ModelOptions("/nowhere/gone.gguf"), texts)
-    assert gone.problem == "It cannot be read: no such file or directory."
-    assert not judged(lab, target, ModelOptions(str(pair_files[1])), texts).problem
+    other, broken = tiny_file(Tiny(name="other", letters="xyz")), tiny_file(Tiny(name="b", vocabulary=False))
+    files: list[Path | str] = [other, broken, "/nowhere/gone.gguf", pair_files[1]]
+    events, _ = tried(experiment(pair_files[0]), files)
+    scores = [event.score for event in events if isinstance(event, DraftJudged)]
+    assert "through text" in scores[0].problem
+    assert scores[0].alpha is None and scores[0].factor is None
+    assert scores[1].problem
+    assert scores[2].problem == "It cannot be read: no such file or directory."
+    assert not scores[3].problem and scores[3].factor is not None
+    assert events[-1] == Ended(True)
+
+
+def test_a_prompt_that_does_not_fit_is_left_out(pair_files: tuple[Path, Path]) -> None:
+    asked = experiment(pair_files[0])
+    long = Prompt("abc " * 500)
+    _, report = tried(msgspec.structs.replace(asked, prompts=(long, *asked.prompts)), [pair_files[1]])
+    assert report.texts == 3
+    with pytest.raises(UserError, match="context holds"):
+        tried(msgspec.structs.replace(asked, prompts=(long,)), [pair_files[1]])
+
+
+def test_progress_is_told_answer_by_answer(pair_files: tuple[Path, Path]) -> None:
+    events, _ = tried(experiment(pair_files[0]), [pair_files[1]])
+    assert [event.done for event in events if isinstance(event, TargetAnswers)] == [0, 1, 2]
+    assert [event.done for event in events if isinstance(event, DraftReads)] == [0, 1, 2, 3]
+
+
+def test_cancelling_leaves_the_drafts_that_were_judged(pair_files: tuple[Path, Path]) -> None:
+    control = Control()
+    drafts = [ModelOptions(str(pair_files[1]))] * 3
+    trials = DraftTrials(experiment(pair_files[0]), drafts, lambda: make_home("thread"), control)
+    for event in trials.run():
+        if isinstance(event, DraftJudged):
+            control.cancel()
+    assert event == Ended(False)
+    assert len(trials.report().drafts) == 1
 
 
 def test_the_prediction_is_that_of_the_cost_model() -> None:
@@ -100,7 +135,7 @@ def test_the_prediction_is_that_of_the_cost_model() -> None:
         (Agreement(100, 80.0, 85), Agreement(100, 90.0, 88), Agreement(50, 40.0, 44)),
         PassSeconds({1: 0.1, 2: 0.1, 3: 0.1, 5: 0.1, 9: 0.1, 17: 0.1}, 0.01),
     )
-    found = score(UNJUDGED, forced)
+    found = score(UNJUDGED, forced, [forced.seconds])
     assert found.alpha == pytest.approx(210 / 250)
     assert found.agreement == pytest.approx(217 / 250)
     assert found.c == pytest.approx(0.1)
@@ -112,9 +147,21 @@ def test_the_prediction_is_that_of_the_cost_model() -> None:
     assert found.factor_low < expected < found.factor_high
 
 
+def test_a_slow_pass_beside_one_draft_does_not_change_the_order() -> None:
+    """Passes of the target cost the same whatever draft was loaded beside it."""
+    even = PassSeconds({1: 0.1, 2: 0.1, 3: 0.1, 5: 0.1, 9: 0.1, 17: 0.1}, 0.01)
+    slow = PassSeconds({1: 0.2, 2: 0.5, 3: 0.6, 5: 0.7, 9: 0.8, 17: 0.9}, 0.02)
+    better, worse = Forced(0, (Agreement(100, 90.0, 90),), slow), Forced(0, (Agreement(100, 80.0, 80),), even)
+    passes = [slow, even, even]
+    first, second = (score(UNJUDGED, forced, passes) for forced in (better, worse))
+    assert first.c == second.c == pytest.approx(0.1)
+    assert first.factor is not None and second.factor is not None
+    assert first.factor > second.factor
+
+
 def test_few_texts_have_no_interval() -> None:
     forced = Forced(0, (Agreement(10, 8.0, 8),) * 2, PassSeconds({1: 0.1, 2: 0.1}, 0.01))
-    assert score(UNJUDGED, forced).alpha_low is None
+    assert score(UNJUDGED, forced, [forced.seconds]).alpha_low is None
 
 
 def test_the_best_is_first_and_the_report_is_read_back() -> None:
@@ -123,6 +170,6 @@ def test_the_best_is_first_and_the_report_is_read_back() -> None:
         msgspec.structs.replace(UNJUDGED, file="slow.gguf", factor=1.1),
         msgspec.structs.replace(UNJUDGED, file="fast.gguf", factor=1.9),
     ]
-    report = drafts_report(ModelOptions("/models/t.gguf"), Sampling(), [], scores)
+    report = DraftsReport("1.0", "t.gguf", Sampling(), 3, 100, tuple(sorted(scores, key=rank)))
     assert [draft.file for draft in report.drafts] == ["fast.gguf", "slow.gguf", "none.gguf"]
     assert msgspec.json.decode(report.to_json(), type=DraftsReport) == report

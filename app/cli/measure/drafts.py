@@ -24,19 +24,16 @@ from app.engine.errors import ModelFileError, UserError
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
-from app.hub.library import DraftVerdict
-from app.lab.drafts import DraftScore, DraftsReport, answers_of, drafts_report, judged
+from app.lab.draft_columns import DRAFT_COLUMNS
+from app.lab.drafts import ANSWER_TOKENS, DraftJudged, DraftsReport, DraftTrials, first_of_each
 from app.lab.experiment import Experiment, Pair
 from app.lab.runs.control import Control
-from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
 
 PROG = "draftscope drafts"
 _DESCRIPTION = """\
 Find the best draft among the files at hand, in seconds: the target answers a few prompts, then target and
 draft each read these answers once. Printed are how often the draft would be right (α by teacher forcing, with
 its 95 % interval over the prompts), what a draft token costs, and the speed-up predicted from both."""
-_MAX_TOKENS = 64
-_HEAD = ("draft", "size", "of target", "α (95 %)", "same best", "c", "n_max", "predicted (95 %)")
 
 
 def drafts(argv: list[str]) -> int:
@@ -86,24 +83,19 @@ def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interru
     files = _files(arguments.files, target) if arguments.files else _of_the_library(Path(target.path))
     loading = DRAFT.resolved(arguments, TARGET.given(arguments))
     experiment = _experiment(arguments, target, sampling)
+    drafts = [ModelOptions(str(file), **loading) for file in files]
     control = Control()
     interrupt.stops(control.cancel)
-    engine = LabEngine(lambda: make_home(arguments.engine), control)
-    scores: list[DraftScore] = []
-    try:
-        say(f"{Path(target.path).name} answers {numbers.count(len(experiment.prompts), 'prompt')} …")
-        texts = list(answers_of(engine, experiment))
-        for number, file in enumerate(files, 1):
-            scores.append(judged(engine, target, ModelOptions(str(file), **loading), texts))
-            say(f"{number}/{len(files)}  {file.name}")
-    except EngineGone as error:
-        raise UserError(str(error)) from error
-    except Interrupted:
-        if not scores:
-            return INTERRUPTED
-    finally:
-        engine.close()
-    report = drafts_report(target, sampling, texts, scores)
+    trials = DraftTrials(experiment, drafts, lambda: make_home(arguments.engine), control)
+    say(f"{Path(target.path).name} answers {numbers.count(len(experiment.prompts), 'prompt')} …")
+    done = 0
+    for event in trials.run():
+        if isinstance(event, DraftJudged):
+            done += 1
+            say(f"{done}/{len(drafts)}  {event.score.file}")
+    if interrupt.pressed and not done:
+        return INTERRUPTED
+    report = trials.report()
     put(_lines(report))
     if arguments.json is not None:
         write_file(arguments.json, report.to_json())
@@ -113,15 +105,13 @@ def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interru
 def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:
     """The prompts as an experiment: of a suite with categories, the first of each."""
     suite = asked_suite(arguments, default="general")
-    length: dict[str, Any] = {"max_tokens": _MAX_TOKENS} | LENGTH.given(arguments)
+    length: dict[str, Any] = {"max_tokens": ANSWER_TOKENS} | LENGTH.given(arguments)
     chat = arguments.chat or suite.chat
-    prompts = suite.prompts
-    if arguments.prompts is None and suite.categories and not arguments.category:
-        prompts = tuple({prompt.category: prompt for prompt in reversed(prompts)}.values())[::-1]
+    by_category = arguments.prompts is None and not arguments.category
     return Experiment(
         Pair(target),
         (),
-        prompts,
+        first_of_each(suite) if by_category else suite.prompts,
         sampling,
         chat=chat,
         stop=tuple(arguments.stop),
@@ -152,8 +142,7 @@ def _of_the_library(target: Path) -> list[Path]:
         models = shelf.scan()
         candidates = list(shelf.candidates(shelf.at(target, models), models))
         shelf.save([shelf.read(model) for model in models])
-    fitting = (DraftVerdict.GOOD, DraftVerdict.WORKS)
-    found = [candidate.model.path for candidate in candidates if candidate.verdict in fitting]
+    found = [candidate.model.path for candidate in candidates if candidate.shares_vocabulary]
     if not found:
         raise UserError(
             f"The library has no draft for {target.name}.",
@@ -163,30 +152,12 @@ def _of_the_library(target: Path) -> list[Path]:
 
 
 def _lines(report: DraftsReport) -> list[str]:
-    lines = table(_HEAD, [_row(draft) for draft in report.drafts if not draft.problem])
+    head = ("draft", *(column.title for column in DRAFT_COLUMNS))
+    judged = [draft for draft in report.drafts if not draft.problem]
+    lines = table(head, [[draft.file, *(column.text(draft) for column in DRAFT_COLUMNS)] for draft in judged])
     lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
     texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
     lines += ["", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
     if report.sampling.temperature > 0:
         lines.append("At this temperature that is draft-simple:sample=1, whose tokens are drawn.")
     return lines
-
-
-def _row(draft: DraftScore) -> list[str]:
-    return [
-        draft.file,
-        numbers.file_size(draft.size),
-        numbers.percent(draft.share, 0),
-        _with_interval(draft.alpha, draft.alpha_low, draft.alpha_high),
-        numbers.percent(draft.agreement),
-        numbers.digits(draft.c),
-        str(draft.n_max),
-        _with_interval(draft.factor, draft.factor_low, draft.factor_high, "×"),
-    ]
-
-
-def _with_interval(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
-    if value is None:
-        return numbers.NONE
-    within = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-    return f"{value:.2f}{unit}{within}"

@@ -33,6 +33,12 @@ class Candidate:
     reason: str = ""  # follows "because"; empty until the file is read
     share: float = 0.0  # its size / the target's
     related: bool = True  # of the target's architecture, as far as both are known
+    through_text: bool = False  # it has another vocabulary, so its drafts go through text
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        """Whether it can draft for the target in the target's own tokens."""
+        return self.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS) and not self.through_text
 
     @property
     def line(self) -> str:
@@ -55,7 +61,8 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
     architectures = {model.facts.architecture for model in (target, draft) if model.facts is not None}
 
     def verdict(kind: DraftVerdict, reason: str) -> Candidate:
-        return Candidate(draft, kind, reason, share, len(architectures) < 2)
+        through_text = fit is not None and fit.kind is FitKind.THROUGH_TEXT
+        return Candidate(draft, kind, reason, share, len(architectures) < 2, through_text)
 
     if draft.problem:
         return verdict(DraftVerdict.CANNOT, _clause(draft.problem))

@@ -46,7 +46,7 @@ def made_with(experiment: Experiment) -> MadeWith:
                 paths[model.path] = None
         paths |= dict.fromkeys(_read_by(experiment.lanes[lane].strategy))
     paths |= dict.fromkeys(experiment.drafters)
-    files = tuple(mark for path in paths if (mark := _mark(path)) is not None)
+    files = tuple(mark for path in paths if (mark := mark_of(path)) is not None)
     return MadeWith(files, importlib.metadata.version("llama-cpp-python"), cpu_name())
 
 
@@ -100,7 +100,7 @@ def _words(fact: object) -> str:
     return (", ".join(fact) if isinstance(fact, tuple) else str(fact)) or "none"
 
 
-def _mark(path: str) -> FileMark | None:
+def mark_of(path: str) -> FileMark | None:
     """The file's mark; None for a file that cannot be read: loading it will say why."""
     digest = hashlib.sha256()
     try:

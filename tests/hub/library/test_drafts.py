@@ -108,6 +108,7 @@ def test_the_best_is_first() -> None:
     ]
     wished[3:5] = sorted(wished[3:5], key=lambda candidate: candidate.model.facts.architecture != "llama")
     assert list(best_first(reversed(wished))) == wished
+    assert [candidate.shares_vocabulary for candidate in wished] == [True] * 4 + [False] * 2
 
 
 def test_numbers_as_people_write_them() -> None:
