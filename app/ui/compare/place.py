@@ -24,7 +24,6 @@ from app.ui.compare.setup.setup import setup_of
 from app.ui.compare.setup.sweep_panel import Sweep
 from app.ui.compare.works.earlier import EarlierRuns
 from app.ui.compare.works.journals import Earlier
-from app.ui.compare.works.run_strip import RunStrip
 from app.ui.compare.works.works import Measurements
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.state.chat_side import ChatSide
@@ -33,6 +32,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, choose_file
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
+from app.ui.widgets.work.run_strip import RunStrip
 
 RUN_KEY = "Ctrl+Return"
 
@@ -196,7 +196,7 @@ class ComparePlace(PlaceWidget):
         if self.works.may_start:
             return True
         busy = self.chat.engine.activity in BUSY
-        what = "The chat is still being answered." if busy else "The last measurement is still ending."
+        what = "The chat is still being answered." if busy else "A measurement is still running."
         self.notice.tell(what, "Wait a moment, or stop it; then press Run again.")
         return False
 
@@ -262,14 +262,19 @@ class ComparePlace(PlaceWidget):
 
     def _take_lanes(self) -> None:
         """Set up the lanes that the chat asked for, ready to be run."""
-        strategies = [spec for spec in self.chat.take_lanes() if StrategySpec.parse(spec).parts]
-        if not strategies:
+        asked = self.chat.take_lanes()
+        lanes = tuple(lane for lane in asked.lanes if StrategySpec.parse(lane.strategy).parts)
+        if not lanes:
             return
         if self.works.at_work:
             self.notice.tell("A measurement is running and keeps its lanes.", "Try again when it has ended.")
             return
-        lanes = tuple(Lane(spec) for spec in strategies)
-        self.chips.set_setup(dataclasses.replace(self.chips.setup, lanes=lanes))
+        setup = dataclasses.replace(self.chips.setup, lanes=lanes)
+        if asked.sampling is not None:
+            setup = dataclasses.replace(
+                setup, options=dataclasses.replace(setup.options, sampling=asked.sampling)
+            )
+        self.chips.set_setup(setup)
         self._show_lanes()
 
     def close_place(self) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.base.paths import BUNDLED
 from app.engine.errors import UserError
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, Sampling
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.state.settings_in_use import SettingsInUse
 
 if TYPE_CHECKING:
-    from app.lab.experiment import Pair
+    from app.lab.experiment import Lane, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLanes:
+    """Lanes that Compare is asked to set up."""
+
+    lanes: tuple[Lane, ...] = ()
+    sampling: Sampling | None = None  # None keeps that of Compare
 
 
 class ChatSide:
@@ -38,7 +47,7 @@ class ChatSide:
         self.open_trace = open_trace
         self._load = load
         self._tour_wanted = False  # the Lessons place has not begun it yet
-        self._to_compare: tuple[str, ...] = ()  # strategies that Compare has not taken over yet
+        self._to_compare = AskedLanes()  # that Compare has not taken over yet
 
     def pair(self) -> Pair:
         """The pair in use, with real paths."""
@@ -74,12 +83,18 @@ class ChatSide:
 
     def compare(self, spec: str) -> None:
         """Go to Compare with the strategy in use and another one as lanes; the baseline is always one."""
-        self._to_compare = tuple(dict.fromkeys((self.settings.now.strategy, spec)))
+        from app.lab.experiment import Lane
+
+        self.compare_lanes(tuple(map(Lane, dict.fromkeys((self.settings.now.strategy, spec)))))
+
+    def compare_lanes(self, lanes: tuple[Lane, ...], sampling: Sampling | None = None) -> None:
+        """Go to Compare with these lanes; with `sampling`, answers are to be drawn like that."""
+        self._to_compare = AskedLanes(lanes, sampling)
         self.go("compare")
 
-    def take_lanes(self) -> tuple[str, ...]:
-        """The strategies that Compare was asked to compare, once; none where it was not asked."""
-        taken, self._to_compare = self._to_compare, ()
+    def take_lanes(self) -> AskedLanes:
+        """What Compare was asked to compare, once; no lanes where it was not asked."""
+        taken, self._to_compare = self._to_compare, AskedLanes()
         return taken
 
     def tour(self) -> None:

@@ -157,7 +157,7 @@ class EngineSession(QObject):
         self._leaving.leave()
         self._set(activity=Activity.LENT, pair=None, reading=None)
         for run, told in asked.items():
-            told(Failed(run, "Compare is using the engine.", "Ask again when its measurement is over."))
+            told(Failed(run, "A measurement is using the engine.", "Ask again when it is over."))
 
     def take_back(self) -> None:
         """Start the engine again, and load the pair that was last asked for."""

@@ -29,7 +29,7 @@ _WORDS = {
     Activity.READING: "Reading prompt",
     Activity.GENERATING: "Generating",
     Activity.STOPPING: "Stopping",
-    Activity.LENT: "Measuring in Compare",
+    Activity.LENT: "Measuring",
 }
 
 

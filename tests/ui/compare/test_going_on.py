@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.lab.experiment import Pair
 from app.lab.runs.journal import is_free
-from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
+from app.ui.state.lab_work import Stage
 from tests.quiet import stays
 from tests.ui.compare.measuring import measured, opened
 from tests.ui.windows import Windows
@@ -26,7 +26,7 @@ def test_the_chats_engine_is_away_while_it_is_measured(windows: Windows) -> None
     desk.until(lambda: place.works.session.stage is Stage.RUNNING)
     desk.window.go("chat")
     desk.type("xyz")
-    assert "Compare is measuring" in desk.error()
+    assert "A measurement is running" in desk.error()
     assert desk.page.prompt.text() == "xyz"
     place.works.session.cancel()
     desk.until_ready()

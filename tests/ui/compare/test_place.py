@@ -18,7 +18,7 @@ from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import fastest, verdict
-from app.ui.compare.works.work import Stage
+from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, measured, opened
 from tests.ui.windows import Windows
 

@@ -19,8 +19,8 @@ from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.results.heat_view import cell_words
 from app.ui.compare.setup.sweep_panel import suggested
-from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
+from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, opened
 from tests.ui.windows import Desk, Windows
 

@@ -18,8 +18,8 @@ from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
-from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
+from app.ui.state.lab_work import Stage
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
 from tests.ui.compare.measuring import opened

@@ -387,7 +387,7 @@ def test_who_asked_something_when_the_engine_was_lent_is_told(talk: Talk) -> Non
     talk.session.list_devices("", told.append)
     talk.session.lend(lambda: None)
     assert len(told) == 1 and isinstance(told[0], Failed)
-    assert told[0].message == "Compare is using the engine."
+    assert told[0].message == "A measurement is using the engine."
     talk.session.take_back()
 
 

@@ -75,7 +75,7 @@ def why_not(activity: Activity) -> tuple[str, str]:
         return "The models are still loading.", "Send it again when they are loaded."
     if activity is Activity.LENT:
         return (
-            "Compare is measuring, and nothing else may run beside it.",
-            "Wait until it is done, or cancel it there. The models are then loaded again.",
+            "A measurement is running, and nothing else may run beside it.",
+            "Wait until it is done, or cancel it in Compare or Models. The models are then loaded again.",
         )
     return "No model is loaded.", "Choose a target with the chip on top."

@@ -17,8 +17,8 @@ from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.words import ahead_words, badge, lane_words, place_words, prompt_words
 from app.ui.compare.works.lab_session import LabSession
-from app.ui.compare.works.work import Stage
 from app.ui.state.answer import AnswerModel
+from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
 from app.ui.widgets.words.model_words import file_name

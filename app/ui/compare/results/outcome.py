@@ -19,11 +19,11 @@ from app.ui.compare.setup.chips import SetupBar
 from app.ui.compare.words import left_words
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.progress import run_words, search_words
-from app.ui.compare.works.run_strip import RunStrip
-from app.ui.compare.works.work import LabWork, Stage
 from app.ui.compare.works.works import Measurements
+from app.ui.state.lab_work import LabWork, Stage
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.work.run_strip import RunStrip
 
 
 class MeasurementPages(QStackedWidget):

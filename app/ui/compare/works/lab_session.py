@@ -19,11 +19,11 @@ from app.lab.runs.run_record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.runs.traces import TraceStore
 from app.ui.compare.works.kept_runs import KeptRuns
-from app.ui.compare.works.lab_thread import LabThread
 from app.ui.compare.works.reported import Reported, reported
-from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
+from app.ui.state.lab_thread import LabThread
+from app.ui.state.lab_work import LabWork, Stage
 
 
 class LabSession(LabWork):

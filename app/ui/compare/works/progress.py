@@ -6,7 +6,7 @@ from app.base import numbers
 from app.lab.lane_names import lane_names
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
-from app.ui.compare.works.work import LabWork, Stage
+from app.ui.state.lab_work import LabWork, Stage
 
 
 def run_words(session: LabSession) -> str:

@@ -14,9 +14,9 @@ from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
 from app.lab.tune.tuned import Rung, Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
-from app.ui.compare.works.lab_thread import LabThread
-from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession
+from app.ui.state.lab_thread import LabThread
+from app.ui.state.lab_work import LabWork, Stage
 
 
 class TuneSession(LabWork):

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.lab.runs.runner import MakeHome
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
-from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession
+from app.ui.state.lab_work import LabWork, Stage
 
 
 class Measurements(QObject):
