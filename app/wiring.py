@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     from app.ui.models.place import ModelsPlace
 
 log = logging.getLogger("draftscope")
-HUB_MODULES = (
+SLOW_MODULES = (
     "app.hub.catalogue",
     "app.hub.downloads",
     "app.hub.library",
     "app.hub.search",
     "app.hub.token",
-)  # slow to import: they import the Hub's client
+    "app.lab.kept_drafts",
+)  # of the Models place, slow to import: most of them import the Hub's client
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
 
 
@@ -90,7 +91,7 @@ def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tup
     """The places that are made when they are first opened, in the order of the rail."""
     inspector = LazyPlace("Inspector", lambda: _make_inspector(theme, chat))
     compare = LazyPlace("Compare", lambda: _make_compare(theme, paths, engine, chat))
-    models = LazyPlace("Models", lambda: _make_models(theme, paths, chat), HUB_MODULES)
+    models = LazyPlace("Models", lambda: _make_models(theme, paths, engine, chat), SLOW_MODULES)
     lessons = LazyPlace("Lessons", lambda: _make_lessons(theme, paths, chat))
     return (
         Place("inspector", "Inspector", "Ctrl+E", inspector, _inspector_keys),
@@ -144,12 +145,20 @@ def _make_lessons(theme: Theme, paths: Paths, chat: ChatSide) -> LessonsPlace:
     return LessonsPlace(theme, course, plan, chat.inspection, chat.go, chat.tour_wanted)
 
 
-def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:
+def _make_models(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ModelsPlace:
     """Build the Models place, when it is first opened."""
+    from app.lab.kept_drafts import KeptDrafts
+    from app.lab.suites import built_in
+    from app.ui.models.drafts.drafts_page import DraftsPage
+    from app.ui.models.drafts.drafts_work import DraftsWork
+    from app.ui.models.here.library_page import ask_for_files
     from app.ui.models.hub_session import HubSession
     from app.ui.models.place import ModelsPlace
 
-    return ModelsPlace(theme, HubSession(paths, chat.settings), chat.use_models, chat.models_in_use)
+    session = HubSession(paths, chat.settings)
+    work = DraftsWork(chat.engine, partial(make_home, engine), KeptDrafts(paths.data / "drafts"))
+    drafts = DraftsPage(theme, session, chat, work, built_in(paths.resources), ask_for_files)
+    return ModelsPlace(theme, session, chat.use_models, chat.models_in_use, drafts)
 
 
 def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ComparePlace:

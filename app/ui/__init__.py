@@ -11,6 +11,8 @@ A room uses only rooms below it. From top to bottom: `window` (frame, header, st
 - `state/inspection.py: Inspection` is which answer the Inspector shows; any place opens a round there.
 - `EngineSession` tells one frozen `EngineState` once it is settled; `SettingsInUse` tells the names of
   changed settings.
+- `state/lab_work.py: LabWork` is a measurement on a thread while the chat's engine is lent, in Compare and in
+  Models.
 - Other threads reach the window's thread through `state/mailbox.py`: in order, in batches, at most every 33
   ms.
 - Qt's main thread alone collects Python's garbage (`widgets/work/collector.py`): no other thread may destroy

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
+from app.ui.models.drafts.drafts_page import DraftsPage
 from app.ui.models.here.download_strip import DownloadStrip
 from app.ui.models.here.downloads_page import DownloadsPage
 from app.ui.models.here.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
@@ -29,11 +30,11 @@ UseModels = Callable[[str | None, str | None], None]
 """Load (target, draft) into the chat and go there. None keeps what is in use, "" removes the draft.
 Raises UserError."""
 
-VIEWS = ("Catalogue", "Search", "Downloads", "Library")
+VIEWS = ("Catalogue", "Search", "Downloads", "Library", "Drafts")
 
 
 class ModelsPlace(PlaceWidget):
-    """Four views, one at a time."""
+    """Five views, one at a time."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class ModelsPlace(PlaceWidget):
         session: HubSession,
         use: UseModels,
         in_use: ModelsInUse,
+        drafts: DraftsPage,
         choose_files: Chooser = ask_for_files,
         choose_folder: Chooser = ask_for_folder,
     ) -> None:
@@ -54,9 +56,10 @@ class ModelsPlace(PlaceWidget):
         self.search = SearchPage(theme, session)
         self.downloads = DownloadsPage(theme, session)
         self.library = LibraryPage(theme, session, in_use, choose_files, choose_folder)
+        self.drafts = drafts
         self.strip = DownloadStrip(theme, session)
         self._pages = QStackedWidget()
-        for page in (self.catalogue, self.search, self.downloads, self.library):
+        for page in (self.catalogue, self.search, self.downloads, self.library, self.drafts):
             self._pages.addWidget(page)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -98,13 +101,14 @@ class ModelsPlace(PlaceWidget):
         session.downloads_changed.connect(self._show_strip)
         session.room_changed.connect(self._show_room)
         session.offline_changed.connect(self._show_offline)
-        for user in (self.catalogue, self.downloads, self.library):
+        for user in (self.catalogue, self.downloads, self.library, self.drafts):
             user.use_wanted.connect(lambda target, draft, page=user: self._use_models(page, target, draft))
         for fetcher in (self.catalogue, self.search, self.strip):
             fetcher.downloads_wanted.connect(lambda: self.show_view("Downloads"))
         for finder in (self.search, self.downloads):
             finder.library_wanted.connect(self._show_in_library)
-        for empty in (self.downloads, self.library):
+        self.library.details.drafts_wanted.connect(self._show_drafts)
+        for empty in (self.downloads, self.library, self.drafts):
             empty.catalogue_wanted.connect(lambda: self.show_view("Catalogue"))
 
     @property
@@ -127,11 +131,12 @@ class ModelsPlace(PlaceWidget):
 
     def close_place(self) -> None:
         """Before the window closes: pause the downloads, end threads and processes."""
+        self.drafts.close_page()
         self.session.close()
 
     def _use_models(
         self,
-        page: CataloguePage | DownloadsPage | LibraryPage,
+        page: CataloguePage | DownloadsPage | LibraryPage | DraftsPage,
         target: Path | str | None,
         draft: Path | str | None,
     ) -> None:
@@ -147,6 +152,11 @@ class ModelsPlace(PlaceWidget):
         self.show_view("Library")
         if path:
             self.library.show_model(Path(path))
+
+    @Slot(object)
+    def _show_drafts(self, target: Path) -> None:
+        self.drafts.show_target(target)
+        self.show_view("Drafts")
 
     @Slot()
     def _show_strip(self) -> None:

@@ -11,9 +11,17 @@ from huggingface_hub import constants, hf_api
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths, find_paths
+from app.engine.process.host import make_home
 from app.hub.fits import Room
+from app.lab.kept_drafts import KeptDrafts
+from app.lab.suites import built_in
+from app.ui.models.drafts.drafts_page import DraftsPage
+from app.ui.models.drafts.drafts_work import DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.models.place import ModelsPlace
+from app.ui.state.chat_side import ChatSide
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import FakeHub, FakeRepo
@@ -76,8 +84,9 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
 
     def make(offline: bool = False, room: Room = ROOM, **choosers: object) -> Shop:
         shop = Shop(qtbot, HubSession(paths, settings_in_use(paths, offline=offline), lambda: room))
+        drafts = _drafts_page(theme, paths, shop.session)
         shop.open(
-            lambda use, in_use: ModelsPlace(theme, shop.session, use, in_use, **choosers)  # type: ignore[arg-type]
+            lambda use, in_use: ModelsPlace(theme, shop.session, use, in_use, drafts, **choosers)  # type: ignore[arg-type]
         )
         shops.append(shop)
         return shop
@@ -90,6 +99,16 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
         shop.until(lambda: not any(thread.name.startswith("asking") for thread in threading.enumerate()))
     for shop in shops:
         shop.close()
+
+
+def _drafts_page(theme: Theme, paths: Paths, hub: HubSession) -> DraftsPage:
+    """The view Drafts, beside an engine that is never started."""
+    engine = EngineSession(lambda: make_home("thread"))
+    chat = ChatSide(
+        engine, hub.settings, Inspection(), lambda *_pair: None, lambda _place: None, lambda _trace: ""
+    )
+    work = DraftsWork(engine, lambda: make_home("thread"), KeptDrafts(paths.data / "drafts"))
+    return DraftsPage(theme, hub, chat, work, built_in(paths.resources), lambda _parent: ())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
@@ -35,6 +35,8 @@ class ModelDetails(QWidget):
 
     use_wanted = Signal(object, object)
     """(target, draft): paths, None for what stays, "" for no draft."""
+    drafts_wanted = Signal(object)
+    """Show which draft is best for the target of this path."""
 
     def __init__(self, theme: Theme, session: HubSession, in_use: ModelsInUse) -> None:
         super().__init__()
@@ -85,7 +87,11 @@ class ModelDetails(QWidget):
         self.pair.setToolTip("Load this target and the chosen draft into the chat")
         self.pair.clicked.connect(self._use_pair)
         row = QHBoxLayout()
+        self.best = QPushButton("Which is best?")
+        self.best.setToolTip("Judge all drafts for this target, in seconds")
+        self.best.clicked.connect(self._find_best)
         row.addWidget(self.pair)
+        row.addWidget(self.best)
         row.addStretch(1)
         column.addWidget(self._drafts_title)
         column.addWidget(self._drafts_state)
@@ -137,9 +143,19 @@ class ModelDetails(QWidget):
             self.drafts.rows.set_entries(())
             self._drafts_state.setText("Comparing vocabularies…")
             self._draft_chosen()
-            self._session.library.find_drafts(model.path if model else None)
+            self._look()
         if model is not None:
             self._show(model)
+
+    def _look(self) -> None:
+        """Ask for the drafts of the model, where they are seen: the library answers for one target at a time,
+        and the view Drafts asks too."""
+        if self.isVisible():
+            self._session.library.find_drafts(self.model.path if self.model is not None else None)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()
 
     def _show(self, model: LocalModel) -> None:
         in_use = self._in_use()
@@ -160,7 +176,7 @@ class ModelDetails(QWidget):
         self.target.setToolTip("Load it into the chat" if usable else as_text(model.refusal))
         self.draft.setEnabled(usable)
         self.draft.setToolTip("Load it as the chat's draft" if usable else as_text(model.refusal))
-        for part in (self._drafts_title, self.drafts, self.pair):
+        for part in (self._drafts_title, self.drafts, self.pair, self.best):
             part.setVisible(usable)
         self._drafts_state.setVisible(usable and bool(self._drafts_state.text()))
         place = self._session.place_of(model) if model.origin is FileOrigin.ADDED else None
@@ -205,12 +221,18 @@ class ModelDetails(QWidget):
         self.pair.setEnabled(
             candidate is not None and candidate.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS)
         )
+        self.best.setEnabled(any(candidate.shares_vocabulary for candidate in self.candidates))
 
     @Slot()
     def _use_pair(self) -> None:
         candidate = self._chosen()
         if self.model is not None and candidate is not None and self.pair.isEnabled():
             self._want(self.model.path, candidate.model.path)
+
+    @Slot()
+    def _find_best(self) -> None:
+        if self.model is not None:
+            self.drafts_wanted.emit(self.model.path)
 
     @Slot()
     def _use_target(self) -> None:
