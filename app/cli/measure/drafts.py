@@ -24,8 +24,8 @@ from app.engine.errors import ModelFileError, UserError
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
-from app.lab.draft_columns import DRAFT_COLUMNS
-from app.lab.drafts import ANSWER_TOKENS, DraftJudged, DraftsReport, DraftTrials, first_of_each
+from app.lab.drafts.columns import DRAFT_COLUMNS
+from app.lab.drafts.trials import ANSWER_TOKENS, DraftJudged, DraftsReport, DraftTrials, first_of_each
 from app.lab.experiment import Experiment, Pair
 from app.lab.runs.control import Control
 

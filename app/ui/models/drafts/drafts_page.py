@@ -24,9 +24,9 @@ from app.engine.errors import UserError
 from app.engine.shards import size_of
 from app.engine.types import ModelOptions
 from app.hub.library import Candidate, DraftsChanged, names_apart
-from app.lab.drafts import ANSWER_TOKENS, DraftScore, first_of_each
+from app.lab.drafts.kept import DraftResults
+from app.lab.drafts.trials import ANSWER_TOKENS, DraftScore, first_of_each
 from app.lab.experiment import Experiment, Lane, Pair
-from app.lab.kept_drafts import DraftResults
 from app.lab.suites import Suite
 from app.ui.models.drafts.drafts_table import DraftLine, DraftsTable
 from app.ui.models.drafts.drafts_work import DraftsWork

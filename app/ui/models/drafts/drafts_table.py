@@ -9,8 +9,8 @@ from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidget, QTableWidgetItem, QWidget
 
-from app.lab.draft_columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
-from app.lab.drafts import DraftScore
+from app.lab.drafts.columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
+from app.lab.drafts.trials import DraftScore
 from app.ui.theme import Theme
 from app.ui.widgets.quiet_table import fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text

@@ -9,9 +9,9 @@ from PySide6.QtCore import Signal
 
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions
-from app.lab.drafts import DraftJudged, DraftReads, DraftTrials, TargetAnswers
+from app.lab.drafts.kept import DraftResults, KeptDrafts
+from app.lab.drafts.trials import DraftJudged, DraftReads, DraftTrials, TargetAnswers
 from app.lab.experiment import Experiment
-from app.lab.kept_drafts import DraftResults, KeptDrafts
 from app.lab.runs.control import Control
 from app.lab.runs.events import Ended, LabEvent
 from app.lab.runs.runner import MakeHome

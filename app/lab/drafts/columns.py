@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.drafts import DraftScore
+from app.lab.drafts.trials import DraftScore
 
 
 @dataclass(frozen=True, slots=True)

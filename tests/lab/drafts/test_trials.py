@@ -14,7 +14,7 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import Agreement, Forced, PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.types import ModelOptions, Sampling
-from app.lab.drafts import (
+from app.lab.drafts.trials import (
     DraftJudged,
     DraftReads,
     DraftScore,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from app.base.files import DamagedError, decode, reason, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import UserError
-from app.lab.drafts import DraftScore, DraftsReport, DraftTrials
+from app.lab.drafts.trials import DraftScore, DraftsReport, DraftTrials
 from app.lab.runs.identity import FileMark, mark_of
 
 _FORMAT = "1.0"
