@@ -20,6 +20,7 @@ SHARED = 0o666
 """Permissions of exported files, reduced by the umask."""
 
 DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
+_LONGEST_ERROR = 200  # characters
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
 _DAY = 24 * 3600
 
@@ -37,7 +38,12 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
     except UnicodeDecodeError:
         raise DamagedError("it is not UTF-8 text") from None
     except ValueError as error:  # msgspec's errors are ValueErrors
-        raise DamagedError(str(error)) from error
+        raise DamagedError(_short(str(error))) from error
+
+
+def _short(words: str) -> str:
+    """An error in a length for people: it may quote a value of the file, of any length."""
+    return words if len(words) <= _LONGEST_ERROR else f"{words[:_LONGEST_ERROR]}…"
 
 
 def decode_object(data: bytes | str) -> dict[str, Any]:

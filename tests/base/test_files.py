@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -158,6 +159,9 @@ def test_what_is_wrong_with_json_is_said() -> None:
         decode(msgspec.json.Decoder(str), b'"\xff"')
     with pytest.raises(DamagedError, match="nested too deep"):
         decode(msgspec.json.Decoder(), HOSTILE["nested"])
+    with pytest.raises(DamagedError, match="Invalid enum value 'xxx") as quoted:
+        decode(msgspec.json.Decoder(Literal["a"]), b'"' + b"x" * 100_000 + b'"')
+    assert len(str(quoted.value)) < 300, "a value is quoted by its beginning"
     with pytest.raises(DamagedError, match="Expected `object`"):
         decode_object(b"[]")
 

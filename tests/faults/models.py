@@ -15,6 +15,7 @@ from app.engine.types import GenerationRequest, ModelOptions
 from app.hub.library.reader import Reader
 from tests.faults.campaign import Fate, checked
 from tests.faults.damage import damaged
+from tests.faults.gguf_damage import damaged_numbers
 from tests.tiny import Tiny, write_tiny
 
 _SOUND = (
@@ -39,7 +40,8 @@ class Models:
         self._sound = [write_tiny(self._folder / f"{tiny.name}.gguf", tiny).read_bytes() for tiny in _SOUND]
 
     def make(self, random: Random) -> bytes:
-        return damaged(random.choice(self._sound), random)
+        sound = random.choice(self._sound)
+        return damaged_numbers(sound, random) if random.random() < 0.6 else damaged(sound, random)
 
     def open(self, data: bytes) -> Fate:
         path = self._folder / "damaged.gguf"

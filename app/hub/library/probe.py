@@ -117,8 +117,10 @@ class _Headers:
         self._open: OrderedDict[tuple[str, int, int], FileHeader] = OrderedDict()
 
     def open(self, path: str) -> FileHeader:
+        from app.engine.native import on_abort
         from app.engine.native.header import FileHeader
 
+        on_abort(lambda _text: None)  # the reader says what happened; nothing is printed
         key = path, 0, 0
         with contextlib.suppress(OSError):  # opening it reports the problem
             status = os.stat(path)

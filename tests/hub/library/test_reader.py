@@ -94,7 +94,9 @@ def test_a_hostile_file_is_a_sentence(reader: Reader, put: Put, folder: Path, ki
     assert reader.facts(sound).architecture == "llama"  # and the next file is read
 
 
-def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: Put, folder: Path) -> None:
+def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(
+    reader: Reader, put: Put, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A vocabulary with wrong counts: its token type array is shorter than its token list."""
     writer = gguf.GGUFWriter(folder / "abort.gguf", "llama")
     writer.add_block_count(1)
@@ -110,6 +112,7 @@ def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: P
     with pytest.raises(ModelFileError):
         reader.facts(folder / "abort.gguf")
     assert reader.facts(put(TARGET)).architecture == "llama"
+    assert capfd.readouterr().err == ""
 
 
 class Watched(Reader):
