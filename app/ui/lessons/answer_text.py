@@ -43,4 +43,6 @@ class AnswerText(TranscriptView):
             self.set_turns([AnswerTurn(answer, "")])
         self.catch_up()
         for turn in self.turns:
-            self.frame_round(turn, None if self._course.asking else answer.inspected)
+            self.frame_round(turn, answer.inspected)
+            if self._course.asking:  # the latest round stays in sight, but the question is not about it
+                self.frame_round(turn, None)
