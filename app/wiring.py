@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QKeySequence
-
 from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
@@ -121,6 +119,8 @@ def _lesson_keys() -> list[tuple[str, str]]:
 
 def _compare_keys() -> list[tuple[str, str]]:
     """The keys of Compare for Help, when that is first opened."""
+    from PySide6.QtGui import QKeySequence
+
     from app.ui.compare.place import RUN_KEY
 
     return [("Run the measurement", QKeySequence(RUN_KEY).toString(QKeySequence.SequenceFormat.NativeText))]

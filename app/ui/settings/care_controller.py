@@ -10,9 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.base.paths import Paths
-from app.care.check import check_data, repair
 from app.care.finding import Finding
-from app.care.report import make_report
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.settings.care_settings import COPIED, CareSettings
 from app.ui.state.engine_session import Activity, EngineSession, Reply
@@ -52,6 +50,8 @@ class CareController(QObject):
         called."""
 
         def put(devices: DevicesListed | str) -> None:
+            from app.care.report import make_report
+
             QGuiApplication.clipboard().setText(make_report(self._paths, devices, texts=texts))
             self._view.show_report(COPIED)
             copied()
@@ -73,7 +73,7 @@ class CareController(QObject):
     def check(self) -> None:
         """Look for what is wrong, and say what would be done about it."""
         self._view.show_check("Looking through your data…", busy=True)
-        self._query(self._found).ask(lambda: check_data(self._paths))
+        self._query(self._found).ask(partial(_look, self._paths))
 
     def _found(self, findings: tuple[Finding, ...]) -> None:
         to_do = tuple(finding for finding in findings if finding.mend is not None)
@@ -87,7 +87,7 @@ class CareController(QObject):
 
     def _repair(self, findings: tuple[Finding, ...]) -> None:
         self._view.show_check("Repairing…", busy=True)
-        self._query(partial(self._repaired, len(findings))).ask(lambda: repair(findings))
+        self._query(partial(self._repaired, len(findings))).ask(partial(_mend, findings))
 
     def _repaired(self, count: int, failed: tuple[str, ...]) -> None:
         done = f"{count - len(failed)} of {_things(count)} mended."
@@ -98,6 +98,18 @@ class CareController(QObject):
         if self._askers is None:
             self._askers = Askers(Mailbox(call_each))
         return Query(self._askers, answered, lambda error: self._view.show_check(str(error)))
+
+
+def _look(paths: Paths) -> tuple[Finding, ...]:
+    from app.care.check import check_data  # with the lab, which the start does without
+
+    return check_data(paths)
+
+
+def _mend(findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    from app.care.check import repair
+
+    return repair(findings)
 
 
 def _things(count: int) -> str:
