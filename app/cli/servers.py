@@ -9,7 +9,6 @@ from functools import partial
 from app.cli.arguments import UsageError
 from app.engine.types import PairInfo
 from app.servers.address import server_address
-from app.servers.client import ServerClient
 from app.servers.key import find_key
 
 
@@ -41,6 +40,8 @@ def keys(arguments: argparse.Namespace) -> Callable[[str], str]:
 
 def described(arguments: argparse.Namespace) -> list[PairInfo]:
     """The servers that were named, as they describe themselves. Raises UserError."""
+    from app.servers.client import ServerClient  # its HTTP client takes a moment to import
+
     key_of = keys(arguments)
     addresses = dict.fromkeys(map(server_address, arguments.server))
     return [ServerClient(address, key_of(address), lambda: False).describe() for address in addresses]

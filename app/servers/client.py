@@ -45,6 +45,7 @@ class ServerClient:
     ) -> None:
         """`address` is as `server_address` writes it, `key` may be empty. The current request is stopped as
         soon as `stopping` returns True; a server that sends nothing for `patience` seconds has failed."""
+        self.address = address
         self._asker = Asker(address, key, stopping, patience)
         self._server: Server | None = None
         self._info: PairInfo | None = None

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -168,3 +172,26 @@ def test_run_refuses_what_a_server_cannot_follow(command: Command, words: tuple[
     done = command("run", "--prompt", "a", *words)
 
     assert done.code == 2 and said in done.err
+
+
+def test_the_readme_s_commands_run_as_written(command: Command, tmp_path: Path):
+    written = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\.venv/bin/draftscope (.+--server .+)$", written, re.MULTILINE)
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        addresses = {"http://127.0.0.1:8080": drafting.address, "http://127.0.0.1:8081": plain.address}
+        for line in commands:
+            words = [addresses.get(word, word) for word in shlex.split(line)]
+            page = tmp_path / "report.html"
+            once = ["--repeat", 1] if words[0] == "bench" else []
+            done = command(*[page if word == page.name else word for word in words], *once)
+            assert done.code == 0, done.err
+            assert "One two three" in done.out or "llama-server: draft-simple" in done.out
+
+    assert len(commands) == 3 and page.stat().st_size
+
+
+def test_an_engine_s_commands_do_not_load_the_http_client():
+    rooms = "app.cli.answer.run, app.cli.measure.bench, app.lab.runs.runner"
+    script = f"import sys, {rooms}; print('httpx2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.engine.engine import Engine
+from app.engine.process.messages import Finished, RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.strategy import SERVER
-from app.engine.types import GenerationRequest, Round
+from app.engine.strategy import NONE, SERVER
+from app.engine.types import FinishReason, GenerationRequest, Message, Round, Sampling
 from app.servers.client import ServerClient
 from tests.answers import trace_of
 from tests.servers.real_server import VARIABLE, find_server, running
@@ -90,3 +92,39 @@ def test_fates_and_text_are_those_of_our_own_engine(serve: Serve, demo_engine: E
     assert trace.token_ids == (first.emitted[0].id, *ours.token_ids)
     assert fates(rest) == fates(ours.rounds)
     assert any(round.drafted for round in rest), "nothing was drafted: the test shows nothing"
+
+
+def test_a_temperature_keeps_the_text_of_the_server_without_drafts(serve: Serve):
+    request = GenerationRequest(
+        messages=(Message("user", "Tell me a short story about a fox."),),
+        strategy=SERVER,
+        sampling=Sampling(temperature=0.7, seed=5),
+        max_tokens=MAX_TOKENS,
+        cold=True,
+    )
+    with serve("draft-simple:n_max=4") as drafting:
+        drafted = answer_of(drafting, request)
+    with serve(NONE) as plain:
+        alone = answer_of(plain, request)
+
+    assert recheck(drafted) == recheck(alone) == []
+    assert alone.header.strategy == NONE and not any(round.drafted for round in alone.rounds)
+    assert drafted.token_ids == alone.token_ids
+
+
+def test_stop_frees_the_server_s_slot(serve: Serve):
+    request = GenerationRequest(prompt=STORY, strategy=SERVER, max_tokens=900, ignore_eos=True, cold=True)
+    stopped = False
+    with serve(NONE) as known:
+        known.describe()
+        client = ServerClient(known.address, "", lambda: stopped)
+        events = client.generate(request)
+        while not isinstance(next(events), RoundFinished):
+            continue
+        stopped = True
+        (*_, last) = events
+        # With its only slot still taken the server would not answer before 900 tokens.
+        again = answer_of(known, replace(request, max_tokens=2))
+
+    assert isinstance(last, Finished) and last.totals.finish_reason is FinishReason.CANCELLED
+    assert len(again.token_ids) == 2

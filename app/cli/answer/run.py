@@ -17,7 +17,6 @@ from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.run_record import RunRecord
-from app.servers.client import ServerClient
 
 
 def run(argv: list[str]) -> int:
@@ -32,6 +31,8 @@ def run(argv: list[str]) -> int:
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
     printer = AnswerPrinter()
     if plan.server:
+        from app.servers.client import ServerClient  # its HTTP client takes a moment to import
+
         server = ServerClient(
             plan.server, plan.key_of(plan.server), lambda: interrupt.pressed or not printer.open
         )

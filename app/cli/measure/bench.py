@@ -32,7 +32,6 @@ from app.cli.servers import add_server_options, described, keys
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
-from app.lab.load.runner import LoadRunner
 from app.lab.report.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
@@ -143,6 +142,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
     if plan.load:
+        from app.lab.load.runner import LoadRunner  # the HTTP client takes a moment to import
+
         load_runner = LoadRunner(plan.experiment, plan.load, key_of=plan.key_of)
         return measure_load(load_runner, plan.outputs, interrupt)
     runner = Runner(

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.base import numbers
 from app.cli.answer.recorder import write_file
@@ -17,7 +18,9 @@ from app.cli.table import table
 from app.engine.errors import UserError
 from app.lab.load.export import load_cells, load_csv, load_html, load_markdown
 from app.lab.load.report import LoadReport, load_sentences
-from app.lab.load.runner import LoadRunner
+
+if TYPE_CHECKING:
+    from app.lab.load.runner import LoadRunner
 
 
 def load_levels(text: str) -> tuple[int, ...]:

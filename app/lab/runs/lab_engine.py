@@ -4,6 +4,7 @@ answer beside it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from app.engine.process.client import EngineClient, EngineError
 from app.engine.process.host import EngineHome
@@ -20,9 +21,10 @@ from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
 from app.servers.address import is_address
-from app.servers.client import ServerClient
-from app.servers.http import Stopped
 from app.servers.key import find_key
+
+if TYPE_CHECKING:
+    from app.servers.client import ServerClient  # its HTTP client takes a moment to import
 
 
 class EngineGone(Exception):  # noqa: N818 - what happened, not a mistake
@@ -69,7 +71,7 @@ class LabEngine:
         if is_address(pair.target.path):
             self._ask_server(pair)
             return
-        if isinstance(self._client, ServerClient):
+        if self._client is not None and not isinstance(self._client, EngineClient):
             self.close()
         if self._pair is not None and self._pair.target != pair.target:
             self.close()  # two targets at once might not fit, and would distort a lane's memory
@@ -87,9 +89,9 @@ class LabEngine:
     def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
-        if isinstance(self._client, ServerClient):
-            return self._followed(self._client, self._client.generate(request))
-        return self._followed(self._client, self._client.generate(request, drafters))
+        if isinstance(self._client, EngineClient):
+            return self._followed(self._client, self._client.generate(request, drafters))
+        return self._followed(self._client, self._client.generate(request))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[ForceProgress | Forced]:
         """Compare the loaded draft with its target by teacher forcing; Forced comes last. Raises UserError,
@@ -102,6 +104,9 @@ class LabEngine:
     def _ask_server(self, pair: Pair) -> None:
         """Take a server in place of the engine, which is ended: its threads would take cores that the server
         needs. Raises UserError, Interrupted."""
+        from app.servers.client import ServerClient
+        from app.servers.http import Stopped
+
         self.close()
         if pair not in self._servers:
             address = pair.target.path
@@ -122,7 +127,7 @@ class LabEngine:
                 if client.stopped and over is FinishReason.CANCELLED:
                     raise Interrupted
                 yield event
-            if client.stopped and over is None and isinstance(client, ServerClient):
+            if client.stopped and over is None and not isinstance(client, EngineClient):
                 raise Interrupted  # before its first token
         except EngineError as error:
             if error.gone:
