@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,15 @@ from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
 from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import (
+    CATEGORIES,
+    COLUMNS,
+    SHAPE,
+    Column,
+    Row,
+    category_cells,
+    filled_columns,
+)
 from app.lab.report.csv_export import csv_table
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.exchange import lane_files
@@ -32,7 +40,11 @@ from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, Run
 from app.lab.runs.runner import Runner
 from app.lab.runs.traces import TraceStore
 
-_SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
+_SHOWN = (
+    "tokens_per_second", "speedup", "whole_speedup", "acceptance_rate", "alpha", "tau", "draft_share",
+    "joules_per_token", "equal",
+)  # fmt: skip
+_SHAPE = ("acceptance_by_place", "judged_acceptance_by_place", "accepted_per_round", "strategies")
 
 
 class ProgressLine:
@@ -202,13 +214,24 @@ def _write_traces(path: Path, traces: TraceStore) -> None:
 
 
 def summary_lines(report: Report) -> list[str]:
-    """The table, as the terminal shows it."""
-    shown = [column for column in COLUMNS if column.key in _SHOWN]
-    rows = [
-        [lane.name, *(column.text(summary, lane) for column in shown)]
-        for summary, lane in zip(report.summary, report.lanes, strict=True)
-    ]
-    return table(["strategy", *(column.title for column in shown)], rows)
+    """The tables, as the terminal shows them: the lanes, how drafts fared, the categories; then what the
+    columns mean."""
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    drafting = [row for row in rows if row[0].lengths]
+    main = [column for column in COLUMNS if column.key in _SHOWN]
+    main = filled_columns(main, rows) if len(rows) > 1 else main
+    shape = filled_columns([column for column in SHAPE if column.key in _SHAPE], drafting)
+    lines = _lane_table(main, rows)
+    if drafting:
+        lines += ["", *_lane_table(shape, drafting)]
+    if len(report.categories) > 1:
+        lines += ["", *table(["strategy", *report.categories], category_cells(report)), CATEGORIES]
+    return [*lines, "", *(f"{column.title}: {column.definition}" for column in (*main, *shape))]
+
+
+def _lane_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
+    cells = [[lane.name, *(column.text(summary, lane) for column in columns)] for summary, lane in rows]
+    return table(["strategy", *(column.title for column in columns)], cells)
 
 
 def depth_lines(report: Report) -> list[str]:

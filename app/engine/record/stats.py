@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, fields
 from itertools import accumulate, pairwise, zip_longest
 from math import fsum, log2
 from operator import mul
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.engine.fates import Origin, Verdict
-from app.engine.types import Alternatives, Round
+from app.engine.types import Alternatives, Round, Totals
+
+if TYPE_CHECKING:
+    from app.engine.record.trace import Trace
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -192,6 +195,20 @@ class Statistics(DraftStatistics):
         for round in rounds:
             statistics.add(round)
         return statistics
+
+    @classmethod
+    def of_answer(cls, trace: Trace) -> Statistics:
+        """The statistics of a whole answer."""
+        statistics = cls.of(trace.rounds)
+        statistics.start = 0.0
+        if trace.totals is not None:
+            statistics.end_whole(trace.totals)
+        return statistics
+
+    def end_whole(self, totals: Totals) -> None:
+        """Set the wall time of a whole answer, which includes what comes before its first round and after its
+        last: every tokens/s of a finished answer is over this time."""
+        self.start, self.end = 0.0, totals.seconds
 
     @classmethod
     def pooled(cls, parts: Iterable[Statistics]) -> Statistics:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.base import numbers
 from app.engine.record.stats import strategy_names
 from app.lab.report.interval import middle, speedup_words
-from app.lab.report.report import ReportLane
+from app.lab.report.report import Report, ReportLane
 from app.lab.report.summary import Summary
 
 
@@ -35,6 +35,11 @@ def _drafting(summary: Summary) -> float | None:
 
 def _per_token(seconds: float | None, summary: Summary) -> float | None:
     return seconds / summary.n_tokens if summary.n_tokens and seconds is not None else None
+
+
+def _joules(summary: Summary) -> float | None:
+    """Joules per emitted token."""
+    return None if summary.joules is None else _per_token(summary.joules, summary)
 
 
 def _equal(summary: Summary) -> str:
@@ -162,6 +167,14 @@ COLUMNS = (
         lambda _summary, lane: lane.memory,
     ),
     Column(
+        "joules_per_token",
+        "J/token",
+        "Energy from the request to the end / emitted tokens, as the system counts it: whole processor "
+        "packages (RAPL) and whole cards (NVML), with whatever else ran there.",
+        lambda summary, _lane: numbers.digits(_joules(summary)),
+        lambda summary, _lane: _joules(summary),
+    ),
+    Column(
         "equal",
         "same text as baseline",
         "Runs with exactly the baseline's tokens. A near-tie is a difference that rounding explains; a rule "
@@ -242,3 +255,30 @@ SHAPE = (
     ),
 )
 """The columns of a second table: how drafts fared. In the order shown, after the lane's name."""
+
+
+Row = tuple[Summary, ReportLane]
+
+
+def filled_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """The columns that have a value in at least one row."""
+    return [column for column in columns if any(column.value(*row) is not None for row in rows)]
+
+
+def category_cells(report: Report) -> list[list[str]]:
+    """A row for each lane: its name, then speed-up and acceptance in each category."""
+    found = {(summary.lane, summary.category): summary for summary in report.by_category}
+    return [
+        [lane.name, *(_category_cell(found[index, name]) for name in report.categories)]
+        for index, lane in enumerate(report.lanes)
+    ]
+
+
+def _category_cell(summary: Summary) -> str:
+    factor = numbers.factor(summary.speedup.factor if summary.speedup else None)
+    if summary.acceptance_rate is None:
+        return factor
+    return f"{factor} {numbers.percent(summary.acceptance_rate, 0)}"
+
+
+CATEGORIES = "Speed-up by category, and acceptance rate where something was drafted."

@@ -8,7 +8,7 @@ from app.base import numbers
 from app.base.numbers import count
 from app.engine.templates.options import option_text
 from app.lab.facts import FileFacts, PairFacts
-from app.lab.report.columns import COLUMNS, SHAPE, Column
+from app.lab.report.columns import CATEGORIES, COLUMNS, SHAPE, Column, category_cells, filled_columns
 from app.lab.report.compare import keeps_text
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.heat import MAPS, heat_map, left_out
@@ -35,6 +35,13 @@ def _lines(report: Report) -> Iterator[str]:
     if any(summary.lengths for summary in report.summary):
         yield from _table(report, SHAPE)
         yield ""
+    if len(report.categories) > 1 and not report.sweep:
+        yield CATEGORIES
+        yield ""
+        yield _row(["strategy", *report.categories])
+        yield _row([":--", *("--:" for _ in report.categories)])
+        yield from (_row([f"`{name}`", *cells]) for name, *cells in category_cells(report))
+        yield ""
     if report.by_depth:
         yield _row(HEAD)
         yield _row([":--", *("--:" for _ in HEAD[1:])])
@@ -59,6 +66,12 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     for note in server_notes(report):
         yield f"- {_escaped(note)}"
+    yield ""
+    yield "What the columns mean:"
+    yield ""
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    for column in filled_columns((*COLUMNS, *SHAPE), rows):
+        yield f"- {column.title}: {_escaped(column.definition)}"
     yield ""
     yield "The nearest llama.cpp commands:"
     yield ""
@@ -98,7 +111,7 @@ def _pair(pair: PairFacts) -> str:
 def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     """A row for each lane, with the columns that have a value for at least one."""
     rows = list(zip(report.summary, report.lanes, strict=True))
-    shown = [column for column in columns if any(column.value(*row) is not None for row in rows)]
+    shown = filled_columns(columns, rows)
     yield _row(["strategy", *(column.title for column in shown)])
     yield _row([":--", *("--:" for _ in shown)])
     for summary, lane in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import fsum
 
 import msgspec
 
@@ -52,6 +53,8 @@ class Summary(msgspec.Struct, frozen=True):
     lengths: tuple[int, ...] = ()
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
+    joules: float | None = None  # of all measured runs; None where the system does not tell it
+    energy_of: str = ""  # what was counted
     failure: str = ""  # why the first run that failed did
     depth: int | None = None  # tokens of documents before the prompt; None: all prompts
     prompt_tokens: Spread | None = None
@@ -112,10 +115,18 @@ def summarise(
         lengths=tuple(total.lengths),
         strategies=strategy_shares(total),
         alternatives=AlternativeStatistics.pooled(run.alternatives for run in measured),
+        joules=_joules(measured),
+        energy_of=next((run.energy_of for run in measured if run.energy_of), ""),
         depth=depth,
         prompt_tokens=Spread.of(run.prompt_tokens for run in measured),
         failure=next((run.failure for run in mine if run.failure), ""),
     )
+
+
+def _joules(measured: Sequence[RunRecord]) -> float | None:
+    """The energy of all runs; None where it is not known of each."""
+    known = [run.joules for run in measured if run.joules is not None]
+    return fsum(known) if known and len(known) == len(measured) else None
 
 
 def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:

@@ -115,6 +115,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     strategies: dict[str, StrategyShare] = {}
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
+    joules: float | None = None  # from the request to the end; None where the system does not tell it
+    energy_of: str = ""  # what was counted, such as "RAPL package-0"
     depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
 
     @property
@@ -139,9 +141,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     ) -> RunRecord:
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
-        statistics, alternatives = Statistics.of(trace.rounds), AlternativeStatistics.of(trace.rounds)
-        # The wall time is the whole answer's, also before the first round and after the last.
-        statistics.start, statistics.end = 0.0, totals.seconds if totals else statistics.end
+        statistics, alternatives = Statistics.of_answer(trace), AlternativeStatistics.of(trace.rounds)
         folds = {
             name: getattr(statistics, name) for name in cls.__struct_fields__ if hasattr(statistics, name)
         }

@@ -20,6 +20,7 @@ from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.report.compare import compared, compared_runs
 from app.lab.runs.control import Control
+from app.lab.runs.energy import EnergyMeter
 from app.lab.runs.events import (
     Begun,
     Ended,
@@ -283,7 +284,7 @@ class Runner:
 
     def _measure(self, job: Job) -> Iterator[LabEvent]:
         """Do the run and keep its record. A refused request is a failed run."""
-        started, load = time.monotonic(), OtherLoad()
+        started, load, energy = time.monotonic(), OtherLoad(), EnergyMeter()
         trace: Trace | None = None
         request = self._request(job.prompt, job.lane)
         try:
@@ -305,9 +306,10 @@ class Runner:
             trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
         self._left.add(job, time.monotonic() - started)
-        # A server on this machine is another program, and may take all cores.
-        others = load.cores() if trace.header.pair.server is None else None
-        record = msgspec.structs.replace(record, other_load=others, depth=prompt.depth)
+        record = msgspec.structs.replace(record, depth=prompt.depth)
+        if trace.header.pair.server is None:  # a server may be another program here, or on another machine
+            used, counted = energy.joules()
+            record = msgspec.structs.replace(record, other_load=load.cores(), joules=used, energy_of=counted)
         self._keep(job, record, trace)
 
     def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:

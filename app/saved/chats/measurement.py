@@ -20,6 +20,8 @@ class Measurement:
         self.baseline_speed = _speed(baseline)  # tokens/s
         self.strategy_speed = _speed(strategy)
         self.factor = self.strategy_speed / self.baseline_speed
+        whole, base = _whole_speed(strategy), _whole_speed(baseline)
+        self.end_to_end_factor = whole / base if whole and base else None
         self.cost = CostModel.of([*baseline.rounds, *strategy.rounds])
         self.statistics = Statistics.of(strategy.rounds)
 
@@ -29,6 +31,13 @@ def _speed(trace: Trace) -> float:
     if not speed:
         raise TraceError("The measured run has no tokens, or took no time.", "Measure the baseline again.")
     return speed
+
+
+def _whole_speed(trace: Trace) -> float | None:
+    """Tokens per second from the request to the end, with reading the prompt; None where it took no time."""
+    statistics = Statistics.of_answer(trace)
+    seconds = statistics.seconds + (trace.totals.lead_seconds if trace.totals else 0.0)
+    return statistics.emitted / seconds if seconds > 0 else None
 
 
 def run_files(trace: Path) -> tuple[Path, Path]:

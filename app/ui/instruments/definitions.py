@@ -44,6 +44,7 @@ GLOSSARY: dict[str, str] = {
     "speed-up": (
         "Tokens/s over that of strategy none, measured with the same prompt, seed, sampling and settings."
     ),
+    "end to end": "The same comparison from the request to the last token, with reading the prompt.",
     "c, v(k)": (
         "c: one draft token / one single-token target pass. v(k): a target pass over k+1 tokens / over one. "
         "Both are measured."
@@ -80,6 +81,7 @@ TOKENS_PER_PASS = explained("tokens per pass")
 DRAFT_SHARE = explained("draft share")
 TOKENS_PER_SECOND = explained("tokens/s")
 SPEED_UP = explained("speed-up")
+END_TO_END = explained("end to end")
 PREDICTED = (
     f"{explained('predicted factor')}\n{explained('c, v(k)')}\n"
     "Dot and number: the rounds with a draft as they were. Ring: the best k."

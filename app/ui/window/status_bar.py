@@ -188,8 +188,11 @@ class StatusBar(QWidget):
                 numbers.significant, (measurement.strategy_speed, measurement.baseline_speed)
             )
             factor = numbers.factor(measurement.factor)
-            self.speed_up.setText(f"{factor} measured, {measured} against baseline {baseline}")
-            self.speed_up.setToolTip(definitions.SPEED_UP)
+            whole = numbers.factor(measurement.end_to_end_factor)
+            self.speed_up.setText(
+                f"{factor} measured, {measured} against baseline {baseline}; {whole} end to end"
+            )
+            self.speed_up.setToolTip(f"{definitions.SPEED_UP}\n{definitions.END_TO_END}")
         share = numbers.percent(self._measuring) if self._measuring is not None else ""
         self.measure.setText(f"Measuring baseline {share}" if share else "Measure baseline")
         answered = answer is not None and answer.statistics.rounds > 0

@@ -334,7 +334,7 @@ def test_an_empty_report_is_a_page_too(report: Report) -> None:
 def test_markdown_is_a_table_with_its_circumstances(report: Report) -> None:
     lines = markdown(report).splitlines()
     rows = [line for line in lines if line.startswith("|")]
-    for table in (rows[:5], rows[5:]):
+    for table in (rows[:5], rows[5:10], rows[10:]):
         assert len(table) == 2 + 3
         columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
         assert len(columns) == 1  # a bar in a name does not make a column
@@ -528,3 +528,26 @@ def test_every_lane_has_its_own_files_also_where_names_are_alike() -> None:
     names = list(lane_files(msgspec.structs.replace(report, lanes=tuple(lanes))))
     assert len(names) == len(set(names)) == 2 * len(lanes)
     assert names[0] == "a-b.speed-bench.json"
+
+
+def test_energy_has_a_column_only_where_every_run_has_it() -> None:
+    report = made_report()
+    assert "J/token" not in html_page(report) and "J/token" not in markdown(report)
+    runs = [msgspec.structs.replace(run, joules=50.0, energy_of="RAPL package-0") for run in report.runs]
+    row = summary.summarise(1, "draft-simple", [run for run in runs if run.lane == 1])
+    assert (row.joules, row.energy_of) == (50.0 * row.runs, "RAPL package-0")
+    (column,) = (column for column in COLUMNS if column.key == "joules_per_token")
+    assert column.value(row, report.lanes[1]) == pytest.approx(0.5), "50 J for 100 tokens"
+    runs[-1] = msgspec.structs.replace(runs[-1], joules=None)
+    assert summary.summarise(2, "suffix", [run for run in runs if run.lane == 2]).joules is None
+
+
+def test_markdown_has_the_categories_and_says_what_its_columns_mean() -> None:
+    report = made_report()
+    text = markdown(report)
+    (head,) = (line for line in text.splitlines() if line.startswith("| strategy | code | story |"))
+    row = text.splitlines()[text.splitlines().index(head) + 3]
+    part = next(part for part in report.by_category if (part.lane, part.category) == (1, "code"))
+    assert f"{part.speedup.factor:.2f}× {part.acceptance_rate:.0%}".replace("%", " %") in row
+    for column in COLUMNS[:4]:
+        assert f"- {column.title}: {column.definition}" in text

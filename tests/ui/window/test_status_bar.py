@@ -137,8 +137,8 @@ def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
     bar.set_measuring(None)
     model.measure(measurement(2.13))
     assert bar.measure.isHidden()
-    assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100"
-    assert bar.speed_up.toolTip() == definitions.SPEED_UP
+    assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100; 2.10× end to end"
+    assert bar.speed_up.toolTip() == f"{definitions.SPEED_UP}\n{definitions.END_TO_END}"
 
 
 def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:

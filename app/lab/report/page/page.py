@@ -14,7 +14,7 @@ from app.base import numbers
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.facts import FileFacts, PairFacts
-from app.lab.report.columns import COLUMNS, SHAPE, Column
+from app.lab.report.columns import COLUMNS, SHAPE, Column, filled_columns
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.heat import heat_map, left_out
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
@@ -101,11 +101,7 @@ def lane_html(name: str) -> str:
 
 
 def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
-    columns = [
-        column
-        for column in columns
-        if any(column.value(summary, lane) is not None for summary, lane in _rows(report))
-    ]
+    columns = filled_columns(columns, list(_rows(report)))
     yield '<div class="scroll"><table><thead><tr><th>lane</th>'
     titles = [column.title.replace(" %", "\N{NO-BREAK SPACE}%") for column in columns]  # never broken there
     yield "".join(f"<th>{_e(title)}</th>" for title in titles)
