@@ -158,7 +158,10 @@ class Context:
         Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
         flag was set; the cache may then hold any beginning of its old tokens followed by `ids`.
         """
-        return self._rows(ids, logits)
+        self._extend(ids, logits)
+        if logits == 0:
+            return np.empty((0, self.model.vocabulary.size), np.float32)
+        return self._logits(logits)
 
     def best(self, ids: NDArray[np.int32], size: int) -> tuple[list[int], list[float]]:
         """Extend the cache by `ids`; returns the places and values of the ten largest of the last token's
@@ -167,7 +170,8 @@ class Context:
         Both lists are empty if one of those logits is NaN. Raises Cancelled as `decode` does.
         """
         if self._best_pass is None or len(ids) > self.n_batch:
-            return top_of_row(self._rows(ids, 1)[0, :size])
+            self._extend(ids, 1)
+            return top_of_row(self._logits(1)[0, :size])
         n, at = len(ids), self.n_cached
         self._ids[at : at + n] = ids
         status, seconds = self._best_pass.run(at, n, size)
@@ -175,16 +179,13 @@ class Context:
         self._ended(status, at, n)
         return self._best_pass.best
 
-    def _rows(self, ids: NDArray[np.int32], logits: int) -> NDArray[np.float32]:
+    def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
         before = len(ids) - logits if logits else 0
         if self._keeps_checkpoints and self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
             self._decode_passes(ids[:before], 0)
             self._checkpoints.take(self.n_cached)
             ids = ids[before:]
         self._decode_passes(ids, logits)
-        if logits == 0:
-            return np.empty((0, self.model.vocabulary.size), np.float32)
-        return self._logits(logits)
 
     def _is_checkpoint_due(self, at: int, n: int, logits: int) -> bool:
         """Whether to take a checkpoint after `at` tokens, in a pass over `n`.
@@ -211,7 +212,7 @@ class Context:
 
     def _decode_chunk(self, ids: NDArray[np.int32], first_wanted: int) -> None:
         n, at = len(ids), self.n_cached
-        if n == 1:  # a draft's step: single numbers cost a fraction of slices
+        if n == 1:  # single numbers cost a fraction of slices
             self._tokens[0], self._positions[0], self._wanted[0] = ids[0], at, first_wanted == 0
         else:
             self._tokens[:n] = ids
