@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "compare two results of bench lane by lane, such as those of two builds",
     "explain": "say what a llama-server command or log does about speculation, and why it does not draft",
     "replay": "print a recorded trace, or verify it",
+    "lessons": "list the lessons, or print one",
     "search": "find models on the Hugging Face Hub, with their sizes",
     "pull": "download a model, or a whole pair",
     "models": "list the models on this machine, and which of them can draft for a target",
@@ -96,6 +97,10 @@ def _run(words: list[str]) -> int:
             from app.cli.answer.replay import replay
 
             return replay(words[1:])
+        case ["lessons"]:
+            from app.cli.lessons import lessons
+
+            return lessons(words[1:])
         case ["search"]:
             from app.cli.models.search import search
 

@@ -1,0 +1,56 @@
+"""`draftscope lessons`: lists the lessons, or prints what one says."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from app.base.paths import resource_folder
+from app.cli.arguments import Parser
+from app.cli.console import put
+from app.engine.errors import SettingError
+from app.lessons.lesson import lesson_files, read_lesson
+from app.lessons.told import ToldLesson, tell_lesson, trace_file
+
+PROG = "draftscope lessons"
+_DESCRIPTION = """\
+List the lessons, or print one: what it says about each of its rounds, its question, and the answer. The
+window shows them beside the rounds (Ctrl+Shift+L). No model is needed."""
+_WIDTH = 100
+
+
+def lessons(argv: list[str]) -> int:
+    """Print the list or a lesson; returns the exit code. Raises UserError."""
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} [NUMBER]")
+    parser.add_argument("number", metavar="NUMBER", nargs="?", type=int, help="A lesson of the list")
+    number = parser.parse_args(argv).number
+    files = lesson_files(resource_folder())
+    if number is None:
+        found = map(read_lesson, files)
+        put(f"{place:2}  {lesson.title}: {lesson.about}" for place, lesson in enumerate(found, start=1))
+    elif 1 <= number <= len(files):
+        file = files[number - 1]
+        put([*_printed(tell_lesson(file)), f"The answer: draftscope replay {trace_file(file)}"])
+    else:
+        raise SettingError(f"There is no lesson {number}.", f"They are 1 to {len(files)}.")
+    return 0
+
+
+def _printed(lesson: ToldLesson) -> Iterator[str]:
+    """A lesson line by line."""
+    yield lesson.title
+    for step in lesson.steps:
+        yield ""
+        yield f"Round {step.round}"
+        yield from _wrapped(step.text)
+        for place, choice in enumerate(step.choices, start=1):
+            yield f"  {place}  {choice}"
+        if step.choices:
+            yield f"Right is {step.right + 1}."
+            yield from _wrapped(step.why)
+    yield ""
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n"):
+        yield from textwrap.wrap(paragraph, _WIDTH)
