@@ -31,58 +31,54 @@ class AnswerFacts:
 
     def __init__(self, trace: Trace, measurement: Measurement | None) -> None:
         """`measurement` holds the same request without drafts, where it was recorded."""
-        self.trace = trace
+        self._trace = trace
         self._measurement = measurement
-        self.statistics = Statistics.of(trace.rounds)
+        self._statistics = Statistics.of(trace.rounds)
 
     # Counts and rates as METRICS.md defines them.
 
     @property
     def rounds(self) -> int:
-        return self.statistics.rounds
+        return self._statistics.rounds
 
     @property
     def tokens(self) -> int:
-        return self.statistics.emitted
+        return self._statistics.emitted
 
     @property
     def drafted(self) -> int:
-        return self.statistics.drafted
+        return self._statistics.drafted
 
     @property
     def accepted(self) -> int:
-        return self.statistics.accepted
+        return self._statistics.accepted
 
     @property
     def rejected(self) -> int:
-        return self.statistics.rejected
+        return self._statistics.rejected
 
     @property
     def ignored(self) -> int:
-        return self.statistics.ignored
+        return self._statistics.ignored
 
     @property
     def rate(self) -> float | None:
         """The acceptance rate: accepted / drafted."""
-        return self.statistics.acceptance_rate
-
-    @property
-    def alpha(self) -> float | None:
-        return self.statistics.alpha
+        return self._statistics.acceptance_rate
 
     @property
     def tokens_per_pass(self) -> float | None:
-        return self.statistics.tokens_per_pass
+        return self._statistics.tokens_per_pass
 
     @property
     def undrafted(self) -> int:
         """Rounds without a draft."""
-        return self.statistics.rounds - self.statistics.drafted_rounds
+        return self._statistics.rounds - self._statistics.drafted_rounds
 
     @property
     def longest(self) -> int:
         """The longest draft."""
-        return self.statistics.longest_draft
+        return self._statistics.longest_draft
 
     @property
     def copied_rounds(self) -> int:
@@ -96,30 +92,26 @@ class AnswerFacts:
     @property
     def model_rounds(self) -> int:
         """Rounds whose draft came from the draft model."""
-        return self.statistics.drafted_rounds - self.copied_rounds
+        return self._statistics.drafted_rounds - self.copied_rounds
 
     @property
     def model_accepted(self) -> int:
-        return self.statistics.accepted - self.copied_accepted
+        return self._statistics.accepted - self.copied_accepted
 
     @property
     def _copying(self) -> list[DraftStatistics]:
-        return [part for name, part in self.statistics.strategies.items() if name != "draft-simple"]
+        return [part for name, part in self._statistics.strategies.items() if name != "draft-simple"]
 
     # What it was made with.
 
     @property
-    def strategy(self) -> str:
-        return self.trace.header.strategy
-
-    @property
     def temperature(self) -> float:
-        return self.trace.header.sampling.temperature
+        return self._trace.header.sampling.temperature
 
     @property
     def draft_size(self) -> float | None:
         """The draft model's parameters / the target's."""
-        pair = self.trace.header.pair
+        pair = self._trace.header.pair
         return pair.draft.n_params / pair.target.n_params if pair.draft is not None else None
 
     # Beside the same request without drafts.
@@ -139,13 +131,13 @@ class AnswerFacts:
         if self._measurement is None:
             return None
         plain = Statistics.of(self._measurement.baseline.rounds)
-        return (self.statistics.seconds / self.rounds) / (plain.seconds / plain.rounds)
+        return (self._statistics.seconds / self.rounds) / (plain.seconds / plain.rounds)
 
     @property
     def same_text(self) -> bool | None:
         """Whether the same request without drafts gave the same tokens."""
         return (
-            self._measurement.baseline.token_ids == self.trace.token_ids
+            self._measurement.baseline.token_ids == self._trace.token_ids
             if self._measurement is not None
             else None
         )
@@ -155,7 +147,7 @@ class AnswerFacts:
         """Whether every emitted token was the target's most probable one where it stands."""
         return all(
             token.id == top.ids[0]
-            for round in self.trace.rounds
+            for round in self._trace.rounds
             for token, top in zip(round.emitted, round.target_top, strict=False)
         )
 
@@ -279,22 +271,11 @@ class RoundFacts:
         """p / q of the decisive token."""
         return self.p / self.q if self.p is not None and self.q else None
 
-    @property
-    def draft_p(self) -> float | None:
-        """The draft model's own probability of it."""
-        return self._token.draft_p if self._token is not None else None
-
     # The residual.
 
     @cached_property
     def _residual(self) -> Residual | None:
         return residual_of(self.record, self.header)
-
-    @property
-    def own_p(self) -> float | None:
-        """The target's probability of its own token."""
-        token = own_token(self.record)
-        return token.p if token is not None else None
 
     @property
     def own_share(self) -> float | None:

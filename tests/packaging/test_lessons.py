@@ -1,0 +1,57 @@
+"""The recorder of the lessons."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import read_trace
+from app.lessons.lesson import lesson_files
+from app.saved.chats.measurement import run_files
+from tests.packaging.recipe import ROOT
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch, demo_pair: tuple[Path, Path]) -> Iterator[ModuleType]:
+    """The script, in the project's folder."""
+    monkeypatch.chdir(ROOT)
+    spec = importlib.util.spec_from_file_location("record", ROOT / "packaging" / "lessons" / "record.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    yield made
+
+
+def test_an_answer_is_recorded_with_its_baseline_or_without(recorder: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "01-x.jsonl"
+    baseline, _ = run_files(file)
+    asked = recorder.Recording("Count from 3 to 9.", "draft-simple:n_max=2", max_tokens=6, baseline=True)
+    recorder.record(asked, file)
+    trace, plain = read_trace(file), read_trace(baseline)
+    assert recheck(trace) == [] and recheck(plain) == []
+    assert (trace.header.strategy, plain.header.strategy) == (asked.strategy, "none")
+    assert trace.header.pair.target.path == "resources/demo_pair/target.gguf"
+    assert trace.header.cold and len(trace.token_ids) == 6
+    recorder.record(recorder.Recording("Count from 3 to 9.", "prompt-lookup", max_tokens=6), file)
+    assert read_trace(file).header.strategy == "prompt-lookup" and not baseline.exists()
+
+
+def test_what_is_wrong_with_a_lesson_is_told(recorder: ModuleType, tmp_path: Path) -> None:
+    first = lesson_files(ROOT / "resources")[0]
+    for file in first.parent.glob(f"{first.stem}*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    copy = tmp_path / first.name
+    assert recorder.check(copy) == []
+    text = copy.read_text(encoding="utf-8")
+    copy.write_text(text.replace("answer.rate > 0.75", "answer.rate < 0.75"), encoding="utf-8")
+    (said,) = recorder.check(copy)
+    assert first.stem in said and "answer.rate < 0.75" in said and "The whole answer has" in said
+    copy.write_text(text.replace("round.index == 0", "round.index == 99"), encoding="utf-8")
+    assert recorder.check(copy)
+    copy.with_suffix(".jsonl").unlink()
+    assert "cannot be read" in recorder.check(copy)[0]
