@@ -31,7 +31,7 @@ _ELSEWHERE = ("dry_multiplier", "top_n_sigma", "typical_p", "xtc_probability")
 _COUNTER = re.compile(
     r"^vllm:spec_decode_num_(draft|accepted)_tokens(?:_total)?(?:\{.*\})? ([0-9.eE+]+)$", re.M
 )
-_DRAFTS = "drafts"
+_DRAFTS = "an untold method"
 """What stands for a strategy: vLLM does not tell which it is."""
 
 
@@ -168,9 +168,10 @@ class Vllm:
             finish = piece.finish or finish
             if finish is not None and not chunk.choices:  # the chunk behind the last: usage and metrics
                 steps = self._checked(chunk.metrics.speculative_decoding if chunk.metrics else None)
-                yield from _by_step(held, steps)
-                drafted, accepted = (sum(counts) for counts in zip((0, 0), *steps, strict=True))
-                yield replace(piece, finish=finish, drafted=drafted, accepted=accepted)
+                last = piece
+                for last in _by_step(held, steps):
+                    yield last
+                yield replace(piece, finish=finish, drafted=last.drafted, accepted=last.accepted)
                 return
 
     def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _Chunk]]:

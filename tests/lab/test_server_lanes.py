@@ -14,7 +14,7 @@ from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.lane_names import lane_names
 from app.lab.runs.control import Control
-from app.lab.runs.events import LabEvent, Paused, RunDropped, RunRound
+from app.lab.runs.events import LabEvent, PairLoaded, Paused, RunDropped, RunRound
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
 from app.servers.client import ServerClient
@@ -86,6 +86,19 @@ def test_runs_of_servers_are_compared_and_blame_no_other_program():
     records = list(runner.records.values())
     assert all(record.identical_to_baseline and record.speedup for record in records)
     assert all(record.other_load is None for record in records)
+    runner.close()
+
+
+def test_every_server_is_asked_what_it_is_and_warmed_up_once():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        experiment = experiment_of(*lanes_of(drafting, plain))
+        for server in (drafting, plain):
+            server.asked.clear()
+        runner, events = finished(experiment)
+        asked = [len(server.bodies("/completion")) for server in (drafting, plain)]
+
+    assert asked == [1 + 1 + 2] * 2  # what it is, the warm-up, two prompts
+    assert [type(event) for event in events].count(PairLoaded) == 2
     runner.close()
 
 

@@ -116,6 +116,12 @@ def test_an_answer_that_ends_inside_a_step_is_cut_there():
     assert [token.verdict.value for token in trace.rounds[-1].drafted] == ["accepted", "ignored", "ignored"]
 
 
+def test_a_step_behind_the_end_of_an_answer_is_no_round():
+    steps = DETAILED | {"per_step_accepted": [2, 0, 1], "per_step_drafted": [3, 3, 3]}
+
+    assert drafts(answered(vllm(*CHUNKS, told=steps))) == [(0, 0, [1]), (3, 2, [2, 3, 4]), (3, 0, [5])]
+
+
 def test_without_counts_by_step_only_the_whole_server_is_counted():
     trace = answered(vllm(*CHUNKS, told=SUMMARY, counted=True))
     record = RunRecord.of(trace)

@@ -44,6 +44,7 @@ from app.lab.runs.resume import done_of, open_journal
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.time_left import TimeLeft
 from app.lab.runs.traces import TraceStore
+from app.servers.address import is_address
 from app.servers.key import find_key
 
 MakeHome = Callable[[], EngineHome]
@@ -103,6 +104,7 @@ class Runner:
         self._left = TimeLeft()
         self._to_warm_up: list[int] = []  # lanes on the loaded pair
         self._unfit: set[tuple[str, ...]] = set()  # sets of drafters that killed the engine in a warm-up
+        self._warm_servers: set[Pair] = set()
         self._deaths: Counter[Pair] = Counter()  # of the engine while it loaded a pair
         self._refused: dict[Pair, UserError] = {}  # why pairs could not be loaded
         self._latest: dict[Job, Trace] = {}  # the traces of the current prompt, to compare
@@ -209,6 +211,8 @@ class Runner:
         else:
             yield from self._load(pair)
             lanes = self._note(pair)
+            if pair in self._warm_servers:
+                return
             self._to_warm_up = self._one_of_each(lanes)
             info = self._engine.info
             assert info is not None
@@ -217,6 +221,8 @@ class Runner:
             yield WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
+        if is_address(pair.target.path):  # it stays as warm as it is while others answer
+            self._warm_servers.add(pair)
 
     def _load(self, pair: Pair) -> Iterator[LabEvent]:
         """Load a pair. One that could not be loaded, or ended the engine _TRIES times, is refused at once."""
