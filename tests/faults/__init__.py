@@ -2,9 +2,9 @@
 
 `damage.py` damages bytes and JSON by a seed, `gguf_damage.py` the numbers that a model's head tells;
 `campaign.py` runs a kind of file through everything that opens it and counts what became of it; `models.py`,
-`saved.py` and `templates.py` are the kinds. Whatever a file does, the program must open it, say what is
-damaged, or refuse it in a sentence. A file that failed once is in `corpus/KIND/` and is tried first, here and
-by `make test`, which also takes a few seeds of each kind.
+`saved.py`, `templates.py` and `deaths.py` (of engines, by a plan) are the kinds. Whatever a file does, the
+program must open it, say what is damaged, or refuse it in a sentence. A file that failed once is in
+`corpus/KIND/` and is tried first, here and by `make test`, which also takes a few seeds of each kind.
 
     python -m tests.faults [N] [--only KIND ...] [--first SEED]
 """

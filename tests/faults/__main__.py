@@ -12,7 +12,7 @@ from tests.faults.campaign import run, table
 from tests.faults.kinds import KINDS
 
 FAILURES = Path("build") / "faults"
-SHARES = {"templates": 0.2}
+SHARES = {"templates": 0.2, "deaths": 0.1}
 """Of N files, for kinds that take longer."""
 
 
