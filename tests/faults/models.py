@@ -24,7 +24,7 @@ _SOUND = (
     Tiny(name="states", n_ctx=256, architecture="mamba"),
     Tiny(name="pieces", n_ctx=256, sentencepiece=True),
 )
-_PATIENCE = 60.0  # seconds for a load or an answer, which take a tenth of one; then it is stopped
+_PATIENCE = 10.0  # seconds for a load or an answer, which take a tenth of one, and for a Stop
 
 
 class Models:
@@ -72,7 +72,8 @@ class Models:
         return Fate.ENDED
 
     def _ask(self, command: Load | Generate) -> Event:
-        """The event that ends a command; one that takes too long is stopped, as a user would."""
+        """The event that ends a command. One that takes too long is stopped, and an engine that does not stop
+        is ended, as commands do it."""
         if self._home is None:
             self._home = ProcessHome()
         self._home.send(command)
@@ -82,10 +83,12 @@ class Models:
             event = self._home.receive(0.1)
             if isinstance(event, Loaded | Finished | Failed):
                 return event
-            if time.monotonic() > deadline:
-                assert not stopped, "neither an answer nor an end after a Stop"
+            if time.monotonic() > deadline and not stopped:
                 self._home.send(Stop(command.run))
                 stopped, deadline = True, time.monotonic() + _PATIENCE
+            elif time.monotonic() > deadline:
+                self._home.end()
+                deadline += _PATIENCE
 
     def _next(self) -> int:
         self._run += 1

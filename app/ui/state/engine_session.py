@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.host import EngineHome
@@ -40,6 +40,9 @@ from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope")
 
+LOAD_STOP_MILLISECONDS = 5000
+"""Until an engine that does not stop loading is ended, so that another pair can be loaded: a damaged file can
+keep llama.cpp in one operation for ever."""
 STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
 
 
@@ -109,6 +112,9 @@ class EngineSession(QObject):
         self._overdue.setSingleShot(True)
         self._overdue.setInterval(STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
+        self._stuck = QTimer(self, singleShot=True, interval=LOAD_STOP_MILLISECONDS)
+        self._stuck.timeout.connect(self._end_stuck_load)
+        self._never_began = False  # the engine was ended before it came to the load in progress
         self._closed = False
         self._ids = 0
         self._load: Load | None = None  # the load in progress
@@ -139,6 +145,7 @@ class EngineSession(QObject):
         self._closed = True
         self._mailbox.close()
         self._overdue.stop()
+        self._stuck.stop()
         self._thread.end()
         if self._leaving is not None:
             self._leaving.end()
@@ -151,6 +158,7 @@ class EngineSession(QObject):
             self._thread.send(Stop(run))
         asked, self._questions = self._questions, {}
         self._kept, self._load = self._load or self._kept, None
+        self._stuck.stop()
         self._mailbox.close()
         self._leaving, self._thread = self._thread, self._make_thread()
         self._leaving.finished.connect(gone)
@@ -184,6 +192,8 @@ class EngineSession(QObject):
         if self._load is not None:
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))
+            if not self._stuck.isActive():
+                self._stuck.start()
         self._give_way()
         self._load = Load(self._next_id(), target, draft)
         self._set(activity=Activity.LOADING, reading=None)
@@ -296,6 +306,8 @@ class EngineSession(QObject):
             # The message of a bug may quote what the engine was working on.
             words = event.message if event.gone else "The engine met an unexpected error."
             log.error("%s\n%s", words, event.details)
+        if not isinstance(event, LoadProgress) or (self._load is not None and event.run == self._load.run):
+            self._stuck.stop()
         if isinstance(event, Failed) and event.gone:
             self._engine_gone(event)
         elif event.run in self._questions and isinstance(event, Reply):
@@ -335,10 +347,20 @@ class EngineSession(QObject):
             self._set(activity=Activity.READY, reading=None)
             run.sink.run_failed(event)
 
+    @Slot()
+    def _end_stuck_load(self) -> None:
+        """The load before the one in progress did not stop: go on in a new engine."""
+        self._never_began = self._load is not None
+        if self._never_began:
+            self._thread.end_engine()
+
     def _engine_gone(self, event: Failed) -> None:
         """The process died. The thread has made a new one already: load the same pair again."""
         run, self._run = self._run, None
         died_loading, self._load = self._load, None
+        if self._never_began:
+            self._never_began = False
+            self._kept, died_loading = died_loading, None
         asked, self._questions = self._questions, {}
         # A file that kills the engine is not loaded again; the pair from before is.
         if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):

@@ -22,7 +22,13 @@ from app.engine.process.messages import (
     Stop,
 )
 from app.engine.types import GenerationRequest, ModelOptions, Role, Round, Totals, TraceHeader
-from app.ui.state.engine_session import STOP_MILLISECONDS, Activity, EngineSession, EngineState
+from app.ui.state.engine_session import (
+    LOAD_STOP_MILLISECONDS,
+    STOP_MILLISECONDS,
+    Activity,
+    EngineSession,
+    EngineState,
+)
 from tests.quiet import stays
 from tests.ui.homes import Homes, loaded
 from tests.ui.traces import make_header, make_round, make_totals
@@ -228,7 +234,8 @@ def test_what_only_a_developer_can_read_goes_to_the_log(talk: Talk, caplog: pyte
     talk.ask()
     talk.say(Failed(talk.run, "It broke.", "Report it.", expected=False, details="Traceback: line 3"))
     talk.until_is(Activity.READY)
-    assert "It broke. Report it.\nTraceback: line 3" in caplog.text
+    assert "unexpected error.\nTraceback: line 3" in caplog.text
+    assert "It broke" not in caplog.text, "a bug's own words may quote a chat"
 
 
 def test_a_failed_load_keeps_the_pair_from_before(talk: Talk) -> None:
@@ -447,3 +454,34 @@ def test_an_engine_that_is_ended_fails_its_answer_and_loads_its_pair_again(talk:
     talk.until(lambda: talk.homes.last.sent)
     again = talk.homes.last.sent[0]
     assert isinstance(again, Load) and again.target == FIRST
+
+
+def test_an_engine_that_does_not_stop_loading_makes_room_for_the_next_pair(talk: Talk) -> None:
+    """A damaged file can keep llama.cpp in one operation for ever."""
+    talk.session.load(FIRST, None)
+    talk.session.load(SECOND, None)
+    (watch,) = (
+        timer for timer in talk.session.findChildren(QTimer) if timer.interval() == LOAD_STOP_MILLISECONDS
+    )
+    assert watch.isActive()
+    watch.setInterval(50)
+    talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
+    again = talk.homes.last.sent[0]
+    assert isinstance(again, Load) and again.target == SECOND, "the first pair is not tried again"
+    talk.say(loaded(again.run, SECOND.path))
+    talk.until_is(Activity.READY)
+    assert talk.failures == [] and not watch.isActive()
+
+
+def test_a_load_that_stops_ends_no_engine(talk: Talk) -> None:
+    talk.session.load(FIRST, None)
+    first = talk.run
+    talk.session.load(SECOND, None)
+    talk.say(Failed(first, "Loading was stopped."))
+    timers = [
+        timer for timer in talk.session.findChildren(QTimer) if timer.interval() == LOAD_STOP_MILLISECONDS
+    ]
+    talk.until(lambda: not any(timer.isActive() for timer in timers))
+    talk.say(loaded(talk.run, SECOND.path))
+    talk.until_is(Activity.READY)
+    assert len(talk.homes.made) == 1
