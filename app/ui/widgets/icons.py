@@ -24,17 +24,22 @@ def _source(name: str) -> str:
 
 def pixmap(name: str, colour: str, size: int) -> QPixmap:
     """An icon, `size` device pixels high and wide, its lines in `colour` ("#RRGGBB")."""
-    return QPixmap.fromImage(_image(name, colour, size))
+    return QPixmap.fromImage(_images(name, colour, (size,))[0])
 
 
 # Many controls show the same icon, each in many sizes: drawing them all took a tenth of the start-up time.
-@lru_cache(maxsize=1024)
-def _image(name: str, colour: str, size: int) -> QImage:
+@lru_cache(maxsize=512)
+def _images(name: str, colour: str, sizes: tuple[int, ...]) -> tuple[QImage, ...]:
+    """An icon in several sizes; its text is parsed once for all."""
+    svg = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
+    return tuple(_painted(svg, size) for size in sizes)
+
+
+def _painted(svg: QSvgRenderer, size: int) -> QImage:
     image = QImage(size, size, QImage.Format.Format_ARGB32_Premultiplied)
     image.fill(Qt.GlobalColor.transparent)
-    svg = _source(name).replace("currentColor", colour)
     painter = QPainter(image)
-    QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(0, 0, size, size))
+    svg.render(painter, QRectF(0, 0, size, size))
     painter.end()
     return image
 
@@ -42,12 +47,13 @@ def _image(name: str, colour: str, size: int) -> QImage:
 def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon:
     """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` where it is on."""
     made = QIcon()
-    for size in SIZES:
-        made.addPixmap(pixmap(name, colour, size))
-        if checked:
-            made.addPixmap(pixmap(name, checked, size), QIcon.Mode.Normal, QIcon.State.On)
-        if disabled:
-            made.addPixmap(pixmap(name, disabled, size), QIcon.Mode.Disabled)
+    for shade, mode, state in (
+        (colour, QIcon.Mode.Normal, QIcon.State.Off),
+        (checked, QIcon.Mode.Normal, QIcon.State.On),
+        (disabled, QIcon.Mode.Disabled, QIcon.State.Off),
+    ):
+        for image in _images(name, shade, SIZES) if shade else ():
+            made.addPixmap(QPixmap.fromImage(image), mode, state)
     return made
 
 
