@@ -13,7 +13,7 @@ from app.base import numbers
 from app.lab.load.report import LoadReport, LoadRow, load_sentences
 from app.lab.report.csv_export import cell
 from app.lab.report.page.page import document, lane_html
-from app.lab.report.page.svg import Scale, drawing, element, label, ticks
+from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
 
 _e = html.escape
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 980, 320, 70, 240, 20, 280
@@ -133,6 +133,7 @@ def _chart(report: LoadReport) -> str:
     for value in ticks(y.low, y.high, 5):
         parts.append(element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y(value), y2=y(value), _class="grid"))
         parts.append(label(_LEFT - 10, y(value) + 4, f"{value:g}", text_anchor="end"))
+    ends: dict[str, tuple[float, float]] = {}
     for lane, facts in enumerate(report.lanes):
         points = [
             (x(math.log2(row.at_once)), y(row.tokens_per_second or 0.0)) for row in known if row.lane == lane
@@ -142,6 +143,10 @@ def _chart(report: LoadReport) -> str:
         parts.append(element("polyline", points=line, fill="none", stroke="currentColor", **style))
         parts += [element("circle", cx=across, cy=up, r=3, _class="run") for across, up in points]
         if points:
-            parts.append(label(points[-1][0] + 12, points[-1][1] + 4, facts.name))
+            ends[facts.name] = points[-1]
+    rows = spread_out([up for _, up in ends.values()], 16, _TOP, _BOTTOM)
+    parts += [
+        label(across + 12, row + 4, name) for (name, (across, _)), row in zip(ends.items(), rows, strict=True)
+    ]
     title = "Tokens per second of all requests together, by their number"
     return f"<h2>{title}</h2>{drawing(_WIDTH, _HEIGHT, title, *parts)}"
