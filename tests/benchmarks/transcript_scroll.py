@@ -1,4 +1,5 @@
-"""The time to paint the transcript: while scrolling through 20,000 tokens, and while they arrive.
+"""The time to paint the transcript: while scrolling through 20,000 tokens, while they arrive, and while a
+cursor goes back through them; and the time to open them from a trace file.
 
     python tests/benchmarks/transcript_scroll.py [--tokens 20000] [--rate 1000]
 
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -26,6 +28,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
+from app.engine.record.trace import Trace, salvage_trace, write_trace  # noqa: E402
 from app.engine.types import Round  # noqa: E402
 from app.ui.state.answer import AnswerModel  # noqa: E402
 from app.ui.theme import Theme  # noqa: E402
@@ -139,6 +142,30 @@ class Bench:
         for place in range(200):
             yield lambda place=place: bar.setValue(bar.maximum() * (place * 37 % 101) // 100)  # type: ignore[misc]
 
+    def going_back(self, step: int) -> Iterator[Callable[[], object]]:
+        """Scrub back by so many rounds at a time."""
+        for _ in range(200):
+            yield lambda: self.answer.move(self.answer.cursor - step)
+
+    def opening(self, rounds: list[Round]) -> None:
+        """Open these rounds from a trace file: reading, statistics and layout, without painting."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "answer.jsonl"
+            write_trace(file, Trace(make_header(), rounds))
+            busy = time.thread_time()
+            found = salvage_trace(file).trace
+            read = time.thread_time() - busy
+            assert found is not None
+            answer = AnswerModel(found)
+            assert answer.statistics.rounds == len(rounds) == len(answer.series)
+            folded = time.thread_time() - busy - read
+            self.view.set_turns([AnswerTurn(answer, "demo 32M")])
+            laid_out = time.thread_time() - busy - read - folded
+        print(
+            f"opening {file.name}: processor {read * 1000:.0f} ms to read, {folded * 1000:.0f} ms to fold, "
+            f"{laid_out * 1000:.0f} ms to lay out"
+        )
+
     def repainting(self) -> Iterator[Callable[[], object]]:
         """Paint the whole viewport without moving it: the highest cost of a hover or a selection."""
         for _ in range(200):
@@ -161,12 +188,14 @@ def main() -> None:
     print("median · p99 · slowest frame, in all: taking in, laying out, painting")
     for name, text in (("", SAMPLE), (", one line", SAMPLE.replace("\n", " "))):
         rounds = rounds_of(options.tokens, text)
+        bench.opening(rounds)
         bench.begin()
         bench.report(f"arriving{name}", bench.arriving(rounds, options.rate))
         bench.answer.end(None)
         bench.report(f"scrolling up{name}", bench.scrolling(60))
         bench.report(f"jumping{name}", bench.jumping())
         bench.report(f"repainting all{name}", bench.repainting())
+        bench.report(f"going back{name}", bench.going_back(7))
     bench.view.set_turns([AnswerTurn(AnswerModel(simulate(SAMPLE * 300, seed=3)), "demo 32M")])
     bench.report("switching to rendered, and back", [
         lambda: bench.view.set_rendered(True),

@@ -369,7 +369,7 @@ def entropy(top: Alternatives) -> tuple[float, float]:
 
 def _judged_singly(round: Round) -> bool:
     """Whether no drafted token was judged as part of a block."""
-    return {token.h for token in round.drafted} <= {None}
+    return all(token.h is None for token in round.drafted)
 
 
 def _count(histogram: list[int], at: int) -> None:

@@ -33,6 +33,7 @@ _encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)
 _totals = msgspec.json.Decoder(Totals)
 _LONGEST = 1e9  # seconds
+_BUFFER = 1 << 17  # bytes: a line of a sampled answer is longer than the usual buffer
 
 
 class _Format(msgspec.Struct):
@@ -116,7 +117,7 @@ def write_trace(path: Path, trace: Trace) -> None:
 def read_trace(path: Path) -> Trace:
     """Read a trace file; raises TraceError."""
     try:
-        with path.open("rb") as lines:
+        with path.open("rb", buffering=_BUFFER) as lines:
             return parse_trace(lines, path.name)
     except OSError as error:
         raise TraceError(
@@ -136,7 +137,7 @@ class Salvaged:
 def salvage_trace(path: Path) -> Salvaged:
     """Read what is left of a trace file. Never raises: damage is part of the result."""
     try:
-        with path.open("rb") as lines:
+        with path.open("rb", buffering=_BUFFER) as lines:
             return _salvaged(lines, path.name)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)
@@ -214,13 +215,14 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
     times += [item.accept_seconds, *item.begin_seconds.values()]
     given = [token.p or 0.0 for token in item.emitted]
+    verdicts = [token.verdict for token in item.drafted]
     for token in item.drafted:
         given += token.q or 0.0, token.p or 0.0, token.draft_p or 0.0
     if item.index != len(trace.rounds) or item.position != emitted:
         return "its round does not follow the previous one"
     if not before <= item.offset <= _LONGEST or min(times) < 0 or max(times) > _LONGEST:
         return "its times are impossible"
-    if item.accepted + item.count(Verdict.REJECTED) > len(item.emitted):
+    if verdicts.count(Verdict.ACCEPTED) + verdicts.count(Verdict.REJECTED) > len(item.emitted):
         return "it judges more tokens than it emits"
     if given and (min(given) < 0 or max(given) > MOST):
         return "its probabilities are impossible"

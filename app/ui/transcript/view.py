@@ -107,7 +107,7 @@ class TranscriptView(Surface):
 
     @Slot()
     def _catch_up_in_sight(self) -> None:
-        """Follow a cursor while this is on the screen: going back lays a long answer out anew."""
+        """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out anew."""
         if self.isVisible() or not self.window().isVisible():
             self.catch_up()
 

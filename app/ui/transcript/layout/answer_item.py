@@ -408,8 +408,7 @@ class AnswerItem(Item):
         for number, group in groupby(parts, key=lambda part: part.section):
             section = self._section(number)
             spans = [part.span for part in group]
-            for span in spans:
-                section.note(span)
+            section.note(spans)
             if not self.rendered:
                 self._take(section.paragraphs, section.paragraphs.add(spans), section.base, section.fold)
         for number, fold in self.folds.items():

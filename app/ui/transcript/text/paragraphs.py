@@ -103,7 +103,10 @@ class ParagraphBuilder:
         first = len(self.paragraphs) - 1
         for span in spans:
             if "\n" not in span.text or not span.counts:
-                self._put(span)
+                if len(span.text) > MAX_LENGTH:
+                    self._put(span)
+                else:
+                    self._append(span)
                 continue
             head, *tail = span.text.split("\n")
             self._put_part(span, head)

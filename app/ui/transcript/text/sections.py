@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from app.engine.fates import STRUCK
 from app.ui.transcript.text.folds import ReasoningFold
 from app.ui.transcript.text.paragraphs import ParagraphBuilder, ParagraphMark
 from app.ui.transcript.text.reasoning import inside
@@ -49,15 +51,13 @@ class Section:
         """The emitted text."""
         return "".join(self._texts)
 
-    def note(self, span: Span) -> None:
-        """Add a span."""
-        if span.struck:
-            return
-        if span.fate:
-            self.first = self.first or span
-            self.last = span
-        if span.counts:
-            self._texts.append(span.text)
+    def note(self, spans: Sequence[Span]) -> None:
+        """Add spans."""
+        emitted = [span for span in spans if span.fate not in STRUCK]
+        known = [span for span in emitted if span.fate]
+        if known:
+            self.first, self.last = self.first or known[0], known[-1]
+        self._texts += [span.text for span in emitted if not span.control]
 
     def mark(self) -> SectionMark:
         """How far it has grown."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.engine.fates import STRUCK, Verdict
+from app.engine.fates import STRUCK, Origin, Verdict
 from app.engine.record.trace import Trace
 from app.engine.types import Round
 
@@ -20,6 +20,7 @@ UNKNOWN = ""
 """In place of a fate, for text whose tokens are unknown."""
 
 _INVALID = "\ufffd"
+_ACCEPTED = Origin.ACCEPTED.value
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 NEWLINE_MARK = "↵"
 
@@ -45,7 +46,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     @property
     def counts(self) -> bool:
         """Whether the span is part of the answer's text."""
-        return not self.control and self.fate not in STRUCK
+        return not (self.control or self.fate in STRUCK)
 
     def same_token(self, span: Span) -> bool:
         return self.round == span.round and self.place == span.place and self.struck == span.struck
@@ -75,7 +76,7 @@ class SpanBuilder:
         """Add a round; returns the spans that are now final, those held back before included."""
         accepted = round.accepted
         for place, token in enumerate(round.emitted[:accepted]):
-            self._emit(token.piece, token.label, (token.origin.value, round.index, place))
+            self._emit(token.piece, token.label, (_ACCEPTED, round.index, place))
         if accepted < len(round.drafted):
             self._held += self._struck(round)
         for place, token in enumerate(round.emitted[accepted:], start=accepted):
