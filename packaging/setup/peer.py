@@ -27,17 +27,17 @@ from steps import PYTHON, Notes, choose, guarded
 LOOP, SERVER = "llama-speculative-simple", "llama-server"
 LOOP_SOURCE = "examples/speculative-simple/speculative-simple.cpp"
 SERVER_SOURCES = (
+    ("-O1", "vendor/hash/hash.cpp"),
+    ("-O1", "vendor/hash/sha256/*.c"),  # the only one of its hashes that is used
+    ("-O1", "vendor/cpp-httplib/*.cpp"),
     ("-O1", "tools/server/*.cpp"),
     ("-O0", "tools/mtmd/*.cpp"),
     ("-O0", "tools/mtmd/models/*.cpp"),
-    ("-O1", "vendor/cpp-httplib/*.cpp"),
-    ("-O1", "vendor/hash/hash.cpp"),
-    ("-O1", "vendor/hash/*/*.c"),
 )
 PROGRAMS_OF_THEIR_OWN = re.compile(r"mtmd-cli|deprecation")
 HEADERS = (
-    "common", "include", "ggml/include", "vendor", "vendor/cpp-httplib", "tools/mtmd", "tools/server", "src",
-    ".",
+    "common", "include", "ggml/include", "vendor", "vendor/cpp-httplib", "vendor/hash", "tools/mtmd",
+    "tools/server", "src", ".",
 )  # fmt: skip
 UNPACKED = "(common|include|ggml/include|vendor|src|examples|tools/server|tools/mtmd)/"
 LIBRARIES = ("llama-common", "llama", "ggml", "ggml-base")
