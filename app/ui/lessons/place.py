@@ -85,7 +85,9 @@ class LessonsPlace(PlaceWidget):
 
     @Slot()
     def open_stage(self) -> None:
-        """Show the step on the whole screen."""
+        """Show the step on the whole screen, or from the list the last opened lesson from its start."""
+        if self.list.isVisible():
+            self.open(self._course.at.lesson)
         self._stack.setCurrentWidget(self.player)
         self.stage.showFullScreen()
         self.stage.setFocus(Qt.FocusReason.OtherFocusReason)

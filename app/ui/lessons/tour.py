@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -21,15 +21,13 @@ _RING = 4  # pixels around the part
 class Tour(QObject):
     """Goes through its steps in the course, then through the parts of the window in a panel beside each."""
 
-    ended = Signal()
-
     def __init__(
         self, theme: Theme, course: Course, plan: TourPlan, place: QWidget, go: Callable[[str], None]
     ) -> None:
         """`place` is in the window whose parts are shown; `go` shows a place of it."""
         super().__init__(place)
         names = [lesson.name for lesson in course.lessons]
-        self.path = tuple(StepAt(names.index(step.lesson), step.step - 1) for step in plan.steps)
+        self._path = tuple(StepAt(names.index(step.lesson), step.step - 1) for step in plan.steps)
         self.running = False
         self._course = course
         self._parts = plan.parts
@@ -49,7 +47,7 @@ class Tour(QObject):
     def start(self) -> None:
         """Begin with the first step."""
         self.running = True
-        self._course.follow(self.path)
+        self._course.follow(self._path)
 
     def stop(self) -> None:
         """Leave the tour."""
@@ -80,7 +78,6 @@ class Tour(QObject):
             self.stop()
             if self._shown:
                 self._shown[-1][1].setFocus(Qt.FocusReason.OtherFocusReason)
-            self.ended.emit()
             return
         self._at = at
         part, framed, anchor = self._shown[at]
@@ -94,7 +91,6 @@ class Tour(QObject):
         """Esc or a click elsewhere leaves the tour."""
         if not self._moving:
             self.stop()
-            self.ended.emit()
 
 
 def _name(widget: QWidget) -> str:
