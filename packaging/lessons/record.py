@@ -23,7 +23,7 @@ from app.saved.chats.measurement import Measurement, run_files
 
 RESOURCES = Path("resources")  # relative: traces hold the paths of the models
 RECORDINGS = Path(__file__).with_name("recordings.toml")
-_REPEATS = 5
+_REPEATS = 15
 
 
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
