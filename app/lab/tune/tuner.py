@@ -140,7 +140,8 @@ class Tuner:
         yield TuneEnded(self.result)
 
     def _brought_in(self, kept: Sequence[str], first: Rung) -> tuple[str, ...]:
-        """All settings of the strategies whose first one was kept; notes those that are left out, and why."""
+        """All settings of the strategies whose first one was kept, those of the best strategies first: where
+        time is short, the last are not tried. Notes those that are left out, and why."""
         by_first = {family.settings[0]: family for family in self._families}
         for score in first.scores:
             family = by_first[score.strategy]
@@ -150,7 +151,12 @@ class Tuner:
                     score.error or f"its first, {score.strategy}, measured {speedup_words(score.speedup)}"
                 )
                 self._left_out.append(LeftOut(what, measured, others))
-        return in_turn(by_first[strategy].settings for strategy in kept)
+        ranked = [
+            (rank + place, rank, setting)
+            for rank, strategy in enumerate(kept)
+            for place, setting in enumerate(by_first[strategy].settings)
+        ]
+        return tuple(dict.fromkeys(setting for *_, setting in sorted(ranked)))
 
     def _rung(
         self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float

@@ -367,6 +367,8 @@ def test_strategies_that_begin_behind_do_not_bring_their_other_settings(
     assert set(begun[0].strategies) == firsts
     assert result.winner == "suffix:n_max=4", "which only the second round brought in"
     assert len(begun) == begun[0].of or len(begun) == begun[0].of + 1
+    assert begun[1].strategies[0] == "suffix:n_max=8"
+    assert "suffix:n_max=4" in begun[1].strategies[:3], "the best strategy brings its settings first"
     notes = {left_out.what: left_out for left_out in result.left_out}
     hopeless = [left_out for left_out in result.left_out if left_out.strategies]
     assert "oracle" in notes and len(hopeless) >= 4
