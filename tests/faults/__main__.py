@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.faults.campaign import run, table
+from tests.faults.campaign import head, row, run
 from tests.faults.kinds import KINDS
 
 FAILURES = Path("build") / "faults"
@@ -22,21 +22,22 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="these kinds alone")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     asked = parser.parse_args()
-    results = []
+    failed = False
+    print(*head(), sep="\n", flush=True)
     for name, make in KINDS.items():
         if asked.only and name not in asked.only:
             continue
         count = max(1, round(asked.count * SHARES.get(name, 1)))
         print(f"{name}: {count} files", file=sys.stderr, flush=True)
         result = run(make(), range(asked.first, asked.first + count), FAILURES)
-        results.append(result)
-        for failed in result.failed[:20]:
-            print(f"  failed: {FAILURES / name / failed}", file=sys.stderr, flush=True)
-    print(*table(results), sep="\n")
+        print(row(result), flush=True)
+        failed = failed or bool(result.failed)
+        for file in result.failed[:20]:
+            print(f"  failed: {FAILURES / name / file}", file=sys.stderr, flush=True)
     left = [child for child in psutil.Process().children(recursive=True) if not _is_pythons_own(child)]
     if left:
         print(f"left behind: {left}", file=sys.stderr)
-    return 1 if left or any(result.failed for result in results) else 0
+    return 1 if left or failed else 0
 
 
 def _is_pythons_own(process: psutil.Process) -> bool:

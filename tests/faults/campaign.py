@@ -90,11 +90,15 @@ def checked(error: UserError | str) -> None:
     assert len(text) < 1500 and "Traceback" not in text and "Unexpected error" not in text, text
 
 
-def table(results: Iterable[Result]) -> Iterator[str]:
-    """The results as lines of Markdown."""
-    yield "| kind | files | " + " | ".join(Fate) + " | failed | seconds |"
-    yield "|---|" + "---|" * (len(Fate) + 3)
-    for result in results:
-        total = result.fates.total() + len(result.failed)
-        counts = " | ".join(f"{result.fates[fate]:,}" for fate in Fate)
-        yield f"| {result.kind} | {total:,} | {counts} | {len(result.failed)} | {result.seconds:.0f} |"
+def head() -> tuple[str, str]:
+    """The head of the table, in Markdown."""
+    return "| kind | files | " + " | ".join(Fate) + " | failed | seconds |", "|---|" + "---|" * (
+        len(Fate) + 3
+    )
+
+
+def row(result: Result) -> str:
+    """The row of a kind."""
+    total = result.fates.total() + len(result.failed)
+    counts = " | ".join(f"{result.fates[fate]:,}" for fate in Fate)
+    return f"| {result.kind} | {total:,} | {counts} | {len(result.failed)} | {result.seconds:.0f} |"

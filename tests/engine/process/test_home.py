@@ -419,12 +419,12 @@ def test_a_death_while_nothing_runs_is_told_too(new_home: Callable[[str], Talk])
     assert isinstance(failed, Failed) and failed.gone
 
 
-def rubbish(connection: Connection) -> None:
+def rubbish(connection: Connection, _faults: Connection) -> None:
     connection.send_bytes(b"\xff rubbish")
     time.sleep(100)
 
 
-def no_text(connection: Connection) -> None:
+def no_text(connection: Connection, _faults: Connection) -> None:
     """A message with text that is not UTF-8."""
     whole = msgspec.msgpack.encode(LoadProgress(1, Role.TARGET, "abc", 0.5))
     connection.send_bytes(whole.replace(b"abc", b"a\xffc"))
