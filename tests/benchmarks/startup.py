@@ -12,6 +12,7 @@ machine.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import subprocess
 import sys
@@ -31,6 +32,11 @@ COLUMNS = ("event loop", "painted", "models loaded")
 
 def child(began: float) -> None:
     """Start the product and print the seconds since `began`, on the clock that all processes share."""
+    from importlib import import_module
+
+    gc.disable()
+    import_module("app.wiring")  # as `open_window` does: Qt is imported last
+    gc.enable()
     from PySide6.QtCore import QEvent, QObject, QTimer
     from PySide6.QtWidgets import QApplication
 
