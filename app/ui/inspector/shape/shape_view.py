@@ -105,9 +105,8 @@ class ShapeView(InspectorPart):
         self._forget(0)
         super().set_answer(answer)
 
-    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        answer = self.answer  # which round is inspected does not matter here
-        return (
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (  # which round is inspected does not matter here
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
             (answer.moved, self._move), (answer.measured, self._redraw),
         )  # fmt: skip
