@@ -56,6 +56,11 @@ GLOSSARY: dict[str, str] = {
     "engine overhead": (
         "1 − (time in native decode calls and the logits reads that wait for them) / wall time of generation."
     ),
+    "J/token": (
+        "Energy from the request to the end / emitted tokens, of whole processor packages (RAPL) and cards "
+        "(NVML), where the system tells it."
+    ),
+    "depth": "Tokens of a document that a measurement puts before its question.",
     "context": "Tokens of this chat, up to the end of its last answer / tokens the target has room for.",
     "cold": "Started with empty caches and fresh drafter state, as every measured run does.",
     "warm": (
