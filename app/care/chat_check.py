@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from app.base.files import set_aside
-from app.care.finding import Finding
+from app.care.finding import DataFault
 from app.engine.errors import UserError
 from app.engine.record.trace import salvage_trace
 from app.saved.chats.chat_file import NAME, read_chat, read_head, write_chat
@@ -24,7 +24,7 @@ TO_TRASH = "It is moved to the trash of the chats, for 7 days."
 class ChatCheck(ChatStore):
     """A chat store that looks for damage, and mends it under the store's own lock."""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[DataFault]:
         """What is wrong, chat by chat; nothing is changed. Raises UserError where the folder is gone."""
         for folder in sorted(self._folders()):
             try:
@@ -44,27 +44,27 @@ class ChatCheck(ChatStore):
         with self._locked():
             self._trash.put_other(path, self._steady.now())
 
-    def _unreadable(self, folder: Path, error: UserError) -> Finding:
+    def _unreadable(self, folder: Path, error: UserError) -> DataFault:
         if not any(folder.iterdir()):
-            return Finding(
+            return DataFault(
                 f"The folder of the chat {folder.name} is empty.", TO_TRASH, partial(self.put_away, folder)
             )
         if read_head(folder).newer:
-            return Finding(error.message)
+            return DataFault(error.message)
         answers = len(answers_of(folder))
         if not answers:
-            return Finding(f"{error.message} ({folder.name})")
+            return DataFault(f"{error.message} ({folder.name})")
         words = f"The chat {folder.name} cannot be read."
-        return Finding(words, _made_again(answers), partial(self._rebuild, folder))
+        return DataFault(words, _made_again(answers), partial(self._rebuild, folder))
 
-    def _damaged(self, folder: Path, chat: Conversation) -> Finding:
+    def _damaged(self, folder: Path, chat: Conversation) -> DataFault:
         """Where the chat no longer names all its answers, they are the better source."""
         words = f"The chat “{chat.head.title}” is damaged."
         answers = answers_of(folder)
         if answers.keys() <= {turn.trace for turn in chat.turns if isinstance(turn, Answer)}:
             remedy = "It is written anew with what can be read; the damaged file stays beside it."
-            return Finding(words, remedy, partial(self._change, chat.id, lambda found: found))
-        return Finding(words, _made_again(len(answers)), partial(self._rebuild, folder))
+            return DataFault(words, remedy, partial(self._change, chat.id, lambda found: found))
+        return DataFault(words, _made_again(len(answers)), partial(self._rebuild, folder))
 
     def _rebuild(self, folder: Path) -> None:
         with self._locked():
@@ -75,7 +75,7 @@ class ChatCheck(ChatStore):
                 set_aside(folder / NAME, "damaged")
             write_chat(folder, chat)
 
-    def _traces(self, folder: Path, chat: Conversation) -> Iterator[Finding]:
+    def _traces(self, folder: Path, chat: Conversation) -> Iterator[DataFault]:
         title = chat.head.title
         answers = [turn for turn in chat.turns if isinstance(turn, Answer) and turn.trace]
         named = {NAME}
@@ -84,14 +84,14 @@ class ChatCheck(ChatStore):
             named |= {path.name, *(file.name for file in run_files(path))}
             damage = salvage_trace(path).damage
             if not path.exists():
-                yield Finding(f"“{title}”: the trace of an answer is gone. Its text is kept.")
+                yield DataFault(f"“{title}”: the trace of an answer is gone. Its text is kept.")
             elif damage is not None:
-                yield Finding(f"“{title}”: {damage.message} What can be read is shown.")
+                yield DataFault(f"“{title}”: {damage.message} What can be read is shown.")
         for path in sorted(folder.glob("*.jsonl")):
             if path.name not in named and time.time() - path.stat().st_mtime > _YOUNG:
                 trace = salvage_trace(path).trace
                 held = len(trace.token_ids) if trace is not None else 0
-                yield Finding(
+                yield DataFault(
                     f"“{title}”: the chat does not name the trace {path.name} ({held:,} tokens).",
                     TO_TRASH,
                     partial(self.put_away, path),

@@ -14,7 +14,7 @@ from pathlib import Path
 from app.base.files import DamagedError, decode_object, is_left, reason, set_aside
 from app.base.paths import Paths
 from app.care.chat_check import TO_TRASH, ChatCheck
-from app.care.finding import Finding
+from app.care.finding import DataFault
 from app.engine.errors import UserError
 from app.lab.runs.journal import Journal, is_free, trace_folder_of
 
@@ -22,20 +22,20 @@ _SET_ASIDE = "It is kept under another name, and a new one is begun."
 _YOUNG = 600  # seconds; something may still be writing beside it
 
 
-def check_data(paths: Paths) -> tuple[Finding, ...]:
+def check_data(paths: Paths) -> tuple[DataFault, ...]:
     """What is wrong with the user's data; reads every chat and every trace, and changes nothing."""
     chats = ChatCheck(paths.chats)
     found = [*_lists(paths), *_journals(paths.data / "compare", chats)]
     try:
         found += [*chats.findings(), *_partials(paths, chats)]
     except UserError as error:
-        found.append(Finding(str(error)))
+        found.append(DataFault(str(error)))
     except OSError as error:
-        found.append(Finding(f"The folders cannot be read: {reason(error)}."))
+        found.append(DataFault(f"The folders cannot be read: {reason(error)}."))
     return tuple(found)
 
 
-def repair(findings: Iterable[Finding]) -> tuple[str, ...]:
+def repair(findings: Iterable[DataFault]) -> tuple[str, ...]:
     """Apply every remedy; returns a sentence for each that could not be applied."""
     failed = []
     for finding in findings:
@@ -50,7 +50,7 @@ def repair(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(failed)
 
 
-def _lists(paths: Paths) -> Iterator[Finding]:
+def _lists(paths: Paths) -> Iterator[DataFault]:
     """The lists that are one JSON object each."""
     lists = {
         "settings file": paths.settings,
@@ -67,31 +67,31 @@ def _lists(paths: Paths) -> Iterator[Finding]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Finding(f"The {subject} cannot be read: {reason(error)}.")
+            yield DataFault(f"The {subject} cannot be read: {reason(error)}.")
         except DamagedError as error:
             words = f"The {subject} is damaged: {error}."
-            yield Finding(words, _SET_ASIDE, partial(set_aside, path, "damaged"))
+            yield DataFault(words, _SET_ASIDE, partial(set_aside, path, "damaged"))
 
 
-def _journals(folder: Path, chats: ChatCheck) -> Iterator[Finding]:
+def _journals(folder: Path, chats: ChatCheck) -> Iterator[DataFault]:
     for path in sorted(folder.glob("*.jsonl")):
         try:
             Journal.read(path)
         except UserError as error:
             if is_free(path):
                 remedy = "It is kept under another name, and no longer offered."
-                yield Finding(error.message, remedy, partial(set_aside, path, "damaged"))
+                yield DataFault(error.message, remedy, partial(set_aside, path, "damaged"))
     journals = {trace_folder_of(path) for path in folder.glob("*.jsonl")}
     for traces in sorted(folder.glob("*-traces")):
         if traces not in journals and time.time() - traces.stat().st_mtime > _YOUNG:
             words = f"The traces {traces.name} belong to a measurement that is gone."
-            yield Finding(words, TO_TRASH, partial(chats.put_away, traces))
+            yield DataFault(words, TO_TRASH, partial(chats.put_away, traces))
 
 
-def _partials(paths: Paths, chats: ChatCheck) -> Iterator[Finding]:
+def _partials(paths: Paths, chats: ChatCheck) -> Iterator[DataFault]:
     """Files that a process was writing when it was killed. (A window removes them when it starts.)"""
     for folder in (paths.config, paths.data):
         for left in sorted(folder.rglob("*.partial")):
             if is_left(left):
                 words = f"{left.name} is half written, and the program that wrote it is gone."
-                yield Finding(words, TO_TRASH, partial(chats.put_away, left))
+                yield DataFault(words, TO_TRASH, partial(chats.put_away, left))

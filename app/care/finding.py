@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DataFault:
     """A sentence for what is wrong and one for the remedy, "" where there is nothing to do.
 
     `mend` applies the remedy; raises UserError or OSError. It deletes nothing: files are moved to the trash

@@ -19,7 +19,7 @@ class LessonError(UserError):
     """A lesson's files cannot be read, or do not fit each other."""
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LessonChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A possible answer to a question."""
 
     text: str
@@ -36,7 +36,7 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Shown beside the round; of a question, before it."""
     true: tuple[str, ...] = ()
     """Conditions for what the text says beside the numbers in it."""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[LessonChoice, ...] = ()
     """The three answers to choose from, where the text asks."""
     card: Literal["drafted", "own", "none"] = "drafted"
     """What it is about: the token of the draft that decided, the one that the target gave itself, or the

@@ -38,7 +38,7 @@ class Piece:
     finish: FinishReason | None = None  # of the last piece
 
 
-class Server(Protocol):
+class ServerProtocol(Protocol):
     """A kind of server."""
 
     def describe(self) -> PairInfo:

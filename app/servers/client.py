@@ -25,7 +25,7 @@ from app.engine.types import (
     Verification,
     WholeServer,
 )
-from app.servers.answer import Asked, Piece, Server
+from app.servers.answer import Asked, Piece, ServerProtocol
 from app.servers.errors import ServerError, strange
 from app.servers.http import PATIENCE, Asker, Stopped
 from app.servers.llama_server import LlamaServer
@@ -47,7 +47,7 @@ class ServerClient:
         soon as `stopping` returns True; a server that sends nothing for `patience` seconds has failed."""
         self.address = address
         self._asker = Asker(address, key, stopping, patience)
-        self._server: Server | None = None
+        self._server: ServerProtocol | None = None
         self._info: PairInfo | None = None
         self.stopped = False
         """Whether the last request was stopped."""
@@ -97,7 +97,7 @@ class ServerClient:
         """End its use. (A connection lasts as long as its request.)"""
 
 
-def _recognised(asker: Asker) -> Server:
+def _recognised(asker: Asker) -> ServerProtocol:
     """The server by its kind. Raises ServerError, Stopped."""
     try:
         props = asker.ask("/props")
@@ -123,7 +123,7 @@ class _Answer:
         self._text: list[str] = []
         self._emitted = 0
 
-    def events(self, server: Server, info: PairInfo) -> Iterator[Event]:
+    def events(self, server: ServerProtocol, info: PairInfo) -> Iterator[Event]:
         """Yield its events. Raises UserError, Stopped."""
         request = self._request
         seed = request.sampling.seed if request.sampling.seed >= 0 else secrets.randbits(31)

@@ -32,7 +32,7 @@ class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
     """The caller stopped the request; the connection is closed."""
 
 
-class Line(NamedTuple):
+class StreamLine(NamedTuple):
     """A line of a stream, and when it came (time.perf_counter)."""
 
     at: float
@@ -89,9 +89,9 @@ class Asker:
 
     def _pieces(
         self, path: str, body: object | None, cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]]
-    ) -> Iterator[Line]:
+    ) -> Iterator[StreamLine]:
         """What a request is answered with, cut into pieces. Raises ServerError, Stopped."""
-        reader = _Reader(lambda put: self._read(path, body, cut, put))
+        reader = _StreamReader(lambda put: self._read(path, body, cut, put))
         try:
             while True:
                 if self._stopping():
@@ -101,7 +101,7 @@ class Asker:
                     raise item
                 if item is _END:
                     return
-                if isinstance(item, Line):
+                if isinstance(item, StreamLine):
                     yield item
         finally:
             reader.end()
@@ -111,7 +111,7 @@ class Asker:
         path: str,
         body: object | None,
         cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]],
-        put: Callable[[Line], Any],
+        put: Callable[[StreamLine], Any],
     ) -> None:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         if body is not None:
@@ -139,7 +139,7 @@ class Asker:
                         keyed=bool(self._key),
                     )
                 async for piece in cut(response, self.address):
-                    await put(Line(time.perf_counter(), piece))
+                    await put(StreamLine(time.perf_counter(), piece))
         except httpx2.HTTPError as error:
             raise of_transport(error, self.address, self._patience) from None  # its request holds the key
         except httpx2.InvalidURL:
@@ -149,10 +149,10 @@ class Asker:
 _END = object()
 
 
-class _Reader:
+class _StreamReader:
     """A thread that reads one answer into a queue."""
 
-    def __init__(self, read: Callable[[Callable[[Line], Any]], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, read: Callable[[Callable[[StreamLine], Any]], Coroutine[Any, Any, None]]) -> None:
         self._items: queue.Queue[Any] = queue.Queue(_WAITING)
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._whole(read))
@@ -172,7 +172,7 @@ class _Reader:
             self._loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join()
 
-    async def _whole(self, read: Callable[[Callable[[Line], Any]], Coroutine[Any, Any, None]]) -> None:
+    async def _whole(self, read: Callable[[Callable[[StreamLine], Any]], Coroutine[Any, Any, None]]) -> None:
         try:
             await read(self._put)
         except Exception as error:  # the caller raises it

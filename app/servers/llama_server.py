@@ -75,7 +75,7 @@ class _Defaults(msgspec.Struct):
     n_ctx: int = 0
 
 
-class _Props(msgspec.Struct):
+class _ServerProps(msgspec.Struct):
     default_generation_settings: _Defaults
     total_slots: int = 0
     model_path: str = ""
@@ -90,7 +90,7 @@ class LlamaServer:
     def __init__(self, asker: Asker, props: object) -> None:
         """`props` is what /props answered. Raises ServerError where that is no llama-server's."""
         self._asker = asker
-        self._props = self._as(props, _Props)
+        self._props = self._as(props, _ServerProps)
 
     def describe(self) -> PairInfo:
         props = self._props

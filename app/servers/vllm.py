@@ -72,19 +72,19 @@ class _Metrics(msgspec.Struct):
     speculative_decoding: _Steps | None = None
 
 
-class _Chunk(msgspec.Struct):
+class _CompletionChunk(msgspec.Struct):
     choices: list[_Choice] = []
     usage: _Usage | None = None
     metrics: _Metrics | None = None
 
 
-class _Card(msgspec.Struct):
+class _ServedModel(msgspec.Struct):
     id: str
     max_model_len: int | None = None
 
 
-class _Cards(msgspec.Struct):
-    data: list[_Card]
+class _ServedModels(msgspec.Struct):
+    data: list[_ServedModel]
 
 
 class Vllm:
@@ -93,7 +93,7 @@ class Vllm:
     def __init__(self, asker: Asker) -> None:
         """Raises ServerError where it lists no model."""
         self._asker = asker
-        cards = self._as(asker.ask("/v1/models"), _Cards).data
+        cards = self._as(asker.ask("/v1/models"), _ServedModels).data
         if not cards:
             raise strange(asker.address, "has no model")
         self._card = cards[0]
@@ -174,12 +174,12 @@ class Vllm:
                 yield replace(piece, finish=finish, drafted=last.drafted, accepted=last.accepted)
                 return
 
-    def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _Chunk]]:
+    def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _CompletionChunk]]:
         """The chunks of an answer, each with what it tells."""
         path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
         counted, usage = 0, _Usage()
         for at, event in self._asker.stream(path, asked.body):
-            chunk = self._as(event, _Chunk)
+            chunk = self._as(event, _CompletionChunk)
             usage = chunk.usage or usage
             choice = chunk.choices[0] if chunk.choices else _Choice()
             told = _told(choice, usage.completion_tokens - counted)
@@ -208,7 +208,7 @@ class Vllm:
     def _steps_of_a_request(self) -> _Steps | None:
         """What it tells of the drafts of a request for one token; None where it tells nothing."""
         body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
-        chunk = self._as(self._asker.ask("/v1/completions", body), _Chunk)
+        chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
         return chunk.metrics.speculative_decoding if chunk.metrics else None
 
     def _counted(self) -> WholeServer | None:

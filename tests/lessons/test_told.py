@@ -8,7 +8,7 @@ import pytest
 
 from app.engine.record.trace import write_trace
 from app.lessons.condition import ConditionError
-from app.lessons.lesson import Choice, Lesson, LessonError, LessonStep, lesson_files, read_lesson
+from app.lessons.lesson import Lesson, LessonChoice, LessonError, LessonStep, lesson_files, read_lesson
 from app.lessons.told import tell_lesson, told, untrue
 from app.saved.chats.measurement import Measurement
 from tests.ui.traces import make_round, make_trace
@@ -59,7 +59,7 @@ def test_a_field_that_is_not_known_is_named() -> None:
 
 
 def test_the_right_answer_is_the_one_whose_condition_holds() -> None:
-    choices = [Choice(f"{{round.accepted}} or {n}", f"round.emitted == {n}") for n in (3, 1, 2)]
+    choices = [LessonChoice(f"{{round.accepted}} or {n}", f"round.emitted == {n}") for n in (3, 1, 2)]
     (step,) = told("x", lesson(LessonStep(REJECTED, "How many?", choices=tuple(choices))), TRACE, None).steps
     assert step.choices[step.right] == "1 or 2"
 
@@ -67,7 +67,7 @@ def test_the_right_answer_is_the_one_whose_condition_holds() -> None:
 @pytest.mark.parametrize("condition", ["round.emitted > 0", "round.emitted > 9"])
 def test_a_question_with_no_or_several_right_answers_is_refused(condition: str) -> None:
     asked = lesson(
-        LessonStep(REJECTED, "How many?", choices=tuple(Choice(name, condition) for name in "abc"))
+        LessonStep(REJECTED, "How many?", choices=tuple(LessonChoice(name, condition) for name in "abc"))
     )
     with pytest.raises(LessonError, match="are right"):
         told("x", asked, TRACE, None)

@@ -17,7 +17,7 @@ from app.cli.measure.options import Outputs
 from app.cli.table import table
 from app.engine.errors import UserError
 from app.lab.load.export import load_cells, load_csv, load_html, load_markdown
-from app.lab.load.report import LoadReport, load_sentences
+from app.lab.load.report import BurstReport, load_sentences
 
 if TYPE_CHECKING:
     from app.lab.load.runner import LoadRunner
@@ -74,7 +74,7 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
     return 0
 
 
-def _write(files: Outputs, report: LoadReport) -> None:
+def _write(files: Outputs, report: BurstReport) -> None:
     contents: list[tuple[Path | None, Callable[[], bytes]]] = [
         (files.json, report.to_json),
         (files.csv, lambda: load_csv(report).encode()),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.load.report import LoadReport, LoadRow, load_sentences
+from app.lab.load.report import BurstReport, LoadRow, load_sentences
 from app.lab.report.csv_export import cell
 from app.lab.report.page.page import document, lane_html
 from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
@@ -60,7 +60,7 @@ LOAD_COLUMNS = (
 )
 
 
-def load_cells(report: LoadReport) -> tuple[list[str], list[list[str]]]:
+def load_cells(report: BurstReport) -> tuple[list[str], list[list[str]]]:
     """(headings, a row of texts for every lane and level)"""
     rows = [
         [report.lanes[row.lane].name, *(column.text(row) for column in LOAD_COLUMNS)] for row in report.rows
@@ -68,7 +68,7 @@ def load_cells(report: LoadReport) -> tuple[list[str], list[list[str]]]:
     return ["lane", *(column.title for column in LOAD_COLUMNS)], rows
 
 
-def load_csv(report: LoadReport) -> str:
+def load_csv(report: BurstReport) -> str:
     """A line for every lane and level."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -79,7 +79,7 @@ def load_csv(report: LoadReport) -> str:
     return out.getvalue()
 
 
-def load_markdown(report: LoadReport) -> str:
+def load_markdown(report: BurstReport) -> str:
     """The table and what was found, for an issue or a message."""
     head, rows = load_cells(report)
     lines = [f"### {report.title or 'Load'}", ""]
@@ -88,7 +88,7 @@ def load_markdown(report: LoadReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def load_html(report: LoadReport) -> str:
+def load_html(report: BurstReport) -> str:
     """The report as one HTML page with its data."""
     first, *rest = load_sentences(report)
     return document(
@@ -107,7 +107,7 @@ def load_html(report: LoadReport) -> str:
     )
 
 
-def _table(report: LoadReport) -> Iterator[str]:
+def _table(report: BurstReport) -> Iterator[str]:
     head, rows = load_cells(report)
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
@@ -119,7 +119,7 @@ def _table(report: LoadReport) -> Iterator[str]:
     yield "</div>"
 
 
-def _chart(report: LoadReport) -> str:
+def _chart(report: BurstReport) -> str:
     """Tokens/s of all requests over their number, a line for every lane. "" without any."""
     known = [row for row in report.rows if row.tokens_per_second is not None]
     if not known:

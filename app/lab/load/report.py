@@ -66,7 +66,7 @@ class LoadRow(msgspec.Struct, frozen=True):
     failed: int
 
 
-class LoadReport(msgspec.Struct, frozen=True):
+class BurstReport(msgspec.Struct, frozen=True):
     """A load measurement. Every other number can be recomputed from `bursts`."""
 
     format: str
@@ -87,7 +87,7 @@ class LoadReport(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self) + b"\n"
 
     @classmethod
-    def from_json(cls, data: bytes | str) -> LoadReport:
+    def from_json(cls, data: bytes | str) -> BurstReport:
         """Read a report; raises msgspec.DecodeError."""
         return msgspec.json.decode(data, type=cls)
 
@@ -97,7 +97,7 @@ def make_load_report(
     infos: Sequence[PairInfo],
     levels: Sequence[int],
     bursts: Sequence[Burst],
-) -> LoadReport:
+) -> BurstReport:
     """The report of the bursts so far; `infos` are the servers by lane."""
     lanes = tuple(
         LoadLane(name, lane.strategy, experiment.baseline_of(index), info.server)
@@ -107,7 +107,7 @@ def make_load_report(
         if info.server is not None
     )
     rows = tuple(_rows(lanes, levels, bursts))
-    return LoadReport(
+    return BurstReport(
         format=FORMAT,
         title=experiment.title,
         created_at=now(),
@@ -181,7 +181,7 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
     return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
 
 
-def load_sentences(report: LoadReport) -> list[str]:
+def load_sentences(report: BurstReport) -> list[str]:
     """What was found, and what the servers say of themselves."""
     said = dict.fromkeys(server_words(lane.server) for lane in report.lanes)
     for lane, facts in enumerate(report.lanes):
@@ -202,7 +202,7 @@ def load_sentences(report: LoadReport) -> list[str]:
     return [text for text in said if text]
 
 
-def _finding(report: LoadReport, lane: int) -> str:
+def _finding(report: BurstReport, lane: int) -> str:
     """Where drafting stops paying, in a sentence; "" for a baseline."""
     facts = report.lanes[lane]
     if facts.baseline == lane:

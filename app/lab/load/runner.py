@@ -14,7 +14,7 @@ from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.load.report import Burst, LoadReport, make_load_report
+from app.lab.load.report import Burst, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.run_record import RunRecord
 from app.servers.address import is_address
@@ -81,7 +81,7 @@ class LoadRunner:
         except Stopped:
             return
 
-    def report(self) -> LoadReport:
+    def report(self) -> BurstReport:
         """The report of the bursts so far; all servers have told what they are."""
         return make_load_report(self.experiment, self.infos, self.levels, self._bursts)
 

@@ -16,7 +16,7 @@ from app.ui.theme.style import focus_ring, hover
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 
 
-class Outcome(StrEnum):
+class ChoiceState(StrEnum):
     """What an answer turned out to be, in words."""
 
     OPEN = ""
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     WRONG = "your answer"
 
 
-_EDGES = {Outcome.RIGHT: Origin.ACCEPTED.value, Outcome.WRONG: Verdict.REJECTED.value}
+_EDGES = {ChoiceState.RIGHT: Origin.ACCEPTED.value, ChoiceState.WRONG: Verdict.REJECTED.value}
 
 
 class ChoiceRow(QAbstractButton):
@@ -36,14 +36,14 @@ class ChoiceRow(QAbstractButton):
         self._theme = theme
         self._number = number
         self._step = step
-        self._outcome = Outcome.OPEN
+        self._outcome = ChoiceState.OPEN
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme.changed.connect(self.updateGeometry)
 
-    def show_choice(self, text: str, outcome: Outcome) -> None:
+    def show_choice(self, text: str, outcome: ChoiceState) -> None:
         """Show an answer."""
         self.setText(text)
         self._outcome = outcome

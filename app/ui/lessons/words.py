@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.ui.lessons.choice_row import ChoiceRow, Outcome
+from app.ui.lessons.choice_row import ChoiceRow, ChoiceState
 from app.ui.lessons.course import Course
 from app.ui.theme import Theme
 from app.ui.widgets.announce import announce
@@ -68,12 +68,12 @@ class StepWords(QWidget):
         self.verdict.setFont(self._theme.sans(self._step, QFont.Weight.DemiBold))
 
 
-def _outcome(course: Course, choice: int) -> Outcome:
+def _outcome(course: Course, choice: int) -> ChoiceState:
     if course.asking:
-        return Outcome.OPEN
+        return ChoiceState.OPEN
     if choice == course.step.right:
-        return Outcome.RIGHT
-    return Outcome.WRONG if choice == course.chosen else Outcome.OPEN
+        return ChoiceState.RIGHT
+    return ChoiceState.WRONG if choice == course.chosen else ChoiceState.OPEN
 
 
 def _verdict(course: Course) -> str:

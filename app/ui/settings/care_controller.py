@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.base.paths import Paths
-from app.care.finding import Finding
+from app.care.finding import DataFault
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.settings.care_settings import COPIED, CareSettings
 from app.ui.state.engine_session import Activity, EngineSession, Reply
@@ -75,7 +75,7 @@ class CareController(QObject):
         self._view.show_check("Looking through your data…", busy=True)
         self._query(self._found).ask(partial(_look, self._paths))
 
-    def _found(self, findings: tuple[Finding, ...]) -> None:
+    def _found(self, findings: tuple[DataFault, ...]) -> None:
         to_do = tuple(finding for finding in findings if finding.mend is not None)
         lines = [f"{finding.words} {finding.remedy}".strip() for finding in findings[:SHOWN]]
         if len(findings) > SHOWN:
@@ -85,7 +85,7 @@ class CareController(QObject):
             words = f"Do that for {_things(len(to_do))}? Nothing is deleted."
             self._view.ask(Confirmation(words, "Repair", partial(self._repair, to_do), to_do))
 
-    def _repair(self, findings: tuple[Finding, ...]) -> None:
+    def _repair(self, findings: tuple[DataFault, ...]) -> None:
         self._view.show_check("Repairing…", busy=True)
         self._query(partial(self._repaired, len(findings))).ask(partial(_mend, findings))
 
@@ -100,13 +100,13 @@ class CareController(QObject):
         return Query(self._askers, answered, lambda error: self._view.show_check(str(error)))
 
 
-def _look(paths: Paths) -> tuple[Finding, ...]:
+def _look(paths: Paths) -> tuple[DataFault, ...]:
     from app.care.check import check_data  # with the lab, which the start does without
 
     return check_data(paths)
 
 
-def _mend(findings: tuple[Finding, ...]) -> tuple[str, ...]:
+def _mend(findings: tuple[DataFault, ...]) -> tuple[str, ...]:
     from app.care.check import repair
 
     return repair(findings)

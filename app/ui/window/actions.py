@@ -15,7 +15,7 @@ MENUS = ("Chat", "View", "Help")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class AppAction:
     """An action of the window: its menu, its words, its keys and what it does."""
 
     menu: str
@@ -29,7 +29,7 @@ class Command:
 class WindowActions(QObject):
     """The actions of a window. Their keys act wherever the focus is."""
 
-    def __init__(self, window: QMainWindow, commands: Iterable[Command]) -> None:
+    def __init__(self, window: QMainWindow, commands: Iterable[AppAction]) -> None:
         super().__init__(window)
         self._commands = tuple(commands)
         self._actions: dict[str, QAction] = {}

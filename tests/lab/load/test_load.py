@@ -15,7 +15,7 @@ from app.engine.errors import SettingError
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
 from app.lab.load.export import load_csv, load_html, load_markdown
-from app.lab.load.report import LoadReport, load_sentences, make_load_report
+from app.lab.load.report import BurstReport, load_sentences, make_load_report
 from app.lab.load.runner import LoadRunner
 from app.lab.report.page.page import embedded_json
 from app.lab.server_lanes import server_lanes
@@ -57,7 +57,7 @@ def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:
     )
 
 
-def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> LoadReport:
+def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> BurstReport:
     runner = LoadRunner(experiment_of(*servers), levels)
     assert [event.done for event in runner.run()][-1] == len(servers) * len(levels) * 2
     return runner.report()
@@ -121,7 +121,7 @@ def test_a_cancelled_load_keeps_the_bursts_that_were_done():
     assert len(report.bursts) == 1 and not report.complete
 
 
-def gains(*values: float) -> LoadReport:
+def gains(*values: float) -> BurstReport:
     """A report whose drafting lane has these gains at 1, 2, 4, … requests at once."""
     levels = tuple(2**place for place in range(len(values)))
     with ExitStack() as stack:
@@ -170,9 +170,9 @@ def test_every_output_holds_the_numbers():
     with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
         report = measured(drafting, plain)
 
-    assert LoadReport.from_json(report.to_json()) == report
+    assert BurstReport.from_json(report.to_json()) == report
     page = load_html(report)
-    assert LoadReport.from_json(embedded_json(page)) == report and page.count("<polyline") == 2
+    assert BurstReport.from_json(embedded_json(page)) == report and page.count("<polyline") == 2
     (head, *rows) = csv.reader(io.StringIO(load_csv(report)))
     assert head[:2] == ["name", "at_once"] and len(rows) == len(report.rows)
     assert [float(row[head.index("tokens_per_second")]) for row in rows] == [
@@ -214,7 +214,7 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
     rows = ended.out.splitlines()
     assert rows[0].split()[:3] == ["lane", "at", "once"] and len(rows[2 : rows.index("")]) == 4
     assert "4/4  2 at once:" in ended.err
-    report = LoadReport.from_json(files["json"].read_bytes())
+    report = BurstReport.from_json(files["json"].read_bytes())
     assert len(report.bursts) == 4 and report.title == "One prompt"
     assert all(path.stat().st_size for path in files.values())
 

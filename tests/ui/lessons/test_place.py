@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.lessons.lesson import Choice, Lesson, LessonStep, TourPlan
+from app.lessons.lesson import Lesson, LessonChoice, LessonStep, TourPlan
 from app.lessons.told import told
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
@@ -28,7 +28,9 @@ TRACE = make_trace(
 QUESTION = LessonStep(
     "round.index == 1",
     "The draft is {round.draft}. How many pass?",
-    choices=tuple(Choice(name, f"round.accepted == {n}") for n, name in enumerate(("None", "One", "Two"))),
+    choices=tuple(
+        LessonChoice(name, f"round.accepted == {n}") for n, name in enumerate(("None", "One", "Two"))
+    ),
     why="Only {round.taken} passes.",
 )
 FIRST = Lesson(
