@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QAction, QFontMetrics, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from app.ui.theme import Theme
@@ -33,6 +35,18 @@ def fit_rows(view: QTableView, theme: Theme) -> None:
     """Set the height of the rows to the theme's font."""
     height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
     view.verticalHeader().setDefaultSectionSize(height)
+
+
+def add_action(
+    view: QTableView, words: str, act: Callable[[], object], key: QKeySequence.StandardKey | None = None
+) -> None:
+    """Add an action to the table's menu; its key acts while the table has the focus."""
+    action = QAction(words, view)
+    if key is not None:
+        action.setShortcut(QKeySequence(key))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+    action.triggered.connect(act)
+    view.addAction(action)
 
 
 def alignment(*, right: bool) -> Qt.AlignmentFlag:

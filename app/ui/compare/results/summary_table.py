@@ -14,14 +14,14 @@ from PySide6.QtCore import (
     SignalInstance,
     Slot,
 )
-from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
 
 from app.lab.report.columns import COLUMNS, Column
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
+from app.ui.widgets.quiet_table import add_action, alignment, fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
@@ -126,10 +126,12 @@ class SummaryTable(QTableView):
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self._action("Copy", self.copy, QKeySequence.StandardKey.Copy)
-        self._action("Copy the whole table", self.copy_all)
-        self._action("Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted))
-        self._action("Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
+        add_action(self, "Copy", self.copy, QKeySequence.StandardKey.Copy)
+        add_action(self, "Copy the whole table", self.copy_all)
+        add_action(
+            self, "Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted)
+        )
+        add_action(self, "Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)  # Qt's widths have room for 13 arrows
         head.sortIndicatorChanged.connect(self._fit_columns)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
@@ -187,14 +189,6 @@ class SummaryTable(QTableView):
         current = self.sorted.mapToSource(self.currentIndex())
         if current.isValid():
             signal.emit(self.rows.rows[current.row()][0].lane)
-
-    def _action(self, words: str, act: object, key: QKeySequence.StandardKey | None = None) -> None:
-        action = QAction(words, self)
-        if key is not None:
-            action.setShortcut(QKeySequence(key))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(act)
-        self.addAction(action)
 
     @Slot()
     def _fit(self) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidget, QTableWidgetItem, QWidget
 
 from app.lab.drafts.columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
 from app.lab.drafts.trials import DraftScore
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.quiet_table import add_action, fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text
 
 TITLES = ("draft", *(column.title for column in DRAFT_COLUMNS), "")
@@ -66,9 +66,9 @@ class DraftsTable(QTableWidget):
             self.setHorizontalHeaderItem(column, item)
         self.activated.connect(self._use_row)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        self._action("Copy", self.copy, QKeySequence.StandardKey.Copy)
-        self._action("Copy the whole table", self.copy_all)
-        self._action("Use this draft", lambda: self._use_row(self.currentIndex()))
+        add_action(self, "Copy", self.copy, QKeySequence.StandardKey.Copy)
+        add_action(self, "Copy the whole table", self.copy_all)
+        add_action(self, "Use this draft", lambda: self._use_row(self.currentIndex()))
         theme.changed.connect(self._restyle)
         self._restyle()
 
@@ -139,14 +139,6 @@ class DraftsTable(QTableWidget):
     def _use_row(self, index: QModelIndex) -> None:
         if index.isValid():
             self.use_wanted.emit(self.lines[index.row()].path)
-
-    def _action(self, words: str, act: object, key: QKeySequence.StandardKey | None = None) -> None:
-        action = QAction(words, self)
-        if key is not None:
-            action.setShortcut(QKeySequence(key))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(act)
-        self.addAction(action)
 
     @Slot()
     def _restyle(self) -> None:
