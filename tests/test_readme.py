@@ -1,4 +1,4 @@
-"""The README's script runs as it stands there, and the trace that ARCHITECTURE shows is one of today's."""
+"""The scripts of README and docs run as they stand there, and the trace in ARCHITECTURE is one of today's."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import FORMAT, read_trace
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.skipif(not README.exists(), reason="there is no README.md")
-def test_a_readme_script_prints_the_answer_behind_it(demo_pair: tuple[Path, Path]) -> None:
-    written = README.read_text(encoding="utf-8")
+def test_a_script_of_the_docs_prints_the_answer_behind_it(demo_pair: tuple[Path, Path]) -> None:
+    written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = BLOCK.findall(written)
     assert len(blocks) == written.count("```python") > 0
     for block, answer in blocks:
-        # A process of its own, from the folder that the README names its files from.
+        # A process of its own, from the folder that the pages name their files from.
         done = subprocess.run(
             [sys.executable, "-c", block],
             cwd=ROOT,

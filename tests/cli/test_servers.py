@@ -174,8 +174,8 @@ def test_run_refuses_what_a_server_cannot_follow(command: Command, words: tuple[
     assert done.code == 2 and said in done.err
 
 
-def test_the_readme_s_commands_run_as_written(command: Command, tmp_path: Path):
-    written = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_engineers_page_has_commands_that_run_as_written(command: Command, tmp_path: Path):
+    written = (Path(__file__).parents[2] / "docs" / "engineers.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\.venv/bin/draftscope (.+--server .+)$", written, re.MULTILINE)
     with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
         addresses = {"http://127.0.0.1:8080": drafting.address, "http://127.0.0.1:8081": plain.address}
