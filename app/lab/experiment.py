@@ -30,6 +30,10 @@ class Pair(msgspec.Struct, frozen=True):
     target: ModelOptions
     draft: ModelOptions | None = None
 
+    @property
+    def is_server(self) -> bool:
+        return is_address(self.target.path)
+
 
 class Lane(msgspec.Struct, frozen=True):
     """One way to answer: a strategy, on the experiment's pair and with its sampling, or with its own."""
@@ -168,7 +172,7 @@ def with_baselines(experiment: Experiment) -> Experiment:
         pair = None if lane.pair == experiment.pair else lane.pair
         sampling = None if lane.sampling == experiment.sampling else lane.sampling
         loaded = pair or experiment.pair
-        if is_address(loaded.target.path):
+        if loaded.is_server:
             known += [] if lane in known else [lane]
             continue
         setting = (loaded if experiment.loads_once else loaded.target, sampling or experiment.sampling)
@@ -192,7 +196,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     """The experiment with its baselines and a seed, checked; raises SettingError."""
     if not experiment.lanes:
         raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
-    first = [] if is_address(experiment.pair.target.path) else [Lane(NONE)]
+    first = [] if experiment.pair.is_server else [Lane(NONE)]
     experiment = with_baselines(_seeded(experiment.with_lanes([*first, *experiment.lanes])))
     lanes = experiment.lanes
     if len(lanes) > most_lanes:
@@ -210,7 +214,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     for index, lane in enumerate(lanes):
         sampling = experiment.sampling_of(index)
         check_params(sampling)
-        if is_address(experiment.pair_of(index).target.path):
+        if experiment.pair_of(index).is_server:
             continue
         spec = StrategySpec.parse(lane.strategy)
         spec.verification_at(sampling.temperature)

@@ -28,7 +28,7 @@ def server_address(text: str) -> str:
     except ValueError:
         raise SettingError(f"“{text}” is not the address of a server.", hint) from None
     if "@" in parts.netloc:  # it would stand in results
-        raise SettingError("An address cannot hold a name or a password.", "Use --server-key-env for a key.")
+        raise SettingError("An address cannot hold a name or a password.", "Give a key apart from it.")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise SettingError(f"“{text}” is not the address of a server.", hint)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

@@ -62,7 +62,8 @@ def _refusal(status: int, body: bytes, address: str, location: str = "", *, keye
     if status in (401, 403):
         what = "refuses the key" if keyed else "wants a key"
         return ServerError(
-            f"The server at {address} {what} ({status}).", "Name a variable with its key: --server-key-env."
+            f"The server at {address} {what} ({status}).",
+            "Type its key where you chose it; on the command line: --server-key-env.",
         )
     if status in (404, 405, 501):
         return ServerError(

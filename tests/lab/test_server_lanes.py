@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.engine.errors import UserError
@@ -16,7 +17,7 @@ from app.lab.lane_names import lane_names
 from app.lab.runs.control import Control
 from app.lab.runs.events import LabEvent, PairLoaded, Paused, RunDropped, RunRound
 from app.lab.runs.runner import Runner
-from app.lab.server_lanes import server_lanes
+from app.lab.server_lanes import server_lanes, with_server
 from app.servers.client import ServerClient
 from tests.servers.scripted import Answer, ScriptedServer, counted, ended, llama_server, serving
 
@@ -169,3 +170,21 @@ def test_a_journal_of_a_server_with_other_settings_is_not_resumed(tmp_path: Path
         server.script = llama_server(*DRAFTING, types="none,ngram-mod")
         with pytest.raises(UserError, match="speculation is ngram-mod instead of draft-simple"):
             finished(experiment, journal)
+
+
+def test_a_server_that_is_asked_again_has_new_lanes_in_its_old_place():
+    mine = Lane("prompt-lookup")
+    with serving(llama_server(*DRAFTING)) as server:
+        (drafting,) = lanes_of(server)
+        named = msgspec.structs.replace(drafting, label="our cluster")
+        client = ServerClient(server.address, "", lambda: False)
+        before = client.describe()
+        server.script = llama_server(types="none")
+        after = ServerClient(server.address, "", lambda: False).describe()
+
+    assert with_server((mine,), before) == (mine, drafting)
+    assert with_server((named, mine), before) == (named, mine), "a given label stays"
+    (plain, last) = with_server((drafting, mine), after)
+    assert (plain.strategy, plain.label, plain.pair, last) == (
+        NONE, "llama-server: none", drafting.pair, mine,
+    )  # fmt: skip

@@ -17,8 +17,8 @@ from app.lab.facts import SystemFacts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.report.compare import is_measured
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
-from app.lab.report.server_notes import server_words
 from app.lab.runs.run_record import RunRecord
+from app.servers.words import server_words
 
 FORMAT = "load-1.0"
 

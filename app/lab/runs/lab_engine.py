@@ -20,7 +20,6 @@ from app.engine.process.messages import (
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
-from app.servers.address import is_address
 from app.servers.key import find_key
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class LabEngine:
         """
         if self.holds(pair):
             return
-        if is_address(pair.target.path):
+        if pair.is_server:
             self._ask_server(pair)
             return
         if self._client is not None and not isinstance(self._client, EngineClient):

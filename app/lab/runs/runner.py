@@ -44,7 +44,6 @@ from app.lab.runs.resume import done_of, open_journal
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.time_left import TimeLeft
 from app.lab.runs.traces import TraceStore
-from app.servers.address import is_address
 from app.servers.key import find_key
 
 MakeHome = Callable[[], EngineHome]
@@ -221,7 +220,7 @@ class Runner:
             yield WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
-        if is_address(pair.target.path):  # it stays as warm as it is while others answer
+        if pair.is_server:  # it stays as warm as it is while others answer
             self._warm_servers.add(pair)
 
     def _load(self, pair: Pair) -> Iterator[LabEvent]:

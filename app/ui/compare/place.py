@@ -54,7 +54,7 @@ class ComparePlace(PlaceWidget):
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
         self.chat = chat
-        self.works = Measurements(chat.engine, make_home, self)
+        self.works = Measurements(chat.engine, make_home, chat.servers.key_of, self)
         self.chips = SetupBar(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
         self.head = self.chips.head
         self.strip = RunStrip()
@@ -234,7 +234,11 @@ class ComparePlace(PlaceWidget):
 
     @Slot(int)
     def _use(self, lane: int) -> None:
-        if (report := self.works.measured.report) is not None:
+        if (report := self.works.measured.report) is None:
+            return
+        if report.lanes[lane].server is not None:
+            self.notice.tell("A server drafts by its own settings.", "Choose the lane of a strategy.")
+        else:
             self.chat.use_strategy(report.lanes[lane].strategy)
 
     @Slot(str)

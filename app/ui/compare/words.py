@@ -5,12 +5,18 @@ from __future__ import annotations
 from app.base import numbers
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
-from app.engine.strategy import StrategySpec
-from app.lab.experiment import Experiment
+from app.engine.strategy import NONE, StrategySpec
+from app.lab.experiment import Experiment, Lane
 from app.lab.report.compare import keeps_text
 from app.lab.runs.run_record import Divergence, RunRecord
 from app.ui.widgets.words.numbers import duration
 
+NO_BASELINE = (
+    "no baseline",
+    "The server cannot leave drafting out. Add another server with the same model and without drafts: it is "
+    "the baseline then.",
+)
+"""The badge of a server's lane that is compared with nothing."""
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
@@ -70,10 +76,13 @@ def token_words(parting: Divergence, *, own: bool) -> str:
     return "the end" if token is None else f"“{shown_text(text)}”"
 
 
-def lane_words(strategy: str) -> str:
+def lane_words(lane: Lane) -> str:
     """A description of a lane's strategy, shown before its first answer; or what is wrong with it."""
+    if lane.pair is not None and lane.pair.is_server:
+        drafts = "without drafts" if lane.strategy == NONE else "with drafts by its own settings"
+        return f"The server at {lane.pair.target.path} answers {drafts}."
     try:
-        parts = StrategySpec.parse(strategy).parts
+        parts = StrategySpec.parse(lane.strategy).parts
     except SettingError as error:  # its drafter was removed
         return str(error)
     if not parts:

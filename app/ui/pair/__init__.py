@@ -1,1 +1,2 @@
-"""The choice of target and draft: their panels, where layers live (`placement/`), what fits (`memory/`)."""
+"""The choice of target and draft: their panels, where layers live (`placement/`), what fits (`memory/`); and
+the form of a running server, which Compare's lanes use too."""

@@ -1,1 +1,2 @@
-"""What is known in the window: answers, the engine, settings. Views observe it; it knows no widget."""
+"""What is known in the window (answers, the engine, servers, settings). Views observe it; it knows no
+widget."""

@@ -12,6 +12,7 @@ from app.engine.errors import UserError
 from app.engine.types import ModelOptions, Sampling
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.inspection import Inspection
+from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ChatSide:
         engine: EngineSession,
         settings: SettingsInUse,
         inspection: Inspection,
+        servers: Servers,
         load: Callable[[ModelOptions, ModelOptions | None], None],
         go: Callable[[str], None],
         open_trace: Callable[[Path], str],
@@ -43,6 +45,7 @@ class ChatSide:
         self.engine = engine
         self.settings = settings
         self.inspection = inspection
+        self.servers = servers
         self.go = go
         self.open_trace = open_trace
         self._load = load

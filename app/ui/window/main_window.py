@@ -50,6 +50,7 @@ from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.inspection import Inspection
+from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
@@ -99,6 +100,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.session = session
         self.inspection = Inspection()
+        self.servers = Servers()
         self._place = self._came_from = "chat"  # the place on the screen; the one before the Inspector
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
@@ -109,7 +111,7 @@ class MainWindow(QMainWindow):
         self.status = StatusBar(theme)
         self._stack = QStackedWidget()
         self.chat_side = ChatSide(
-            session, settings, self.inspection, self._load_elsewhere, self.go, self.open_trace
+            session, settings, self.inspection, self.servers, self._load_elsewhere, self.go, self.open_trace
         )
         self.places = (
             Place("chat", "Chat", "", self._chat(), chat_keys),
@@ -454,6 +456,7 @@ class MainWindow(QMainWindow):
             if isinstance(place.widget, PlaceWidget):
                 place.widget.close_place()
         self.library_drafts.close()
+        self.servers.close()
         self.care.close()
         self.session.close()
         self.controller.answers.close()

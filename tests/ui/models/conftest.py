@@ -22,6 +22,7 @@ from app.ui.models.place import ModelsPlace
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
+from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import FakeHub, FakeRepo
@@ -105,7 +106,13 @@ def _drafts_page(theme: Theme, paths: Paths, hub: HubSession) -> DraftsPage:
     """The view Drafts, beside an engine that is never started."""
     engine = EngineSession(lambda: make_home("thread"))
     chat = ChatSide(
-        engine, hub.settings, Inspection(), lambda *_pair: None, lambda _place: None, lambda _trace: ""
+        engine,
+        hub.settings,
+        Inspection(),
+        Servers(),
+        load=lambda *_pair: None,
+        go=lambda _place: None,
+        open_trace=lambda _trace: "",
     )
     work = DraftsWork(engine, lambda: make_home("thread"), KeptDrafts(paths.data / "drafts"))
     return DraftsPage(theme, hub, chat, work, built_in(paths.resources), lambda _parent: ())

@@ -37,6 +37,9 @@ class LaneCard(QWidget):
         self._name.setProperty("role", "mono")
         self._name.set_text(name)
         self._name.setToolTip(as_text(detail or name))
+        self.told = ElidedLabel()
+        self.told.setProperty("role", "caption")
+        self.told.hide()
         self.speed = QLabel("–")
         self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
         self._unit = QLabel("tok/s")
@@ -70,6 +73,7 @@ class LaneCard(QWidget):
         head.setContentsMargins(12, 8, 12, 10)
         head.setSpacing(2)
         head.addWidget(self._name)
+        head.addWidget(self.told)
         head.addLayout(numbers)
         head.addWidget(self.caption)
         head.addWidget(self.badge)
@@ -118,6 +122,13 @@ class LaneCard(QWidget):
         self.factor.setText(factor)
         self.caption.set_text(caption)
         self.caption.setToolTip(as_text(caption))
+
+    def set_told(self, line: str, whole: str, *, shown: bool) -> None:
+        """Say below the name what answers in this lane; `whole` is the tooltip. Cards beside each other all
+        show their line or none, so that their plots stay level."""
+        self.told.set_text(line)
+        self.told.setToolTip(as_text(whole))
+        self.told.setVisible(shown)
 
     def set_badge(self, text: str, definition: str) -> None:
         """Show whether the answer is identical to the baseline's; `definition` explains it."""

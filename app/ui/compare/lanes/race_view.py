@@ -10,15 +10,24 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.base import numbers
 from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
-from app.engine.types import Round
+from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane
 from app.lab.report.race import LaneAt, Race
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.lanes.race_bar import RaceBar
-from app.ui.compare.words import ahead_words, badge, lane_words, place_words, prompt_words
+from app.ui.compare.words import (
+    NO_BASELINE,
+    ahead_words,
+    badge,
+    lane_words,
+    place_words,
+    prompt_words,
+)
 from app.ui.compare.works.lab_session import LabSession
+from app.ui.pair.server_form import told_line, told_words
 from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
+from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
 from app.ui.widgets.words.model_words import file_name
@@ -31,9 +40,11 @@ class RaceView(QWidget):
 
     following_changed = Signal()
 
-    def __init__(self, theme: Theme, session: LabSession, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme, session: LabSession, servers: Servers, choose: ChooseFile) -> None:
         super().__init__()
         self._session = session
+        self._servers = servers
+        self._lanes: tuple[Lane, ...] = ()  # that are shown
         self.lanes = LanesView(theme, choose)
         self.bar = RaceBar(theme)
         self.bar.moved.connect(self._show_moment)
@@ -54,6 +65,7 @@ class RaceView(QWidget):
         session.lanes_changed.connect(self._show_live)
         session.run_over.connect(self._renew)
         session.stage_changed.connect(self._stage_changed)
+        servers.changed.connect(self._tell_lanes)
 
     @property
     def following(self) -> bool:
@@ -66,12 +78,26 @@ class RaceView(QWidget):
 
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
         """Show the lanes of a set-up that was not measured yet, the baseline first."""
-        self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in lanes])
+        self._put_lanes(lanes)
         self._race, self._answers = None, {}
         self.bar.hide()
         for card, lane in zip(self.lanes.cards, lanes, strict=True):
-            card.set_answer(None, lane_words(lane.strategy))
+            card.set_answer(None, lane_words(lane))
             card.set_numbers("–", "", "not measured yet")
+
+    def _put_lanes(self, lanes: tuple[Lane, ...]) -> None:
+        self._lanes = lanes
+        self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in lanes])
+        self._tell_lanes()
+
+    @Slot()
+    def _tell_lanes(self) -> None:
+        """Say what answers in each lane, where one of them is a server."""
+        servers = [lane.pair.target.path if lane.pair and lane.pair.is_server else "" for lane in self._lanes]
+        for index, (card, address) in enumerate(zip(self.lanes.cards, servers, strict=True)):
+            info = self._session.pairs.get(index) or self._servers.known(address).info
+            line, whole = _told(info) if info is not None else (address.partition("://")[2], address)
+            card.set_told(line, whole, shown=any(servers))
 
     def set_best(self, lane: int | None) -> None:
         """Frame the lane that is the fastest over all runs, whichever run is shown."""
@@ -147,7 +173,7 @@ class RaceView(QWidget):
             self._show_first()
 
     def _begin(self, experiment: Experiment) -> None:
-        self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in experiment.lanes])
+        self._put_lanes(experiment.lanes)
         self.bar.show()
         self.bar.set_choices(
             [prompt_words(experiment, prompt) for prompt in range(len(experiment.prompts))],
@@ -185,6 +211,7 @@ class RaceView(QWidget):
             return
         if len(self.lanes.cards) != len(experiment.lanes) or self.bar.prompt.count() == 0:
             self._begin(experiment)
+        self._tell_lanes()
         if not self._following and not self.bar.playing and self._has_more():
             self.show_prompt(*self._shown)
 
@@ -270,8 +297,10 @@ class RaceView(QWidget):
             numbers.factor(record.speedup) if record.speedup is not None else "",
             caption or shown,
         )
+        compared = experiment.baseline_of(lane) is not None
+        temperature = experiment.sampling_of(lane).temperature
         card.set_badge(
-            *badge(record, experiment.lanes[lane].strategy, experiment.sampling_of(lane).temperature)
+            *(badge(record, experiment.lanes[lane].strategy, temperature) if compared else NO_BASELINE)
         )
 
     # ------------------------------------------------------------------ the race
@@ -328,6 +357,14 @@ def _title(lane: Lane) -> str:
     if lane.label or lane.pair is None:
         return lane.name
     return f"{lane.name} · {file_name((lane.pair.draft or lane.pair.target).path)}"
+
+
+def _told(info: PairInfo) -> tuple[str, str]:
+    """What answers in a lane, in a few words and in sentences."""
+    if info.server is not None:
+        return told_line(info), told_words(info)
+    names = " ← ".join(model.name for model in (info.target, info.draft) if model is not None)
+    return names, f"{names}\n{info.devices}"
 
 
 def _whole(lane: Lane) -> str:

@@ -40,7 +40,7 @@ class MeasurementPages(QStackedWidget):
         self._chips = chips
         self._head = chips.head
         self._strip = strip
-        self.stage = RaceView(theme, works.session, choose)
+        self.stage = RaceView(theme, works.session, chips.servers, choose)
         self.results = Results(theme, choose)
         self.results.hide()
         self.lanes = QSplitter(Qt.Orientation.Vertical)

@@ -52,6 +52,7 @@ class SetupBar(QObject):
         """The first of `suites` is for the bundled pair; the set-up is saved in the file `kept`."""
         super().__init__()
         self._chat = chat
+        self.servers = chat.servers
         self._suites = tuple(suites)
         self._names: dict[str, str] = {}  # names of models that were loaded, by path
         self._contexts: dict[ModelOptions, int] = {}  # context sizes of targets that were loaded, in tokens
@@ -61,7 +62,7 @@ class SetupBar(QObject):
         self._touched = before is not None  # whether the user made the set-up
         self.setup = before or self._first()
         self.amount = ""  # how much Run measures
-        lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of)
+        lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of, chat.servers)
         prompts = PromptsPanel(theme, suites, choose_prompts)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         self.head = head = CompareHead(theme, lanes, prompts, sweep)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 import msgspec
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -20,23 +20,29 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import SettingError
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, PairInfo
 from app.lab.experiment import MOST_LANES, Lane, Pair
+from app.lab.server_lanes import with_server
 from app.ui.compare.setup.setup import CompareSetup
 from app.ui.pair.model_panel import FileChooser
+from app.ui.pair.server_form import ServerForm
 from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel
+from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.theme.style import chosen
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
 from app.ui.widgets.words.model_words import file_name
 
+BASELINE = "none is the baseline: it is always measured, and every lane here is compared with it."
 MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
 """Strategies of a new lane: the first one that no lane has yet."""
 
 
 def pair_words(pair: Pair) -> str:
-    """The file names of target and draft."""
+    """The file names of target and draft; of a server, its address."""
+    if pair.is_server:
+        return pair.target.path
     draft = f" ← {file_name(pair.draft.path)}" if pair.draft is not None else ", no draft"
     return f"{file_name(pair.target.path)}{draft}"
 
@@ -53,6 +59,7 @@ class LanesPanel(QWidget):
         choose_file: FileChooser,
         own_pair: Callable[[], Pair],
         n_ctx: Callable[[ModelOptions], int],
+        servers: Servers,
     ) -> None:
         """`own_pair` returns the pair of lanes without their own, `n_ctx` the context size that a target was
         loaded with, 0 where it was not loaded."""
@@ -64,19 +71,29 @@ class LanesPanel(QWidget):
         self._setup: CompareSetup | None = None
         self._at = 0
         self._group = QButtonGroup(self)
+        self.new_server = ServerForm(theme, servers, "Add its lanes")
+        self.new_server.described.connect(lambda info: self._take_server(self.new_server, info))
+        self.new_server.hide()
+        self.server = ServerForm(theme, servers, "Ask again")
+        self.server.described.connect(lambda info: self._take_server(self.server, info))
         title = QLabel("Lanes")
         title.setProperty("role", "title")
-        base = QLabel("none is the baseline: it is always measured, and every lane is compared with it.")
+        base = QLabel(BASELINE)
         base.setProperty("role", "secondary")
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
         self.add = QPushButton("Add a lane")
         self.add.clicked.connect(self._add)
+        self.add_server = QPushButton("Add a server…")
+        self.add_server.setToolTip("A running llama-server or vLLM races beside the lanes here")
+        self.add_server.setCheckable(True)
+        self.add_server.toggled.connect(self._show_new_server)
         self._room = QLabel()
         self._room.setProperty("role", "caption")
         add_row = QHBoxLayout()
         add_row.setSpacing(12)
         add_row.addWidget(self.add)
+        add_row.addWidget(self.add_server)
         add_row.addWidget(self._room)
         add_row.addStretch(1)
         line = QFrame()
@@ -90,6 +107,7 @@ class LanesPanel(QWidget):
         column.addWidget(base)
         column.addLayout(self._list)
         column.addLayout(add_row)
+        column.addWidget(self.new_server)
         column.addWidget(line)
         column.addWidget(self._editor)
 
@@ -114,18 +132,24 @@ class LanesPanel(QWidget):
         names.setSpacing(12)
         names.addWidget(QLabel("Label"))
         names.addWidget(self.label, 1)
+        self._here = QWidget()  # the editor of a lane that runs here
         pair = QHBoxLayout()
         pair.setSpacing(8)
         pair.addWidget(QLabel("Pair"))
         pair.addWidget(self._pair, 1)
         for button in (self.same, self.target, self.draft):
             pair.addWidget(button)
+        here = QVBoxLayout(self._here)
+        here.setContentsMargins(0, 0, 0, 0)
+        here.setSpacing(10)
+        here.addLayout(pair)
+        here.addWidget(self.strategy)
         column = QVBoxLayout(self._editor)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
         column.addLayout(names)
-        column.addLayout(pair)
-        column.addWidget(self.strategy)
+        column.addWidget(self.server)
+        column.addWidget(self._here)
 
     @property
     def lane(self) -> Lane:
@@ -162,11 +186,14 @@ class LanesPanel(QWidget):
             self._list.addWidget(self._row(index, lane))
         full = len(self._setup.lanes) >= MOST_LANES - 1
         self.add.setEnabled(not full)
+        self.add_server.setEnabled(not full)
         self._room.setText(f"At most {MOST_LANES} lanes, the baseline included." if full else "")
 
     def _row(self, index: int, lane: Lane) -> QWidget:
         words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy
-        if lane.pair is not None:
+        if lane.pair is not None and lane.pair.is_server:
+            words = f"{lane.name}   {pair_words(lane.pair)}"
+        elif lane.pair is not None:
             words += f"   on {pair_words(lane.pair)}"
         choose = ElidedButton(words)
         choose.setProperty("kind", "row")
@@ -190,6 +217,12 @@ class LanesPanel(QWidget):
     def _show_lane(self) -> None:
         lane = self.lane
         self.label.setText(lane.label)
+        is_server = lane.pair is not None and lane.pair.is_server
+        self.server.setVisible(is_server)
+        self._here.setVisible(not is_server)
+        if lane.pair is not None and is_server:
+            self.server.set_address(lane.pair.target.path, fixed=True)
+            return
         try:
             self.strategy.set_spec(lane.strategy)
         except SettingError as error:  # its drafter was removed
@@ -201,6 +234,8 @@ class LanesPanel(QWidget):
         assert self._setup is not None
         lane = self.lane
         pair = lane.pair or self._own_pair()
+        if pair.is_server:
+            return
         own = "" if lane.pair is not None else "the chat's: "
         self._pair.set_text(f"{own}{pair_words(pair)}")
         self.same.setVisible(lane.pair is not None)
@@ -253,6 +288,29 @@ class LanesPanel(QWidget):
         lanes = self._setup.lanes
         self._at = min(self._at - (index < self._at), len(lanes) - 2)
         self._change(lanes[:index] + lanes[index + 1 :])
+        self._show_lane()
+
+    @Slot(bool)
+    def _show_new_server(self, shown: bool) -> None:
+        self.new_server.setVisible(shown)
+        if shown:
+            self.new_server.address.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _take_server(self, form: ServerForm, info: PairInfo) -> None:
+        """Put the lanes of a server that has told what it is in the place of its earlier ones, or add
+        them."""
+        assert self._setup is not None
+        lanes = with_server(self._setup.lanes, info)
+        if len(lanes) >= MOST_LANES:
+            form.notice.tell("There is no room for its lanes.", "Remove other lanes first.")
+            return
+        address = info.target.path
+        own = [index for index, lane in enumerate(lanes) if lane.pair and lane.pair.target.path == address]
+        self._at = own[-1]
+        if form is self.new_server:
+            self.add_server.setChecked(False)
+            form.set_address("", fixed=False)
+        self._change(lanes)
         self._show_lane()
 
     @Slot(str)

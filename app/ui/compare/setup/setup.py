@@ -141,7 +141,11 @@ def first_setup(suite: Suite, has_draft: bool) -> CompareSetup:
 
 def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
     """The set-up that an experiment was made from, as far as it can be reconstructed."""
-    lanes = tuple(lane for lane in experiment.lanes if lane.strategy != NONE)
+    lanes = tuple(
+        lane
+        for index, lane in enumerate(experiment.lanes)
+        if lane.strategy != NONE or experiment.pair_of(index).is_server
+    )
     again = Suite(
         experiment.title,
         experiment.title or "Earlier prompts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -18,6 +18,7 @@ from app.lab.runs.journal import Journal
 from app.lab.runs.run_record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.runs.traces import TraceStore
+from app.servers.key import find_key
 from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.reported import Reported, reported
 from app.ui.state.answer import AnswerModel
@@ -33,9 +34,13 @@ class LabSession(LabWork):
     run_over = Signal()  # a run ended, or the pair is loaded
     reported = Signal()  # the report changed
 
-    def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
+    def __init__(
+        self, engine: EngineSession, make_home: MakeHome, key_of: Callable[[str], str] = find_key
+    ) -> None:
+        """`key_of` gives the key of a server."""
         super().__init__(engine)
         self._make_home = make_home
+        self._key_of = key_of
         self.runner: Runner | KeptRuns | None = None  # has the traces, also after it has ended
         self.experiment: Experiment | None = None
         self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
@@ -57,7 +62,9 @@ class LabSession(LabWork):
         self._prepare(experiment, sweep)
 
         def make(control: Control) -> Iterator[LabEvent]:
-            self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
+            self.runner = Runner(
+                experiment, self._make_home, journal=journal, control=control, key_of=self._key_of
+            )
             return reported(self.runner, experiment, sweep)
 
         self._begin(make, needs_engine=True)

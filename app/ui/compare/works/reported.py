@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from app.engine.errors import UserError
 from app.lab.experiment import Experiment
 from app.lab.report.report import Report, SweepFacts, make_report
+from app.lab.report.server_notes import server_limits
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import Begun, Ended, LabEvent, RunDone
 from app.lab.runs.runner import Runner
@@ -18,7 +19,7 @@ _SHARE = 10  # the pause is at least so many times the time that making a report
 
 
 class Reported(LabEvent, frozen=True):
-    """The report so far, and what disturbed the measurement."""
+    """The report so far, what disturbed the measurement, and what servers did not tell."""
 
     report: Report
     doubts: tuple[str, ...]
@@ -34,7 +35,7 @@ def reported(
         nonlocal due
         began = time.monotonic()
         report = make_report(experiment, runner.records, runner.pairs, sweep=sweep)
-        doubts = tuple(disturbances(report))
+        doubts = (*disturbances(report), *server_limits(report))
         now = time.monotonic()
         due = now + max(_PAUSE, _SHARE * (now - began))
         return Reported(report, doubts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.lab.runs.runner import MakeHome
@@ -21,10 +23,13 @@ class Measurements(QObject):
     failed = Signal(object)  # UserError: the work cannot continue
     over = Signal()  # the work has ended, and the machine is free
 
-    def __init__(self, engine: EngineSession, make_home: MakeHome, parent: QObject) -> None:
+    def __init__(
+        self, engine: EngineSession, make_home: MakeHome, key_of: Callable[[str], str], parent: QObject
+    ) -> None:
+        """`key_of` gives the key of a server."""
         super().__init__(parent)
-        self.session = LabSession(engine, make_home)
-        self.sweep = LabSession(engine, make_home)
+        self.session = LabSession(engine, make_home, key_of)
+        self.sweep = LabSession(engine, make_home, key_of)
         self.tune = TuneSession(engine, make_home)
         self.shown: LabWork = self.session
         for work in self._every:

@@ -1,0 +1,147 @@
+"""The form for a running server: its address, its key where it wants one, and what it tells of itself."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.types import PairInfo
+from app.servers.address import server_address
+from app.servers.key import can_keep
+from app.servers.words import baseline_words, fate_words, server_words
+from app.ui.state.servers import Servers
+from app.ui.theme import Theme
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.words.model_words import parameters
+
+ASKING = "Asking the server. It is asked for one token."
+
+
+class ServerForm(QWidget):
+    """Asks a server what it is."""
+
+    described = Signal(object)
+    """The PairInfo of a server that answered the question of this form."""
+
+    def __init__(self, theme: Theme, servers: Servers, action: str) -> None:
+        """`action` is the text of the button that asks."""
+        super().__init__()
+        self._servers = servers
+        self._action = action
+        self._at = ""  # the server that is shown
+        self._asked = False  # by this form
+        self.address = QLineEdit()
+        self.address.setAccessibleName("Address of the server")
+        self.address.setPlaceholderText("http://127.0.0.1:8080")
+        self.address.returnPressed.connect(self._act)
+        self.act = QPushButton(action)
+        self.act.clicked.connect(self._act)
+        self.key = QLineEdit()
+        self.key.setAccessibleName("Key of the server")
+        self.key.setPlaceholderText("Key")
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key.returnPressed.connect(self._act)
+        self.keep = QCheckBox("Keep it in the system's keyring")
+        self.notice = Notice(theme)
+        self.facts = QLabel()
+        self.facts.setProperty("role", "secondary")
+        self.facts.setWordWrap(True)
+        self.facts.setTextFormat(Qt.TextFormat.PlainText)  # a server's own words
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._key_row = QWidget()
+        keys = QHBoxLayout(self._key_row)
+        keys.setContentsMargins(0, 0, 0, 0)
+        keys.setSpacing(8)
+        keys.addWidget(self.key, 1)
+        keys.addWidget(self.keep)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.address, 1)
+        row.addWidget(self.act)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for part in (self._key_row, self.notice, self.facts):
+            part.hide()
+        column.addLayout(row)
+        column.addWidget(self._key_row)
+        column.addWidget(self.notice)
+        column.addWidget(self.facts)
+        servers.changed.connect(self._changed)
+
+    def set_address(self, address: str, *, fixed: bool) -> None:
+        """Show a server; `fixed`: the address cannot be edited here."""
+        self.address.setText(address)
+        self.address.setReadOnly(fixed)
+        if address != self._at:
+            self._at, self._asked = address, False
+            self.notice.clear()
+            self.key.clear()
+        self._show()
+
+    @Slot()
+    def _act(self) -> None:
+        """Ask the server, or stop asking it."""
+        if self._servers.known(self._at).asking:
+            self._servers.stop(self._at)
+            return
+        self.notice.clear()
+        try:
+            address = server_address(self.address.text())
+        except SettingError as error:
+            self.notice.tell(error)
+            return
+        key = self.key.text().strip() if address == self._at else ""
+        self._at, self._asked = address, True
+        self._servers.ask(address, key, keep=self.keep.isChecked())
+
+    @Slot(str)
+    def _changed(self, address: str) -> None:
+        if address != self._at:
+            return
+        self._show()
+        known = self._servers.known(address)
+        if not self._asked or known.asking:
+            return
+        self._asked = False
+        if known.problem is not None:
+            hint = "Type its key below." if known.wants_key else known.problem.hint
+            self.notice.tell(known.problem.message, hint)
+        if known.wants_key:
+            self.key.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif known.info is not None:
+            self.key.clear()
+            self.described.emit(known.info)
+
+    def _show(self) -> None:
+        known = self._servers.known(self._at)
+        self.act.setText("Stop" if known.asking else self._action)
+        self._key_row.setVisible(known.wants_key)
+        if known.wants_key:
+            self.keep.setVisible(can_keep())
+        told = ASKING if known.asking else told_words(known.info) if known.info is not None else ""
+        self.facts.setText(told)
+        self.facts.setVisible(bool(told))
+
+
+def told_words(info: PairInfo) -> str:
+    """What a server tells of itself, a sentence a line."""
+    assert info.server is not None
+    target = info.target
+    model = [target.quantisation, f"{parameters(target.n_params)} parameters" if target.n_params else ""]
+    model.append(f"context {target.n_ctx:,} tokens" if target.n_ctx else "")
+    lines = [server_words(info.server), ", ".join(part for part in model if part)]
+    lines[1] = f"Its model: {lines[1]}." if lines[1] else ""
+    lines += [fate_words(info.server), baseline_words(info.server)]
+    return "\n".join(line for line in lines if line)
+
+
+def told_line(info: PairInfo) -> str:
+    """What a server tells of itself, in a few words."""
+    assert info.server is not None
+    target, server = info.target, info.server
+    parts = [f"{server.model} {target.quantisation}".strip(), "+".join(server.speculation) or "no drafts"]
+    parts.append(f"context {target.n_ctx:,}" if target.n_ctx else "")
+    parts.append(f"{server.slots} slots" if server.slots > 1 else "")
+    return " · ".join(part for part in parts if part)
