@@ -22,7 +22,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 .PHONY: help run test verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
-        lessons ready ready-dev
+        lessons screenshots ready ready-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ peer: ready ## compile llama.cpp's own speculative loop and llama-server (ten mi
 
 lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons
 	@$(BIN)/python packaging/lessons/record.py $(ARGS)
+
+screenshots: ready-dev ## take the documents' pictures from the running window; ARGS names scenes
+	@$(BIN)/python -m tests.screenshots $(ARGS)
 
 lock: ## resolve the libraries anew and write packaging/locks
 	@$(PYTHON) packaging/setup/lock.py

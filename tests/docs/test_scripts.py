@@ -12,15 +12,14 @@ import pytest
 
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import FORMAT, read_trace
+from tests.docs.pages import PAGES, ROOT
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def test_a_script_of_the_docs_prints_the_answer_behind_it(demo_pair: tuple[Path, Path]) -> None:
-    written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    written = "\n".join(page.text for page in PAGES)
     blocks = BLOCK.findall(written)
     assert len(blocks) == written.count("```python") > 0
     for block, answer in blocks:
