@@ -23,7 +23,7 @@ QUICK: dict[str, tuple[object, ...]] = {
 }
 """What makes a command short: it stands behind the words of the page, of which the last ones count."""
 SHALLOW = ("--depth", "0,64")
-OTHERS = {"--per-request-spec-decode-metrics"}
+OTHERS = {"--per-request-spec-decode-metrics", "--draft-max", "--spec-type"}
 """Options of other programs that the pages name."""
 
 
@@ -124,6 +124,15 @@ def test_options_in_sentences_exist(options: dict[str, set[str]]) -> None:
                 assert options_in(words) - known - OTHERS == set(), f"{page}: {span}"
             elif span.startswith("draftscope "):
                 pytest.fail(f"{page}: there is no such command: {span}")
+
+
+def test_the_llama_servers_that_are_to_be_started_would_start(command: Command) -> None:
+    lines = [line for page in PAGES for line in re.findall(r"^llama-server .+$", page.text, re.MULTILINE)]
+    assert len(lines) > 1
+    for line in lines:
+        done = command("explain", line)
+        assert done.code == 0
+        assert "does not start" not in done.out and "is not used" not in done.out, done.out
 
 
 def test_make_has_every_target_and_backend_that_is_named() -> None:
