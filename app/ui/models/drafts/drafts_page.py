@@ -310,7 +310,7 @@ class DraftsPage(QWidget):
         self.strip.set_at_work(work.at_work, may_pause=False, paused=False)
         self.strip.set_share(work.share if work.at_work else None)
         if work.at_work:
-            self.strip.say(work.said)
+            self.strip.say(work.said, remarks=self._remarks())
         else:
             self.strip.conclude(_facts(results), self._remarks())
         if held is not None and not (held.isEnabled() and held.isVisible()):

@@ -34,6 +34,9 @@ class RunStrip(QWidget):
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
+        keeps = self.bar.sizePolicy()
+        keeps.setRetainSizeWhenHidden(True)  # the part below does not jump when it comes
+        self.bar.setSizePolicy(keeps)
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addStrut(self.cancel.sizeHint().height())  # so that the part below does not jump
