@@ -128,11 +128,12 @@ def _tried(result: Tuned) -> list[str]:
             str(number),
             str(score.answers),
             speedup_words(score.speedup),
+            numbers.factor(score.whole_speedup),
             numbers.percent(score.acceptance_rate),
         ]
         for number, score in result.latest
     ]
-    return table(["strategy", "round", "answers", "speed-up (95 %)", "acceptance"], lines)
+    return table(["strategy", "round", "answers", "speed-up (95 %)", "end to end", "acceptance"], lines)
 
 
 def _seconds(text: str) -> float:

@@ -9,7 +9,7 @@ import msgspec
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
-from app.lab.report.interval import Speedup
+from app.lab.report.interval import Speedup, mean_factor
 from app.lab.report.summary import ratios_of
 from app.lab.runs.run_record import RunRecord
 from app.lab.tune.candidates import LeftOut
@@ -29,6 +29,7 @@ class Score(msgspec.Struct, frozen=True):
     kept: bool
     error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval says nothing of other prompts
+    whole_speedup: float | None = None  # from the request to the end, with reading the prompt
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -125,6 +126,9 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
             kept=False,
             error=error,
             over_repeats=over_repeats,
+            whole_speedup=mean_factor(
+                (run.prompt_index, run.end_to_end_speedup) for run in measured if run.end_to_end_speedup
+            ),
         )
     if not found:
         return None

@@ -257,7 +257,8 @@ def test_saving_traces_ends_with_the_window(qtbot: QtBot, tmp_path: Path) -> Non
 
 def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qtbot: QtBot) -> None:
     tried = tuple(
-        Score(f"suffix:n_max={at + 1}", Speedup(2.0 - at / 10), 0.5, 3, kept=True) for at in range(6)
+        Score(f"suffix:n_max={at + 1}", Speedup(2.0 - at / 10), 0.5, 3, kept=True, whole_speedup=1.5)
+        for at in range(6)
     )
     session = TuneSession(None, None)
     session.rungs = [Rung(24, 1.0, tried)]
@@ -267,6 +268,10 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     page.compare_wanted.connect(wanted.append)
     page.compare.click()
     assert wanted == [tuple(score.strategy for score in tried[:FINALISTS])]
+    titles = [page.table.horizontalHeaderItem(column).text() for column in range(page.table.columnCount())]
+    shown = dict(zip(titles, page.rows()[0], strict=True))
+    assert shown["speed-up (95 %)"] == "2.00×" and shown["end to end"] == "1.50×"
+    assert shown["acceptance"].startswith("50.0") and shown["round"] == "1"
 
 
 def test_the_table_fits_1280_pixels_and_keeps_its_names_when_narrower(qtbot: QtBot, theme: Theme) -> None:

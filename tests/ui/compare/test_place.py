@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QWidget
 
+from app.base import numbers
 from app.lab.experiment import Job
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.page.page import embedded_json
@@ -118,6 +119,8 @@ def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windo
             assert card.badge.text() == expected
         else:
             assert "differs from token" in card.badge.text()
+        whole = records[Job(0, 0, lane)].end_to_end_speedup
+        assert card.caption.text().endswith(f" · {numbers.factor(whole)} end to end") is (lane > 0)
 
 
 def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.base import numbers
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.lab.report.heat import heat_map
@@ -18,7 +19,7 @@ from app.lab.report.report import Cell, SweepFacts
 from app.ui.compare.lanes.lane_plot import LanePlot, _rounded_up
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.results.heat_view import HeatView, shade
-from app.ui.compare.results.scatter import Point, Scatter
+from app.ui.compare.results.scatter import Point, Scatter, points_of
 from app.ui.state.series import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
@@ -148,7 +149,7 @@ def heat(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> HeatView:
 
 def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter:
     view = Scatter(theme, choose)
-    view.set_points([Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4)])
+    view.set_points([Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4, whole=1.3)])
     return view
 
 
@@ -156,6 +157,12 @@ def lane(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> LanePlot:
     view = LanePlot(theme, choose, "suffix")
     view.show_trace(answer(), 20)
     return view
+
+
+def test_the_points_of_lanes_say_the_factor_end_to_end_too() -> None:
+    report = made_report()
+    for point, summary in zip(points_of(report), report.summary[1:], strict=True):
+        assert point.reading.endswith(f", end to end {numbers.factor(summary.whole_speedup)}")
 
 
 @pytest.mark.parametrize(("make", "rows"), [(heat, 4), (scatter, 2), (lane, 20)])

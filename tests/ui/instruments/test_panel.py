@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from app.engine.fates import Origin
 from app.engine.record.stats import Statistics
 from app.engine.types import FinishReason
-from app.ui.instruments import InstrumentsPanel
+from app.ui.instruments import InstrumentsPanel, definitions
 from app.ui.instruments.plots.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.widgets.words import numbers
@@ -125,8 +125,11 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     made = trace(64)
     show(panel, made)
     before = panel.speed.canvas.grab().toImage()
-    panel.answer.measure(measurement(2.0, 64))
-    assert panel.speed.note.text() == f"{numbers.factor(2)} measured"
+    measured = measurement(2.0, 64)
+    panel.answer.measure(measured)
+    whole = numbers.factor(measured.end_to_end_factor)
+    assert panel.speed.note.text() == f"{numbers.factor(2)} measured, {whole} end to end"
+    assert definitions.END_TO_END in panel.speed.note.toolTip()
     canvas = panel.speed.canvas
     after = canvas.grab().toImage()
     y = round(canvas.y_of(100))
@@ -143,7 +146,7 @@ def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
     show(panel, trace(64))
     own = panel.speed.value.text()
     panel.answer.measure(measurement(2.13, 64))
-    assert panel.speed.note.text() == "2.13× measured"
+    assert panel.speed.note.text().startswith("2.13× measured, ")
     assert panel.speed.value.text() == "213" != own
     assert f"came at {own}" in panel.speed.value.toolTip()
     panel.speed.canvas.hovered.emit(40)

@@ -40,7 +40,7 @@ def _what(report: TuneReport) -> str:
 
 
 def _table(report: TuneReport) -> Iterator[str]:
-    head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "acceptance", "answers", "round", "")
+    head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "end to end", "acceptance", "answers", "round", "")
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
     for rung, score in report.latest:
@@ -48,6 +48,7 @@ def _table(report: TuneReport) -> Iterator[str]:
         yield (
             f"<tr><td>{lane_html(score.strategy)}</td>"
             f'<td class="{kind}">{_e(speedup_words(score.speedup))}</td>'
+            f"<td>{_e(numbers.factor(score.whole_speedup))}</td>"
             f"<td>{_e(numbers.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
             f"<td>{_e(report.fate(score))}</td></tr>"
         )
@@ -58,6 +59,7 @@ def _table(report: TuneReport) -> Iterator[str]:
     yield (
         '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
         "prompts; the interval is where it would lie for other, similar prompts at another time.</p>"
+        "<p><b>end to end</b>: the same, including the time to read the prompt.</p>"
         "<p><b>answers</b>: those measured in the setting's last round, every repeat counted. Each round "
         "drops the slower settings and gives the rest longer answers.</p></div>"
     )

@@ -288,14 +288,16 @@ class RaceView(QWidget):
         if record is None or experiment is None:
             return
         card = self.lanes.cards[lane]
-        shown = numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
+        shown = caption or numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
+        if record.end_to_end_speedup is not None and record.lane != record.baseline_lane:
+            shown += f" · {numbers.factor(record.end_to_end_speedup)} end to end"
         if record.failure:
             card.set_answer(None, record.failure)
             shown = "failed"
         card.set_numbers(
             significant(record.tokens_per_second) if not record.failure else "–",
             numbers.factor(record.speedup) if record.speedup is not None else "",
-            caption or shown,
+            shown,
         )
         compared = experiment.baseline_of(lane) is not None
         temperature = experiment.sampling_of(lane).temperature

@@ -30,13 +30,14 @@ class Point:
     factor: float
     low: float | None = None
     high: float | None = None
+    whole: float | None = None  # the factor end to end
 
     @property
     def reading(self) -> str:
         bounds = "" if self.low is None or self.high is None else f" ({self.low:.2f} to {self.high:.2f})"
         return (
             f"{self.name}\nacceptance {numbers.percent(self.acceptance)}, "
-            f"speed-up {numbers.factor(self.factor)}{bounds}"
+            f"speed-up {numbers.factor(self.factor)}{bounds}, end to end {numbers.factor(self.whole)}"
         )
 
 
@@ -46,7 +47,8 @@ def points_of(report: Report) -> list[Point]:
     for summary, lane in zip(report.summary, report.lanes, strict=True):
         if summary.acceptance_rate is not None and summary.speedup is not None:
             speedup = summary.speedup
-            found.append(Point(lane.name, summary.acceptance_rate, speedup.factor, speedup.low, speedup.high))
+            rate, whole = summary.acceptance_rate, summary.whole_speedup
+            found.append(Point(lane.name, rate, speedup.factor, speedup.low, speedup.high, whole))
     return found
 
 
@@ -226,7 +228,8 @@ class Scatter(Plot):
         self.update()
 
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
-        names = ("lane", "acceptance_rate", "speedup", "low", "high")
+        names = ("lane", "acceptance_rate", "speedup", "low", "high", "end_to_end_speedup")
         return names, [
-            (point.name, point.acceptance, point.factor, point.low, point.high) for point in self._points
+            (point.name, point.acceptance, point.factor, point.low, point.high, point.whole)
+            for point in self._points
         ]

@@ -33,11 +33,13 @@ TITLES = (
         "tokens/s over that of none on the same prompts. The interval is where it would lie for other "
         "prompts like these; with one prompt, for that one",
     ),
+    ("end to end", "The same, including the time to read the prompt: from the request to the last token"),
     ("acceptance", "Accepted / drafted tokens"),
     ("answers", "How many answers were measured in its last round; every repeat of a prompt counts"),
     ("round", "The last round that it was in"),
     ("", "What became of it"),
 )
+ROUND = 5  # of these: the last number
 
 
 class TunePage(QWidget):
@@ -96,7 +98,7 @@ class TunePage(QWidget):
         for column, (name, definition) in enumerate(TITLES):
             item = QTableWidgetItem(name)
             item.setToolTip(definition)
-            item.setTextAlignment(alignment(right=column in (1, 2, 3, 4)))
+            item.setTextAlignment(alignment(right=0 < column <= ROUND))
             table.setHorizontalHeaderItem(column, item)
 
     # ------------------------------------------------------------------ showing
@@ -110,6 +112,7 @@ class TunePage(QWidget):
             (
                 score.strategy,
                 speedup_words(score.speedup) + (" one prompt" if score.over_repeats else ""),
+                numbers.factor(score.whole_speedup),
                 numbers.percent(score.acceptance_rate),
                 str(score.answers),
                 str(rung),
@@ -121,12 +124,12 @@ class TunePage(QWidget):
         return [
             *found,
             *(
-                (strategy, "", "", "", "", "waits")
+                (strategy, "", "", "", "", "", "waits")
                 for strategy in session.strategies
                 if strategy not in known
             ),
             *(
-                (left_out.what, "", "", "", "", f"not tried: {left_out.reason}")
+                (left_out.what, "", "", "", "", "", f"not tried: {left_out.reason}")
                 for left_out in so_far.left_out
             ),
         ]
@@ -162,9 +165,9 @@ class TunePage(QWidget):
             for column, text in enumerate(cells):
                 item = table.item(row, column) or QTableWidgetItem()
                 item.setText(text)
-                item.setTextAlignment(alignment(right=column in (1, 2, 3, 4)))
+                item.setTextAlignment(alignment(right=0 < column <= ROUND))
                 item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
-                out = cells[-1] == "out" or not cells[4]
+                out = cells[-1] == "out" or not cells[ROUND]
                 best = cells[0] == winner
                 colours = theme.palette
                 colour = colours.good if best else colours.secondary if out else colours.text

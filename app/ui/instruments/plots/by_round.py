@@ -193,8 +193,11 @@ class SpeedPlot(PlotCard):
         if measurement is None:
             shown, note, about = own, self.definition, self.tooltip
         else:
-            shown, note = measurement.strategy_speed, f"{numbers.factor(measurement.factor)} measured"
-            about = f"{definitions.SPEED_UP}\nThe answer itself came at {numbers.per_second(own)}."
+            factor, whole = map(numbers.factor, (measurement.factor, measurement.end_to_end_factor))
+            end_to_end = "" if measurement.end_to_end_factor is None else f", {whole} end to end"
+            shown, note = measurement.strategy_speed, f"{factor} measured{end_to_end}"
+            came = f"The answer itself came at {numbers.per_second(own)}."
+            about = f"{definitions.SPEED_UP}\n{definitions.END_TO_END}\n{came}"
         self.value.setText(numbers.significant(shown))
         self.note.setText(note)
         for label in (self.note, self.value):
