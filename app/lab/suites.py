@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 from app.base import numbers
 from app.base.files import DamagedError, decode, reason
 from app.engine.errors import PromptError
-from app.lab.experiment import Experiment, Prompt
+from app.lab.experiment import Prompt
 from app.lab.questions import parse_questions
 from app.lab.report.report import categories_of
 
@@ -76,20 +75,6 @@ _EXPECTED = 'a JSON list of strings or of {"category": "...", "prompt": "..."}'
 def built_in(resources: Path) -> tuple[Suite, ...]:
     """The built-in suites, in the order of their file names."""
     return tuple(read_suite(path) for path in sorted((resources / "suites").glob("*.json")))
-
-
-def long_documents(resources: Path) -> str:
-    """The documents of the long suite, without their questions: they fill the context of other prompts."""
-    suite = read_suite(resources / "suites" / f"{LONG}.json")
-    return "\n\n".join(prompt.prompt.partition("\n\n")[2] for prompt in suite.prompts)
-
-
-def at_depths(experiment: Experiment, depths: Sequence[int], documents: str) -> Experiment:
-    """The experiment with every prompt at every depth: behind so many tokens of the documents."""
-    prompts = [
-        msgspec.structs.replace(prompt, depth=depth) for depth in depths for prompt in experiment.prompts
-    ]
-    return msgspec.structs.replace(experiment, prompts=tuple(prompts), documents=documents)
 
 
 def read_suite(path: Path) -> Suite:

@@ -11,8 +11,9 @@ from app.base.paths import resource_folder
 from app.engine.engine import Engine
 from app.engine.errors import PromptError
 from app.engine.types import FinishReason, ModelOptions
+from app.lab.depths import documents_of
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.suites import LONG, SPEED_BENCH, built_in, long_documents, parse_suite, read_suite
+from app.lab.suites import LONG, SPEED_BENCH, built_in, parse_suite, read_suite
 from tests.answers import answer
 
 CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "story", "long context"}
@@ -205,7 +206,7 @@ def test_long_prompts_are_of_three_kinds_and_name_their_licence() -> None:
     assert len(suite.categories) == 3 and set(suite.categories) <= CATEGORIES
     assert all(2_000 < len(prompt.prompt) / 4 < 8_000 for prompt in suite.prompts), "about four to a token"
     assert "PSF License" in suite.about and "Copyright" in suite.about
-    documents = long_documents(resource_folder())
+    documents = documents_of(suite)
     assert not any(prompt.prompt.partition("\n\n")[0] in documents for prompt in suite.prompts)
     assert len(documents) / 4 > 16_384 + 8_192, "enough for the depths that people ask for"
 

@@ -29,16 +29,17 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.servers import add_server_options, described, keys
+from app.engine.errors import SettingError
 from app.engine.process.host import make_home
+from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
 from app.lab.report.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
-from app.lab.suites import LONG, at_depths, long_documents
+from app.lab.suites import LONG, read_suite
 
 PROG = "draftscope bench"
-_DEEPEST = 10_000_000  # tokens
 _USAGE = (
     f"{PROG} (--prompts FILE | --suite NAME) (--strategy SPEC | --server URL) [--strategy SPEC ...] [options]"
 )
@@ -96,7 +97,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="N,N,...",
         type=_depths,
         default=(),
-        help="Measure each prompt behind so many tokens of a long document, such as 0,1024,4096: how "
+        help="Measure each prompt behind so many tokens of a long document, such as 0,1k,4k: how "
         "speed-up, acceptance and first-token time change with the length of the context",
     )
     add_server_options(lanes, "A server to measure", several=True)
@@ -129,11 +130,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         more = read_lanes(arguments.lanes, asked.pair, lane_model)
         asked = asked.with_lanes((*asked.lanes, *more))
     if arguments.depth:
-        if arguments.suite == LONG:
-            raise UsageError(
-                "--depth fills the context with the documents of the suite long.", "Choose other prompts."
-            )
-        asked = at_depths(asked, arguments.depth, long_documents(find_paths().resources))
+        documents = read_suite(find_paths().resources / "suites" / f"{LONG}.json")
+        asked = at_depths(asked, arguments.depth, documents)
     experiment = make_experiment(kept_seed(asked, arguments.journal))
     return BenchPlan(
         experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, arguments.load
@@ -161,7 +159,7 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
 
 
 def _depths(text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and int(word) <= _DEEPEST for word in words):
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: whole numbers, such as 0,1024,4096.")
-    return tuple(dict.fromkeys(map(int, words)))
+    try:
+        return parse_depths(text)
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None

@@ -1,36 +1,50 @@
-"""How the numbers change with the length of the context: rows for tables, and why some have none."""
+"""How the numbers change with the length of the context: curves, rows for tables, why some have none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from app.base import numbers
+from app.lab.report.curves import CurvePlot, Curves
 from app.lab.report.interval import middle, speedup_words
-from app.lab.report.report import Report
+from app.lab.report.report import Report, depths_of
 from app.lab.report.summary import Summary
 
-
-@dataclass(frozen=True, slots=True)
-class DepthNumber:
-    """One number over the depths."""
-
-    title: str
-    value: Callable[[Summary], float | None]
-    text: Callable[[float | None], str]
-
-
-PLOTTED = (
-    DepthNumber("speed-up", lambda row: row.speedup.factor if row.speedup else None, numbers.factor),
-    DepthNumber("acceptance", lambda row: row.acceptance_rate, numbers.percent),
-    DepthNumber("first token", lambda row: middle(row.first_token_seconds), numbers.milliseconds),
-)
 DEFINITION = (
     "Depth is the number of a document's tokens before the question; prompt is the median of all that was "
     "read. Speed-up is tokens/s over that of none at the same depth, end to end with reading the prompt; "
     "acceptance is accepted / drafted tokens; first token is the median time from the request."
 )
 HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")
+
+
+def depth_curves(report: Report) -> Curves | None:
+    """Speed-up, acceptance and first-token time against the depth; None without depths."""
+    depths = depths_of(report.prompts)
+    if not depths:
+        return None
+
+    def values(number: Callable[[Summary], float | None]) -> dict[tuple[int, int], float]:
+        return {
+            (row.lane, depths.index(row.depth)): value
+            for row in report.by_depth
+            if row.depth is not None and (value := number(row)) is not None
+        }
+
+    speedup = values(lambda row: row.speedup.factor if row.speedup else None)
+    acceptance = values(lambda row: row.acceptance_rate)
+    first_token = values(lambda row: middle(row.first_token_seconds))
+    return Curves(
+        axis="depth",
+        places=depths,
+        lanes=tuple(lane.name for lane in report.lanes),
+        baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
+        plots=(
+            CurvePlot("speedup", "speed-up", numbers.factor, speedup, level=1.0 if speedup else None),
+            CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
+            CurvePlot("first_token_seconds", "first token", numbers.milliseconds, first_token),
+        ),
+    )
 
 
 def depth_rows(report: Report) -> Iterator[list[str]]:

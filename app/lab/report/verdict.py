@@ -6,7 +6,7 @@ from app.base import numbers
 from app.engine.strategy import SYNTHETIC, is_synthetic
 from app.lab.report.heat import best_cell, heat_map
 from app.lab.report.interval import SpeedFinding, Speedup, merit, middle, speedup_words
-from app.lab.report.report import Report
+from app.lab.report.report import Report, depths_of
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
 
@@ -21,6 +21,8 @@ def fastest(report: Report) -> int | None:
 def verdict(report: Report) -> str:
     """The result, claiming no more than the intervals show. Synthetic lanes are told apart: nobody can use
     them."""
+    if report.by_depth:
+        return _over_depths(report)
     real, synthetic = _compared(report, synthetic=False), _compared(report, synthetic=True)
     parts = [_result(report, real)] if real or not synthetic else []
     if synthetic:
@@ -29,6 +31,28 @@ def verdict(report: Report) -> str:
         shown = speedup_words(synthetic[best])
         parts.append(f"{which}{report.lanes[best].name} measured {shown}. oracle is {SYNTHETIC}.")
     return " ".join(parts)
+
+
+def _over_depths(report: Report) -> str:
+    """The fastest lane at each depth: over all depths together none need be."""
+    parts = []
+    for depth in depths_of(report.prompts):
+        known = {
+            row.lane: row.speedup
+            for row in report.by_depth
+            if row.depth == depth and row.speedup and row.lane != report.lanes[row.lane].baseline
+        }
+        best = max(known, key=lambda lane: merit(known[lane]), default=None)
+        if best is None:
+            parts.append(f"{depth:,}: not measured")
+        elif known[best].finding is SpeedFinding.FASTER:
+            parts.append(f"{depth:,}: {report.lanes[best].name} {speedup_words(known[best])}")
+        elif known[best].finding is SpeedFinding.UNSURE and known[best].factor > 1:
+            shown = numbers.factor(known[best].factor)
+            parts.append(f"{depth:,}: {report.lanes[best].name} {shown}, without an interval")
+        else:
+            parts.append(f"{depth:,}: nothing is shown to be faster than none")
+    return f"The fastest at depth {'; at '.join(parts)}."
 
 
 def _result(report: Report, known: dict[int, Speedup]) -> str:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
-from app.lab.experiment import Lane
+from app.lab.experiment import Experiment, Lane
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.results.export_menu import ExportMenu
@@ -95,6 +95,8 @@ class ComparePlace(PlaceWidget):
         head.tune_panel.last_wanted.connect(self._show_search)
         head.sweep_panel.wanted.connect(self.sweep)
         head.sweep_panel.last_wanted.connect(self._show_grid)
+        head.depth_panel.wanted.connect(self.measure_depths)
+        head.depth_panel.last_wanted.connect(self._show_depths)
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         outcome.stage.lanes.inspect_requested.connect(self.chat.inspection.open)
@@ -106,6 +108,7 @@ class ComparePlace(PlaceWidget):
             page.use_wanted.connect(self.chat.use_strategy)
             page.compare_wanted.connect(self._compare_these)
             page.closed.connect(self._show_lanes)
+        outcome.depth_page.closed.connect(self._show_lanes)
         outcome.not_saved.connect(self.notice.tell)
         for table in (outcome.results.table, outcome.results.shape):
             table.command_wanted.connect(self.exports.copy_command)
@@ -169,6 +172,21 @@ class ComparePlace(PlaceWidget):
         self.head.sweep_panel.last.show()
         self.outcome.show_work(self.works.sweep)
 
+    @Slot(object, object)
+    def measure_depths(self, experiment: Experiment, _depths: Sequence[int]) -> None:
+        """Measure the lanes over the length of the context."""
+        self.head.close_panels()
+        if not self._may_begin():
+            return
+        try:
+            self.works.depth.start(experiment, self.earlier.journals.new())
+        except UserError as error:
+            self.notice.tell(error)
+            return
+        self._begun()
+        self.head.depth_panel.last.show()
+        self.outcome.show_work(self.works.depth)
+
     @Slot(object)
     def _take_up(self, earlier: Earlier) -> None:
         """Continue an earlier measurement, or show a complete one."""
@@ -180,6 +198,9 @@ class ComparePlace(PlaceWidget):
         if earlier.sweep is not None:  # its lanes are cells
             setup, work = dataclasses.replace(setup, lanes=before.lanes), self.works.sweep
             self.head.sweep_panel.last.show()
+        elif earlier.depths:
+            work = self.works.depth
+            self.head.depth_panel.last.show()
         self.chips.set_setup(setup)
         if earlier.complete:
             work.show(earlier.journal, earlier.sweep)
@@ -218,6 +239,11 @@ class ComparePlace(PlaceWidget):
     def _show_grid(self) -> None:
         self.head.close_panels()
         self.outcome.show_work(self.works.sweep)
+
+    @Slot()
+    def _show_depths(self) -> None:
+        self.head.close_panels()
+        self.outcome.show_work(self.works.depth)
 
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:

@@ -25,13 +25,13 @@ def place_words(place: int) -> str:
     return PLACES.get(place, f"{place}th")
 
 
-def amount_words(lanes: int, prompts: int, repeats: int) -> str:
-    """How much Run will measure."""
-    runs = lanes * prompts * repeats
-    return (
-        f"{numbers.count(lanes, 'lane')} × {numbers.count(prompts, 'prompt')} × "
-        f"{numbers.count(repeats, 'repeat')} = {numbers.count(runs, 'cold run')}"
-    )
+def amount_words(lanes: int, prompts: int, repeats: int, depths: int = 0) -> str:
+    """How much will be measured, at so many `depths`; without them, how much Run will measure."""
+    runs = lanes * prompts * repeats * (depths or 1)
+    factors = [numbers.count(lanes, "lane"), numbers.count(prompts, "prompt")]
+    factors += [numbers.count(depths, "depth")] if depths else []
+    factors.append(numbers.count(repeats, "repeat"))
+    return f"{' × '.join(factors)} = {numbers.count(runs, 'cold run')}"
 
 
 def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from app.engine.errors import PromptError
 from app.engine.process.messages import Started
 from app.engine.record.recheck import recheck
 from app.engine.types import GenerationRequest, Message, TraceHeader
-from app.lab.suites import long_documents
+from app.lab.depths import documents_of
+from app.lab.suites import LONG, read_suite
 from tests.answers import answer, events_of, trace_of
 from tests.equality import Baselines, drafted
 from tests.llama_models import real_pair
@@ -105,7 +106,7 @@ def test_one_kind_of_prompt_is_given(engine: Engine) -> None:
 
 @pytest.mark.parametrize("chat", [False, True])
 def test_a_document_of_so_many_tokens_stands_before_the_question(demo_engine: Engine, chat: bool) -> None:
-    text = long_documents(resource_folder())
+    text = documents_of(read_suite(resource_folder() / "suites" / f"{LONG}.json"))
     question = GenerationRequest(prompt="Why?", max_tokens=1, cold=True)
     if chat:
         question = replace(question, prompt=None, messages=(Message("user", "Why?"),))

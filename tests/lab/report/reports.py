@@ -6,11 +6,13 @@ import msgspec
 
 from app.engine.record.stats import AlternativeStatistics
 from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sampling
+from app.lab.depths import at_depths
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.report.compare import compared_runs
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.runs.run_record import Divergence, RunRecord
 from app.lab.runs.traces import TraceStore
+from app.lab.suites import Suite
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 |pipe|"
 SPEEDS = {0: 10.0, 1: 15.0, 2: 8.0, 3: 12.0}
@@ -75,6 +77,24 @@ def made_records(experiment: Experiment) -> dict[Job, RunRecord]:
             finish_reason=FinishReason.LENGTH,
         )
     return records
+
+
+def made_depths(depths: tuple[int, ...] = (0, 1024), deepest: str = "") -> Report:
+    """Three lanes at some depths, each half as much faster than at the one before; at the deepest they fail
+    with `deepest`, if it says so."""
+    base = made_experiment()
+    experiment = at_depths(base, depths, Suite("long", "Long", (Prompt("Read:\n\nOnce"),)))
+    records = made_records(experiment)
+    for job, record in records.items():
+        depth, made = experiment.prompts[job.prompt].depth, record
+        if deepest and depth == depths[-1]:
+            made = RunRecord.of_failed(experiment, job, deepest)
+        elif record.tokens_per_second and job.lane:
+            speed = 10 + (record.tokens_per_second - 10) / 2 ** depths.index(depth or 0)
+            made = msgspec.structs.replace(record, tokens_per_second=speed, seconds=100 / speed)
+        records[job] = msgspec.structs.replace(made, depth=depth)
+    compared = compared_runs(experiment, records, TraceStore())
+    return make_report(experiment, compared, dict.fromkeys(range(3), pair_info()))
 
 
 def made_report(lanes: int = 3, repeats: int = 3, sweep: SweepFacts | None = None) -> Report:

@@ -15,11 +15,11 @@ from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column, filled_columns
-from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
+from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
 from app.lab.report.heat import heat_map, left_out
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts, speed_class
-from app.lab.report.page.depth_chart import depth_chart
+from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
 from app.lab.report.server_notes import server_notes
@@ -152,9 +152,11 @@ def _by_category(report: Report) -> Iterator[str]:
 
 
 def _by_depth(report: Report) -> Iterator[str]:
-    if not report.by_depth:
+    curves = depth_curves(report)
+    if curves is None:
         return
-    yield f"<h2>Against the length of the context</h2><figure>{depth_chart(report)}</figure>"
+    chart = curve_chart(curves, "Speed-up, acceptance and first-token time against the length of the context")
+    yield f"<h2>Against the length of the context</h2><figure>{chart}</figure>"
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{_e(title)}</th>" for title in HEAD) + "</tr></thead><tbody>"
     for name, *cells in depth_rows(report):

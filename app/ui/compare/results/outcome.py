@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget
 from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
+from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.verdict import fastest, verdict
+from app.ui.compare.curves.curves_page import CurvesPage
 from app.ui.compare.lanes.race_view import RaceView
-from app.ui.compare.results.heat_view import HeatView
 from app.ui.compare.results.results import Results
-from app.ui.compare.results.scatter import Scatter
 from app.ui.compare.results.sweep_page import SweepPage
 from app.ui.compare.results.tune_page import TunePage
 from app.ui.compare.setup.chips import SetupBar
@@ -23,6 +23,7 @@ from app.ui.compare.works.works import Measurements
 from app.ui.state.lab_work import LabWork, Stage
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.plot import Plot
 from app.ui.widgets.work.run_strip import RunStrip
 
 
@@ -51,10 +52,16 @@ class MeasurementPages(QStackedWidget):
         self.lanes.setStretchFactor(1, 0)
         self.sweep_page = SweepPage(theme, choose)
         self.tune_page = TunePage(theme, works.tune)
-        self._pages = {works.session: self.lanes, works.sweep: self.sweep_page, works.tune: self.tune_page}
+        self.depth_page = CurvesPage(theme, choose, "Over the depth", "depth", HEAD, DEFINITION)
+        self._pages = {
+            works.session: self.lanes,
+            works.sweep: self.sweep_page,
+            works.depth: self.depth_page,
+            works.tune: self.tune_page,
+        }
         for page in self._pages.values():
             self.addWidget(page)
-        for plots in (self.stage.lanes, self.results.scatter, self.sweep_page.heat):
+        for plots in (self.stage.lanes, self.results.scatter, self.sweep_page.heat, self.depth_page.view):
             plots.failed.connect(self.not_saved)
         chips.changed.connect(self._show_setup)
         strip.follow.clicked.connect(self.stage.follow)
@@ -64,9 +71,11 @@ class MeasurementPages(QStackedWidget):
         works.progressed.connect(self._show_progress)
         works.reported.connect(self._show_report)
 
-    def chart(self) -> HeatView | Scatter:
+    def chart(self) -> Plot:
         """The chart of the shown work, even while it is hidden."""
-        return self.sweep_page.heat if self._works.shown is self._works.sweep else self.results.scatter
+        works = self._works
+        charts: dict[LabWork, Plot] = {works.sweep: self.sweep_page.heat, works.depth: self.depth_page.view}
+        return charts.get(works.shown, self.results.scatter)
 
     def show_work(self, work: LabWork) -> None:
         """Show the page of this work."""
@@ -96,7 +105,8 @@ class MeasurementPages(QStackedWidget):
         can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
         head, strip = self._head, self._strip
         held = any(
-            button.hasFocus() for button in (head.run, head.sweep, head.tune, strip.pause, strip.cancel)
+            button.hasFocus()
+            for button in (head.run, head.sweep, head.depths, head.tune, strip.pause, strip.cancel)
         )
         head.set_at_work(self._works.at_work)
         strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
@@ -157,10 +167,18 @@ class MeasurementPages(QStackedWidget):
         if works.shown is works.sweep:
             if session.sweep is not None:
                 self.sweep_page.set_cells(session.sweep, session.cells, session.at_work)
+        elif works.shown is works.depth:
+            self._show_depths()
         else:
             self._show_results()
         if not session.at_work:
             self._show_progress()
+
+    def _show_depths(self) -> None:
+        session, report = self._works.depth, self._works.depth.report
+        lines = list(depth_rows(report)) if report is not None else []
+        left_out = depths_left_out(report) if report is not None else []
+        self.depth_page.set_content(session.curves, lines, left_out, at_work=session.at_work)
 
     def _show_results(self) -> None:
         session = self._works.session

@@ -13,7 +13,8 @@ from app.base import numbers
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
-from app.lab.suites import Suite
+from app.lab.suites import LONG, Suite
+from app.ui.compare.curves.depth_panel import DepthPanel
 from app.ui.compare.setup.head import CompareHead
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
@@ -49,7 +50,8 @@ class SetupBar(QObject):
         choose_prompts: ChoosePrompts,
         kept: Path,
     ) -> None:
-        """The first of `suites` is for the bundled pair; the set-up is saved in the file `kept`."""
+        """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
+        saved in the file `kept`."""
         super().__init__()
         self._chat = chat
         self.servers = chat.servers
@@ -65,7 +67,9 @@ class SetupBar(QObject):
         lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of, chat.servers)
         prompts = PromptsPanel(theme, suites, choose_prompts)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
-        self.head = head = CompareHead(theme, lanes, prompts, sweep)
+        long = next(suite for suite in suites if suite.name == LONG)
+        depth = DepthPanel(self.experiment, long, self._context_of)
+        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth)
         self.setParent(head)
         self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
         self._saving.timeout.connect(self._save)

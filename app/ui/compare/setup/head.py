@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from app.ui.compare.curves.depth_panel import DepthPanel
 from app.ui.compare.setup.lanes_panel import LanesPanel
 from app.ui.compare.setup.pair_panel import PairPanel
 from app.ui.compare.setup.prompts_panel import PromptsPanel
@@ -22,7 +23,9 @@ PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
 class CompareHead(ChipRow):
     """Chips with their panels, and buttons; the place fills and connects them."""
 
-    def __init__(self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel) -> None:
+    def __init__(
+        self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel, depth: DepthPanel
+    ) -> None:
         super().__init__(theme)
         self.pair_panel = PairPanel()
         self.lanes_panel = lanes
@@ -40,6 +43,13 @@ class CompareHead(ChipRow):
         self._sweep_popover = Popover(theme, sweep)
         self._sweep_popover.setParent(self)
         self._sweep_popover.opened.connect(sweep.check)
+        self.depth_panel = depth
+        self.depths = QPushButton("Depth")
+        self.depths.setToolTip("Measure the lanes over the length of the context")
+        self.depths.clicked.connect(self._open_depth)
+        self._depth_popover = Popover(theme, depth)
+        self._depth_popover.setParent(self)
+        self._depth_popover.opened.connect(depth.open)
         self.tune_panel = TunePanel()
         self.tune = QPushButton("Tune for me")
         self.tune.setToolTip("Search for the fastest setting on these prompts")
@@ -53,7 +63,7 @@ class CompareHead(ChipRow):
         self.run = QPushButton("Run")
         self.run.setProperty("kind", "primary")
         self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
-        self.others = (self.sweep, self.tune, self.export, self.run)
+        self.others = (self.sweep, self.depths, self.tune, self.export, self.run)
         for chip in (self.pair, self.lanes, self.prompts, self.sampling):
             self.row.addWidget(chip)
         self.row.addStretch(1)
@@ -66,12 +76,13 @@ class CompareHead(ChipRow):
         for chip in self.chips:
             if chip.isChecked():
                 chip.click()
-        for popover in (self._tune_popover, self._sweep_popover):
+        for popover in (self._tune_popover, self._sweep_popover, self._depth_popover):
             popover.close_panel()
 
     def set_at_work(self, at_work: bool) -> None:
         """Disable the chips and the buttons that start something while work runs; all keep their places."""
-        for widget in (self.sweep, self.tune, self.run, self.lanes, self.prompts, self.sampling):
+        starting = (self.sweep, self.depths, self.tune, self.run)
+        for widget in (*starting, self.lanes, self.prompts, self.sampling):
             widget.setEnabled(not at_work)
 
     def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
@@ -82,6 +93,10 @@ class CompareHead(ChipRow):
     @Slot()
     def _open_sweep(self) -> None:
         self._sweep_popover.open_below(self.sweep)
+
+    @Slot()
+    def _open_depth(self) -> None:
+        self._depth_popover.open_below(self.depths)
 
     @Slot()
     def _open_tune(self) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.strategy import NONE
+from app.lab.depths import without_depths
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.suites import Suite
 from app.ui.setup.sampling_panel import AnswerOptions
@@ -149,7 +150,7 @@ def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
     again = Suite(
         experiment.title,
         experiment.title or "Earlier prompts",
-        experiment.prompts,
+        without_depths(experiment),
         max_tokens=experiment.max_tokens,
         chat=experiment.chat,
     )
@@ -171,7 +172,7 @@ def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[st
     parts: dict[str, Callable[[Experiment], object]] = {
         "the pair": lambda experiment: experiment.pair,
         "lanes": lambda experiment: experiment.lanes if of_lanes else (),
-        "prompts": lambda experiment: (experiment.prompts, experiment.chat),
+        "prompts": lambda experiment: (without_depths(experiment), experiment.chat),
         "sampling": lambda experiment: (dataclasses.replace(experiment.sampling, seed=seed), experiment.stop),
         "the amount": lambda experiment: (experiment.repeats, experiment.max_tokens),
     }

@@ -14,7 +14,7 @@ from app.base.files import DamagedError, decode, reason, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
-from app.lab.report.report import SweepFacts
+from app.lab.report.report import SweepFacts, depths_of
 from app.lab.runs.journal import Journal, is_free, lock_of, trace_folder_of
 
 KEPT = 5
@@ -32,6 +32,11 @@ class Earlier:
     @property
     def total(self) -> int:
         return len(self.journal.experiment.jobs())
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The depths of a depth measurement; none of another."""
+        return depths_of(self.journal.experiment.prompts)
 
     @property
     def failed(self) -> int:

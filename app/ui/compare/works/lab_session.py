@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job
+from app.lab.report.curves import Curves
 from app.lab.report.heat import Heat, heats
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.control import Control
@@ -48,6 +49,7 @@ class LabSession(LabWork):
         self.pairs: dict[int, PairInfo] = {}
         self.report: Report | None = None  # of a moment ago; None without a run
         self.cells: tuple[Heat, ...] = ()  # of the grid, if there is one
+        self.curves: Curves | None = None  # over the depths, if there are any
         self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
         self.live: dict[int, AnswerModel] = {}  # by lane: the current run, or the last one
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
@@ -101,7 +103,7 @@ class LabSession(LabWork):
         self.runner, self.experiment, self.sweep = None, experiment, sweep
         self.total = len(experiment.jobs())
         self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
-        self.report, self.cells, self.doubts = None, (), ()
+        self.report, self.cells, self.curves, self.doubts = None, (), None, ()
         self.job, self.done, self.seconds_left = None, 0, None
         self._rounds.clear()
 
@@ -146,7 +148,7 @@ class LabSession(LabWork):
         elif isinstance(event, Reported):
             self.report = event.report if event.report.runs else None
             self.cells = heats(self.sweep, event.report.summary) if self.sweep is not None else ()
-            self.doubts = event.doubts
+            self.curves, self.doubts = event.curves, event.doubts
         elif isinstance(event, PairLoaded):
             self.pairs |= dict.fromkeys(event.lanes, event.pair)
         elif isinstance(event, Ended):

@@ -43,6 +43,8 @@ class ResumeStrip(QFrame):
         when = f"{earlier.begun:%d %B, %H:%M}".lstrip("0")
         experiment = earlier.journal.experiment
         what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"
+        if earlier.depths:
+            what += f", {numbers.count(len(earlier.depths), 'depth')}"
         if earlier.complete:
             self._words.setText(
                 f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."

@@ -16,9 +16,11 @@ def run_words(session: LabSession) -> str:
     shown = _stage_words(session, done)
     if shown or job is None or experiment is None:
         return shown or done
+    depth = experiment.prompts[job.prompt].depth
+    behind = "" if depth is None else f" · depth {depth:,}"
     return (
         f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
-        f"{len(experiment.prompts)} · {lane_names(experiment)[job.lane]}"
+        f"{len(experiment.prompts)}{behind} · {lane_names(experiment)[job.lane]}"
     )
 
 

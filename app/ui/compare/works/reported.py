@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from app.engine.errors import UserError
 from app.lab.experiment import Experiment
+from app.lab.report.curves import Curves
+from app.lab.report.depth import depth_curves
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.server_notes import server_limits
 from app.lab.runs.disturbance import disturbances
@@ -23,6 +25,7 @@ class Reported(LabEvent, frozen=True):
 
     report: Report
     doubts: tuple[str, ...]
+    curves: Curves | None  # of a depth measurement
 
 
 def reported(
@@ -38,7 +41,7 @@ def reported(
         doubts = (*disturbances(report), *server_limits(report))
         now = time.monotonic()
         due = now + max(_PAUSE, _SHARE * (now - began))
-        return Reported(report, doubts)
+        return Reported(report, doubts, depth_curves(report))
 
     try:
         for event in runner.run():

@@ -1,4 +1,4 @@
-"""The kinds of work in Compare: measure lanes, measure a grid, search. One runs at a time; one is shown."""
+"""The kinds of work in Compare: measure lanes, a grid, depths; search. One runs at a time; one is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.ui.state.lab_work import LabWork, Stage
 
 
 class Measurements(QObject):
-    """The three kinds of work, and their signals joined."""
+    """The kinds of work, and their signals joined."""
 
     stage_changed = Signal()
     progressed = Signal()  # rounds, runs or numbers changed
@@ -30,6 +30,7 @@ class Measurements(QObject):
         super().__init__(parent)
         self.session = LabSession(engine, make_home, key_of)
         self.sweep = LabSession(engine, make_home, key_of)
+        self.depth = LabSession(engine, make_home, key_of)
         self.tune = TuneSession(engine, make_home)
         self.shown: LabWork = self.session
         for work in self._every:
@@ -38,7 +39,7 @@ class Measurements(QObject):
             work.replaced.connect(self.replaced)
             work.failed.connect(self.failed)
             work.over.connect(self.over)
-        for experiment in (self.session, self.sweep):
+        for experiment in (self.session, self.sweep, self.depth):
             experiment.lanes_changed.connect(self.progressed)
             experiment.reported.connect(self.reported)
         self.tune.changed.connect(self.progressed)
@@ -55,7 +56,7 @@ class Measurements(QObject):
     @property
     def measured(self) -> LabSession:
         """The experiment that is shown and exported."""
-        return self.sweep if self.shown is self.sweep else self.session
+        return self.shown if isinstance(self.shown, LabSession) else self.session
 
     @Slot()
     def cancel(self) -> None:
@@ -76,4 +77,4 @@ class Measurements(QObject):
 
     @property
     def _every(self) -> tuple[LabWork, ...]:
-        return self.session, self.sweep, self.tune
+        return self.session, self.sweep, self.depth, self.tune

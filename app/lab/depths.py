@@ -1,0 +1,89 @@
+"""A depth measurement: every prompt behind so many tokens of long documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelOptions
+from app.lab.experiment import Experiment, Prompt
+from app.lab.suites import LONG, Suite
+
+DEEPEST = 10_000_000  # tokens
+_K = 1024
+_SHOWN = (64, 256, _K, 4 * _K, 16 * _K, 64 * _K)
+_MOST_SHOWN = 3
+
+
+def documents_of(suite: Suite) -> str:
+    """The documents of the long suite, without their questions: they fill the context of other prompts."""
+    return "\n\n".join(prompt.prompt.partition("\n\n")[2] for prompt in suite.prompts)
+
+
+def at_depths(experiment: Experiment, depths: Sequence[int], suite: Suite) -> Experiment:
+    """The experiment with every prompt at every depth: behind so many tokens of the long suite's documents.
+    Raises SettingError for prompts that are these documents themselves."""
+    if set(experiment.prompts) & set(suite.prompts):
+        raise SettingError(
+            f"A depth fills the context with the documents of the suite {LONG}.", "Choose other prompts."
+        )
+    prompts = [
+        msgspec.structs.replace(prompt, depth=depth) for depth in depths for prompt in experiment.prompts
+    ]
+    return msgspec.structs.replace(experiment, prompts=tuple(prompts), documents=documents_of(suite))
+
+
+def without_depths(experiment: Experiment) -> tuple[Prompt, ...]:
+    """The prompts of a depth measurement, each once; of another experiment its prompts."""
+    if not has_depths(experiment):
+        return experiment.prompts
+    bare = (msgspec.structs.replace(prompt, depth=None) for prompt in experiment.prompts)
+    return tuple(dict.fromkeys(bare))
+
+
+def has_depths(experiment: Experiment) -> bool:
+    """Whether this is a depth measurement."""
+    return any(prompt.depth is not None for prompt in experiment.prompts)
+
+
+def parse_depths(text: str) -> tuple[int, ...]:
+    """Depths such as "0, 1024, 4k", where 4k is 4,096; raises SettingError."""
+    depths = [_depth(word.strip().lower()) for word in text.split(",")]
+    known = [depth for depth in depths if depth is not None and depth <= DEEPEST]
+    if len(known) != len(depths):
+        raise SettingError(
+            f"“{text.strip()}” is no list of depths.", "Write whole numbers of tokens, such as 0,1k,4k."
+        )
+    return tuple(dict.fromkeys(known))
+
+
+def _depth(word: str) -> int | None:
+    digits, times = (word[:-1], _K) if word.endswith("k") else (word, 1)
+    return int(digits) * times if digits.isascii() and digits.isdigit() and len(digits) < 9 else None
+
+
+def suggested_depths(room: int | None) -> str:
+    """Depths to begin with: 0, and the largest usual ones below `room` tokens (None: it is not known)."""
+    fits = [depth for depth in _SHOWN if depth < (8 * _K if room is None else room)]
+    shown = (0, *fits[-_MOST_SHOWN:])
+    return ",".join(f"{depth // _K}k" if depth and depth % _K == 0 else str(depth) for depth in shown)
+
+
+def room_for_depth(experiment: Experiment, n_ctx: Callable[[ModelOptions], int]) -> int | None:
+    """The tokens that the smallest context of all targets has beside an answer; None where no context is
+    known. `n_ctx` returns the context size of a target in tokens, 0 where it is not known."""
+    sizes = {n_ctx(experiment.pair_of(lane).target) for lane in range(len(experiment.lanes))} - {0}
+    return max(0, min(sizes) - experiment.max_tokens) if sizes else None
+
+
+def check_room(depths: Sequence[int], room: int | None, max_tokens: int) -> None:
+    """Raise SettingError for depths that leave no room for a prompt and its answer."""
+    deep = [depth for depth in depths if room is not None and depth and depth >= room]
+    if room is not None and deep:
+        raise SettingError(
+            f"A depth of {deep[0]:,} tokens does not fit: the context holds {room + max_tokens:,}, and the "
+            f"prompt and an answer of {max_tokens:,} need room too.",
+            "Choose smaller depths or shorter answers, or load the target with a longer context.",
+        )

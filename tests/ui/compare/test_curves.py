@@ -1,0 +1,123 @@
+"""Plots over a row of places: what they draw, read out and save."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPointF
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.lab.report.curves import CurveMark, CurvePlot, Curves
+from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows
+from app.ui.compare.curves.curves_page import CurvesPage
+from app.ui.compare.curves.curves_view import CurvesView
+from app.ui.theme import Theme
+from tests.lab.report.reports import made_depths
+
+
+def made_curves() -> Curves:
+    curves = depth_curves(made_depths((0, 256, 1024)))
+    assert curves is not None
+    return curves
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme, saved: Path) -> CurvesView:
+    made = CurvesView(theme, lambda _window, name, _pattern: str(saved / name), "Over the depth", "depth")
+    qtbot.addWidget(made)
+    made.resize(900, 300)
+    made.set_curves(made_curves())
+    return made
+
+
+def test_every_number_is_a_point_that_is_read_out(view: CurvesView) -> None:
+    curves = view.curves
+    assert curves is not None
+    points = list(view.points())
+    assert len(points) == sum(len(plot.values) for plot in curves.plots) == 3 * 3 + 2 * 3 + 3 * 3
+    assert all(view.rect().contains(point.toPoint()) for _, _, point in points)
+    assert view.reading(points[0][2] + QPointF(3, 3)) == curves.reading(0, 0)
+    covered = [point for lane, at, point in points if at == 2][-3:]
+    assert covered[0] == covered[1] == covered[2], "the same time to the first token"
+    assert view.reading(covered[0]) == "\n\n".join(curves.reading(lane, 2) for lane in range(3))
+    assert view.reading(QPointF(2, 2)) == ""
+
+
+def test_places_stand_at_equal_distances_and_higher_is_more(view: CurvesView) -> None:
+    first = {(lane, at): point for lane, at, point in reversed(list(view.points()))}
+    steps = [first[1, at].x() for at in range(3)]
+    assert steps[1] - steps[0] == pytest.approx(steps[2] - steps[1])
+    assert first[1, 0].y() < first[1, 2].y() < first[0, 2].y(), "faster is higher; the baseline is at 1"
+
+
+def test_a_narrow_view_stacks_its_plots(view: CurvesView) -> None:
+    plot = made_curves().plots[0]
+    four = tuple(dataclasses.replace(plot, key=str(key), title=str(key)) for key in range(4))
+    view.set_curves(dataclasses.replace(made_curves(), plots=four))
+    wide = {round(point.y()) for lane, at, point in view.points() if (lane, at) == (0, 0)}
+    view.resize(500, 500)
+    narrow = {round(point.y()) for lane, at, point in view.points() if (lane, at) == (0, 0)}
+    assert (len(wide), len(narrow)) == (1, 2)
+    assert all(view.rect().contains(point.toPoint()) for _, _, point in view.points())
+
+
+def test_a_lane_stands_out_and_a_mark_is_drawn(view: CurvesView) -> None:
+    alike = view.grab().toImage()
+    view.stand_out(1)
+    assert view.grab().toImage() != alike
+    view.stand_out(None)
+    assert view.grab().toImage() == alike
+    curves = made_curves()
+    mark = CurveMark(0.5, 1.0, "here")
+    marked = dataclasses.replace(curves.plots[0], marks=(mark,))
+    view.set_curves(dataclasses.replace(curves, plots=(marked, *curves.plots[1:])))
+    assert view.grab().toImage() != alike
+
+
+def test_a_plot_without_numbers_takes_no_room(view: CurvesView) -> None:
+    curves = made_curves()
+    empty = CurvePlot("acceptance_rate", "acceptance", str, {})
+    view.set_curves(dataclasses.replace(curves, plots=(curves.plots[0], empty)))
+    assert max(point.x() for _, _, point in view.points()) > view.width() - 60
+    view.set_curves(None)
+    assert not list(view.points())
+    view.grab()
+
+
+def test_a_right_click_saves_the_picture_and_the_data(view: CurvesView, saved: Path) -> None:
+    picture, table = view.menu().actions()
+    picture.trigger()
+    table.trigger()
+    assert (saved / "depth.png").read_bytes().startswith(b"\x89PNG")
+    head, *rows = csv.reader(io.StringIO((saved / "depth.csv").read_text(encoding="utf-8")))
+    curves = made_curves()
+    assert head == curves.table()[0] and len(rows) == 9
+    assert float(rows[3][2]) == curves.plots[0].values[1, 0]
+
+
+def test_a_row_of_the_table_makes_its_lane_stand_out(qtbot: QtBot, theme: Theme) -> None:
+    page = CurvesPage(theme, lambda *_: "", "Over the depth", "depth", HEAD, DEFINITION)
+    qtbot.addWidget(page)
+    page.resize(900, 600)
+    page.show()
+    report = made_depths((0, 256, 1024))
+    lines = list(depth_rows(report))
+    page.set_content(depth_curves(report), lines, ["left out, depth 9: why"], at_work=False)
+    assert page.table.lines == lines and page.left_out == "left out, depth 9: why"
+    alike = page.view.grab().toImage()
+    page.table.selectRow(4)
+    assert page.view.grab().toImage() != alike
+    page.table.copy()
+    assert QApplication.clipboard().text() == "\n".join(["\t".join(HEAD), "\t".join(lines[4])])
+    page.table.clearSelection()
+    assert page.view.grab().toImage() == alike
