@@ -193,9 +193,7 @@ def _parse_ewma(run: dict[str, str], length: LengthRule) -> EwmaParams:
         raise SettingError(
             f"{next(iter(given))} belongs to length=ewma.", "Add :length=ewma, or leave it out."
         )
-    params = EwmaParams(**given)  # type: ignore[arg-type]
-    params.check()
-    return params
+    return EwmaParams(**given)  # type: ignore[arg-type]
 
 
 def quote(value: str) -> str:

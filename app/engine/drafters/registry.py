@@ -109,7 +109,7 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-mod",
             NgramModParams,
-            "Remembers what followed each run of tokens, in one pool of 16 MiB for all chats. Helps where "
+            "Remembers what followed each run of tokens, in one pool of 16.8 MB for all chats. Helps where "
             "long passages come back: code edits, summaries, reasoning that is repeated in the answer.",
             keeps=Keeps(fixed=4 * POOL_SIZE),
             needs_draft=False,

@@ -29,11 +29,11 @@ def size_verdict(share: float, target: str = "", draft: str = "") -> str:
     elif share > _MAY_DO:
         said = "it pays only where nearly all of it is accepted"
     elif share > high:
-        said = "it may do"
+        said = "it may pay"
     elif share >= low:
         said = "a good size"
     else:
-        said = "a small one: it costs little, and may agree seldom"
+        said = "a small draft costs little, and may agree seldom"
     if target and draft and target != draft:
         said += f"; it is of another family ({draft}, not {target})"
     return f"{size_words(share)}: {said}"

@@ -59,7 +59,8 @@ PURPOSES = (
         "Little memory",
         "prompt-lookup",
         "prompt-lookup",
-        "It needs no draft model and keeps nothing between answers. ngram-mod takes 16 MB, suffix up to 60.",
+        "It needs no draft model and keeps nothing between answers. ngram-mod takes 16.8 MB, suffix up to "
+        "60 MB.",
     ),
     KindOfWork(
         "As fast as possible",

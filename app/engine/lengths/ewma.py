@@ -51,7 +51,7 @@ class EwmaParams:
         high=1,
     )
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Raises SettingError."""
         check_params(self)
         if self.ewma_lower > self.ewma_raise:

@@ -10,10 +10,10 @@ from app.engine.explain.draft_size import size_verdict
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        (0.004, "0.4 % of the target's size: a small one"),
+        (0.004, "0.4 % of the target's size: a small draft costs little"),
         (0.05, "5 % of the target's size: a good size"),
         (0.2, "20 % of the target's size: a good size"),
-        (0.3, "30 % of the target's size: it may do"),
+        (0.3, "30 % of the target's size: it may pay"),
         (0.45, "45 % of the target's size: it pays only where nearly all"),
         (0.6, "60 % of the target's size: it will hardly make it faster"),
     ],

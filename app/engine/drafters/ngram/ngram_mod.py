@@ -33,7 +33,7 @@ class NgramModParams:
     n_match: int = param(
         24,
         "Match this many of the latest tokens. Usually 16 to 32: below 16 more is found, and matches often "
-        "mislead. The pool of what was seen takes 16 MB.",
+        "mislead. The pool of what was seen takes 16.8 MB.",
         low=1,
         high=1024,
         unit="tokens",

@@ -17,6 +17,7 @@ from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import CopiedCommand, llama_command
 from app.engine.explain.vllm_command import vllm_command
+from app.engine.lengths.ewma import EwmaParams
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
@@ -26,6 +27,7 @@ from app.ui.setup.strategy.rule_choice import RuleChoice
 from app.ui.setup.strategy.spec_text import SpecText
 from app.ui.setup.strategy.strategy_cards import StrategyCards
 from app.ui.theme import Theme
+from app.ui.widgets.fields.form import ParamForm
 from app.ui.widgets.notice import Notice
 
 WIDTH = 880  # of the panel's popover
@@ -34,7 +36,8 @@ AUTO = "auto"
 ANY_VOCABULARY = 2**31 - 1  # the number of tokens while no target is loaded
 LENGTHS = {
     "fixed": "As long as the strategy's own settings allow.",
-    "ewma": "One token more or fewer per round, by the smoothed acceptance, within the strategy's settings.",
+    "ewma": "One token more or fewer per round, by the smoothed acceptance, within the strategy's settings "
+    "and those below.",
     "auto": "The length with the most expected tokens/s, by measured cost of drafts and passes; may be 0.",
 }
 RULES = {
@@ -107,13 +110,15 @@ class StrategyPanel(QWidget):
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
         self.command = CommandText(theme)
+        self.ewma = ParamForm(theme, EwmaParams, first=("ewma_start",))
+        self.ewma.changed.connect(self._ewma_edited)
         self.notice = Notice(theme)
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
         for stretch, widgets in (
             (5, (self.purpose, self.cards)),
             # What appears and disappears is below the controls, so that these do not move.
-            (4, (self.length, self.rule, self.text, self.notice, self.command)),
+            (4, (self.length, self.rule, self.text, self.notice, self.command, self.ewma)),
         ):
             column = QVBoxLayout()
             column.setSpacing(16)
@@ -168,6 +173,11 @@ class StrategyPanel(QWidget):
     def _length_picked(self, choice: str) -> None:
         self._change(dataclasses.replace(self._spec, length=LengthRule(choice)))
 
+    @Slot()
+    def _ewma_edited(self) -> None:
+        if self.ewma.valid():
+            self._change(dataclasses.replace(self._spec, ewma=self.ewma.value()))
+
     @Slot(str)
     def _rule_picked(self, choice: str) -> None:
         rule = None if choice == AUTO else Verification(choice)
@@ -203,6 +213,9 @@ class StrategyPanel(QWidget):
     def _show_choices(self) -> None:
         self.cards.show_parts(self._spec.parts)
         self.length.set_choice(self._spec.length)
+        if self.ewma.valid() and self.ewma.value() != self._spec.ewma:  # what is being typed stays
+            self.ewma.set_value(self._spec.ewma)
+        self.ewma.setVisible(self._spec.length is LengthRule.EWMA and bool(self._spec.parts))
         self.rule.set_choice(self._spec.verification or AUTO)
         for choice in (self.length, self.rule):
             choice.set_idle(not self._spec.parts)

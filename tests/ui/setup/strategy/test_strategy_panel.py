@@ -42,6 +42,7 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.popover import Popover
 from app.ui.widgets.text.mono_text import MonoText
 from tests.drafter_files import PHRASE_TRIE
+from tests.ui.named import all_named, named
 
 MODELS = ModelOptions("/models/target.gguf"), ModelOptions("/models/draft.gguf")
 Key = Qt.Key
@@ -264,6 +265,28 @@ def test_nothing_that_is_clicked_moves_while_the_panel_is_open(qtbot: QtBot, pan
     qtbot.keyClick(box.lineEdit(), Key.Key_Return)
     assert "“x” is not" in errors(panel)
     qtbot.waitUntil(lambda: places() == before)
+
+
+def test_ewma_has_fields_for_its_settings_while_it_is_chosen(qtbot: QtBot, panel: StrategyPanel) -> None:
+    assert all_named(panel, "ewma_start", NumberBox) == []
+    panel.length.choices.picked.emit("ewma")
+    qtbot.keyClick(named(panel, "ewma_start", NumberBox), Key.Key_Up)
+    assert panel.spec() == text(panel).text() == "draft-simple:n_max=4:length=ewma:ewma_start=4"
+
+    retype(qtbot, panel, "draft-simple:length=ewma:ewma_lower=0.5")
+    assert named(panel, "ewma_start", NumberBox).text() == "3"
+    lower = named(panel, "ewma_lower", NumberBox)
+    assert lower.text() == "0.5", "unfolded, because it is not the default"
+
+    lower.selectAll()
+    qtbot.keyClicks(lower.lineEdit(), "0.9")
+    qtbot.keyClick(lower.lineEdit(), Key.Key_Return)
+    assert "ewma_lower=0.9 is above ewma_raise=0.7" in notice(panel)
+    assert panel.spec() == "draft-simple:length=ewma:ewma_lower=0.5"
+
+    panel.length.choices.picked.emit("fixed")
+    assert all_named(panel, "ewma_start", NumberBox) == []
+    assert panel.spec() == "draft-simple"
 
 
 def test_what_only_drafting_uses_is_dimmed_with_none(panel: StrategyPanel) -> None:
