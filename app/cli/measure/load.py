@@ -15,9 +15,10 @@ from app.cli.console import put, say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure.options import Outputs
 from app.cli.table import table
-from app.engine.errors import UserError
+from app.engine.errors import SettingError, UserError
 from app.lab.load.export import load_cells, load_csv, load_html, load_markdown
-from app.lab.load.report import BurstReport, load_sentences
+from app.lab.load.levels import parse_levels
+from app.lab.load.report import BurstDone, BurstReport, load_sentences
 
 if TYPE_CHECKING:
     from app.lab.load.runner import LoadRunner
@@ -25,12 +26,10 @@ if TYPE_CHECKING:
 
 def load_levels(text: str) -> tuple[int, ...]:
     """The levels of --load, such as 1,2,4; an argparse type."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise argparse.ArgumentTypeError(
-            f"cannot be {text!r}. Allowed: whole numbers of 1 or more, as 1,2,4."
-        )
-    return tuple(map(int, words))
+    try:
+        return parse_levels(text)
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
 
 
 def check_load(arguments: argparse.Namespace) -> None:
@@ -54,6 +53,8 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
     """Measure, print and write; returns the exit code. Raises UserError."""
     interrupt.stops(runner.control.cancel)
     for event in runner.run():
+        if not isinstance(event, BurstDone):
+            continue
         burst = event.burst
         speed = numbers.digits(burst.tokens_per_second, "tokens/s")
         text = f"{event.done}/{event.total}  {burst.at_once} at once: {speed}"

@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import html
 import io
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.load.report import BurstReport, LoadRow, load_sentences
+from app.lab.load.report import (
+    BurstReport,
+    LoadRow,
+    load_curves,
+    load_findings,
+    load_notes,
+    load_sentences,
+)
 from app.lab.report.csv_export import cell
+from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.page import document, lane_html
-from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
 
+ABOUT = "Speed, gain and acceptance against the requests at once. A ring: where the gain falls to 1."
 _e = html.escape
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 980, 320, 70, 240, 20, 280
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +38,14 @@ LOAD_COLUMNS = (
     LoadColumn("at once", "Requests that are sent at the same time.", lambda row: str(row.at_once)),
     LoadColumn(
         "tokens/s of all",
-        "Median over repeats of the tokens of all requests / the time from sending them to the end of the "
-        "last.",
+        "Tokens of all requests / time, as long as so many were being answered: as one ends, the next is "
+        "sent. Median over repeats.",
         lambda row: numbers.digits(row.tokens_per_second),
     ),
     LoadColumn(
         "tokens/s of one",
-        "Median over requests of a request's tokens / the time from its own first token.",
+        "Median over requests of a request's tokens / the time from its own first token, of those that had "
+        "the whole load to their end.",
         lambda row: numbers.digits(row.tokens_per_second_of_one),
     ),
     LoadColumn(
@@ -90,7 +97,6 @@ def load_markdown(report: BurstReport) -> str:
 
 def load_html(report: BurstReport) -> str:
     """The report as one HTML page with its data."""
-    first, *rest = load_sentences(report)
     return document(
         report.title or "Draftscope load",
         [
@@ -98,9 +104,9 @@ def load_html(report: BurstReport) -> str:
             f"{_e(numbers.count(len(report.prompts), 'prompt'))}, "
             f"{_e(numbers.count(report.settings.repeats, 'repeat'))}, up to "
             f"{_e(numbers.count(report.settings.max_tokens, 'token'))} each.</p>",
-            *(f'<p class="verdict">{_e(said)}</p>' for said in rest),
-            f"<p>{_e(first)}</p>",
-            _chart(report),
+            *(f'<p class="verdict">{_e(said)}</p>' for said in load_findings(report)),
+            *(f"<p>{_e(said)}</p>" for said in load_notes(report)),
+            f"<figure>{curve_chart(load_curves(report), ABOUT)}<figcaption>{_e(ABOUT)}</figcaption></figure>",
             *_table(report),
         ],
         report.to_json(),
@@ -117,36 +123,3 @@ def _table(report: BurstReport) -> Iterator[str]:
     for column in LOAD_COLUMNS:
         yield f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>"
     yield "</div>"
-
-
-def _chart(report: BurstReport) -> str:
-    """Tokens/s of all requests over their number, a line for every lane. "" without any."""
-    known = [row for row in report.rows if row.tokens_per_second is not None]
-    if not known:
-        return ""
-    x = Scale(0.0, math.log2(max(report.levels)) or 1.0, _LEFT, _WIDTH - _RIGHT)
-    y = Scale(0.0, max(row.tokens_per_second or 0.0 for row in known) * 1.05, _BOTTOM, _TOP)
-    parts = [
-        label(x(math.log2(level)), _BOTTOM + 22, f"{level} at once", text_anchor="middle")
-        for level in report.levels
-    ]
-    for value in ticks(y.low, y.high, 5):
-        parts.append(element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y(value), y2=y(value), _class="grid"))
-        parts.append(label(_LEFT - 10, y(value) + 4, f"{value:g}", text_anchor="end"))
-    ends: dict[str, tuple[float, float]] = {}
-    for lane, facts in enumerate(report.lanes):
-        points = [
-            (x(math.log2(row.at_once)), y(row.tokens_per_second or 0.0)) for row in known if row.lane == lane
-        ]
-        style = {"stroke_dasharray": "6 4"} if facts.baseline == lane else {}
-        line = " ".join(f"{across:.1f},{up:.1f}" for across, up in points)
-        parts.append(element("polyline", points=line, fill="none", stroke="currentColor", **style))
-        parts += [element("circle", cx=across, cy=up, r=3, _class="run") for across, up in points]
-        if points:
-            ends[facts.name] = points[-1]
-    rows = spread_out([up for _, up in ends.values()], 16, _TOP, _BOTTOM)
-    parts += [
-        label(across + 12, row + 4, name) for (name, (across, _)), row in zip(ends.items(), rows, strict=True)
-    ]
-    title = "Tokens per second of all requests together, by their number"
-    return f"<h2>{title}</h2>{drawing(_WIDTH, _HEIGHT, title, *parts)}"

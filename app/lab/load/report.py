@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -16,20 +16,29 @@ from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.report.compare import is_measured
+from app.lab.report.curves import CurveMark, CurvePlot, Curves
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
+from app.lab.runs.events import LabEvent
 from app.lab.runs.run_record import RunRecord
 from app.servers.words import server_words
 
-FORMAT = "load-1.0"
+FORMAT = "load-1.1"
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Requests that were sent at once to one server."""
+    """Requests to one server, so many at once: as one ends, the next is sent.
+
+    Only the time in which the server had them all counts for a rate: when no request is left to be sent,
+    fewer and fewer are answered at once.
+    """
 
     lane: int
     at_once: int
     repeat: int
-    seconds: float  # from sending them to the end of the last
+    seconds: float  # from sending the first requests to the end of the last
+    busy_seconds: float  # from sending the first requests until fewer than `at_once` were being answered
+    busy_tokens: int  # that came in that time
+    ends: tuple[float, ...]  # of the runs, in seconds since the first requests
     runs: tuple[RunRecord, ...]
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
 
@@ -39,9 +48,24 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens of all requests / the burst's seconds; None where one of them failed: the load was less."""
-        whole = len(self.measured) == len(self.runs) and self.seconds > 0
-        return sum(run.n_tokens for run in self.runs) / self.seconds if whole else None
+        """Tokens / seconds while the server was busy with all requests; None where one of them failed: the
+        load was less."""
+        whole = len(self.measured) == len(self.runs) and self.busy_seconds > 0
+        return self.busy_tokens / self.busy_seconds if whole else None
+
+    @property
+    def loaded(self) -> tuple[RunRecord, ...]:
+        """The measured runs that had the whole load to their end."""
+        timed = zip(self.runs, self.ends, strict=True)
+        return tuple(run for run, end in timed if end <= self.busy_seconds and is_measured(run))
+
+
+class BurstDone(LabEvent, frozen=True):
+    """A burst is done: `done` of `total`."""
+
+    burst: Burst
+    done: int
+    total: int
 
 
 class LoadLane(msgspec.Struct, frozen=True):
@@ -128,13 +152,14 @@ def _rows(lanes: Sequence[LoadLane], levels: Sequence[int], bursts: Sequence[Bur
         for level in levels:
             mine = [burst for burst in bursts if (burst.lane, burst.at_once) == (lane, level)]
             runs = [run for burst in mine for run in burst.measured]
+            loaded = [run for burst in mine for run in burst.loaded]
             baseline = None if facts.baseline in (None, lane) else facts.baseline
             theirs = [burst for burst in bursts if (burst.lane, burst.at_once) == (baseline, level)]
             yield LoadRow(
                 lane,
                 level,
                 _median(burst.tokens_per_second for burst in mine),
-                _median(run.tokens_per_second for run in runs),
+                _median(run.tokens_per_second for run in loaded),
                 _gain(mine, theirs),
                 _acceptance(mine, runs),
                 _median(run.first_token_seconds for run in runs),
@@ -181,11 +206,70 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
     return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
 
 
+def load_curves(report: BurstReport) -> Curves:
+    """Tokens/s of all requests and of one, gain and acceptance against the requests at once."""
+    places = report.levels
+
+    def values(number: Callable[[LoadRow], float | None]) -> dict[tuple[int, int], float]:
+        return {
+            (row.lane, places.index(row.at_once)): value
+            for row in report.rows
+            if (value := number(row)) is not None
+        }
+
+    gains = values(lambda row: row.gain)
+    marks = tuple(
+        CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
+        for crossing in report.crossings
+        if crossing is not None
+    )
+    return Curves(
+        axis="requests at once",
+        places=places,
+        lanes=tuple(lane.name for lane in report.lanes),
+        baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
+        plots=(
+            CurvePlot(
+                "tokens_per_second",
+                "tokens/s of all",
+                numbers.digits,
+                values(lambda row: row.tokens_per_second),
+            ),
+            CurvePlot(
+                "tokens_per_second_of_one",
+                "tokens/s of one",
+                numbers.digits,
+                values(lambda row: row.tokens_per_second_of_one),
+            ),
+            CurvePlot("gain", "gain", numbers.factor, gains, level=1.0 if gains else None, marks=marks),
+            CurvePlot(
+                "acceptance_rate", "acceptance", numbers.percent, values(lambda row: row.acceptance_rate)
+            ),
+        ),
+    )
+
+
+def _place(places: Sequence[int], at_once: float) -> float:
+    """Where a number of requests stands between the places, on a logarithmic scale."""
+    at = next(index for index, (_, high) in enumerate(pairwise(places)) if at_once <= high)
+    low, high = places[at], places[at + 1]
+    return at + math.log(at_once / low) / math.log(high / low)
+
+
 def load_sentences(report: BurstReport) -> list[str]:
     """What was found, and what the servers say of themselves."""
+    return [*load_findings(report), *load_notes(report)]
+
+
+def load_findings(report: BurstReport) -> list[str]:
+    """Where drafting stops paying, a sentence for each lane that drafts."""
+    return [said for lane in range(len(report.lanes)) if (said := _finding(report, lane))]
+
+
+def load_notes(report: BurstReport) -> list[str]:
+    """What the servers say of themselves, and what to know of the numbers."""
     said = dict.fromkeys(server_words(lane.server) for lane in report.lanes)
-    for lane, facts in enumerate(report.lanes):
-        said[_finding(report, lane)] = None
+    for facts in report.lanes:
         most = max(report.levels)
         if 0 < facts.server.slots < most:
             requests = numbers.count(facts.server.slots, "request")
@@ -199,7 +283,7 @@ def load_sentences(report: BurstReport) -> list[str]:
         )
         whys = (run.failure for burst in report.bursts for run in burst.runs)
         said |= dict.fromkeys(f"  {why}" for why in whys if why)
-    return [text for text in said if text]
+    return list(said)
 
 
 def _finding(report: BurstReport, lane: int) -> str:
@@ -209,8 +293,8 @@ def _finding(report: BurstReport, lane: int) -> str:
         return ""
     if facts.baseline is None:
         return (
-            f"{facts.name} has no baseline: give another --server with the same model and without drafts to "
-            "see where drafting stops paying."
+            f"{facts.name} has no baseline: measure another server with the same model and without drafts "
+            "beside it, to see where drafting stops paying."
         )
     known = [row for row in report.rows if row.lane == lane and row.gain is not None]
     if not known:

@@ -5,34 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-
-import msgspec
+from dataclasses import dataclass, replace
 
 from app.engine.errors import SettingError, UserError
 from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.load.report import Burst, BurstReport, make_load_report
+from app.lab.load.levels import checked_levels, requests_of
+from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
+from app.lab.runs.events import Begun, LabEvent, WarmingUp
 from app.lab.runs.run_record import RunRecord
 from app.servers.address import is_address
 from app.servers.client import ServerClient
 from app.servers.http import Stopped
 from app.servers.key import find_key
 
-MOST_AT_ONCE = 256
-"""More would measure this program's threads."""
 _WARM_UP_TOKENS = 24
 
 
-class LoadEvent(msgspec.Struct, frozen=True):
-    """A burst is done: `done` of `total`."""
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """One answer of a burst, in seconds since the burst began."""
 
-    burst: Burst
-    done: int
-    total: int
+    record: RunRecord
+    ended: float
+    came: Sequence[tuple[float, int]]  # (when, how many tokens)
 
 
 class LoadRunner:
@@ -52,32 +51,30 @@ class LoadRunner:
         for lane in range(len(experiment.lanes)):
             if not is_address(experiment.pair_of(lane).target.path):
                 raise SettingError("Only servers answer several requests at once.", "Leave other lanes out.")
-        if not levels or min(levels) < 1 or max(levels) > MOST_AT_ONCE:
-            raise SettingError(
-                "A load is a number of requests at once.", f"Allowed: 1 to {MOST_AT_ONCE}, such as 1,2,4,8."
-            )
         self.experiment = experiment
-        self.levels = tuple(dict.fromkeys(levels))
+        self.levels = checked_levels(levels)
         self.control = control or Control()
         self._key_of = key_of
         self._clients: dict[str, ServerClient] = {}
         self._infos: dict[str, PairInfo] = {}
         self._bursts: list[Burst] = []
 
-    def run(self) -> Iterator[LoadEvent]:
-        """Measure. Raises UserError where a server cannot be asked what it is; ends early where `control` is
-        cancelled."""
+    def run(self) -> Iterator[LabEvent]:
+        """Measure: WarmingUp for every lane, Begun, then BurstDone for every burst. Raises UserError where a
+        server cannot be asked what it is; ends early where `control` is cancelled."""
         lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
         total = len(lanes) * len(self.levels) * len(repeats)
         try:
             for lane in lanes:
+                yield WarmingUp(lane)
                 self._warm_up(lane)
+            yield Begun(self.experiment, 0, total)
             for repeat in repeats:
                 for level in self.levels:
                     for lane in [*lanes][repeat % len(lanes) :] + [*lanes][: repeat % len(lanes)]:
                         burst = self._burst(lane, level, repeat)
                         self._bursts.append(burst)
-                        yield LoadEvent(burst, len(self._bursts), total)
+                        yield BurstDone(burst, len(self._bursts), total)
         except Stopped:
             return
 
@@ -117,33 +114,52 @@ class LoadRunner:
         return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
 
     def _burst(self, lane: int, level: int, repeat: int) -> Burst:
-        """Send a burst; every lane gets the same prompts in the same order. Raises Stopped."""
+        """Ask all prompts, `level` of them at once: as one ends, the next is sent. Every lane and level gets
+        the same prompts in the same order, at least two for each request at once. Raises Stopped."""
         client, prompts = self._clients[self._address(lane)], len(self.experiment.prompts)
-        jobs = [Job(repeat, (repeat * level + place) % prompts, lane) for place in range(level)]
+        jobs = [Job(repeat, place % prompts, lane) for place in range(requests_of(level, prompts))]
         before = client.whole()
         started = time.perf_counter()
         with ThreadPoolExecutor(level) as pool:
-            runs = tuple(pool.map(lambda job: self._answer(client.another(), job), jobs))
+            asked = list(pool.map(lambda job: self._answer(client.another(), job, started), jobs))
         seconds = time.perf_counter() - started
         if self.control.cancelled:
             raise Stopped
-        return Burst(lane, level, repeat, seconds, runs, client.since(before))
+        # From this end on nothing is sent in the place of what ended.
+        busy = sorted(request.ended for request in asked)[-level]
+        return Burst(
+            lane=lane,
+            at_once=level,
+            repeat=repeat,
+            seconds=seconds,
+            busy_seconds=busy,
+            busy_tokens=sum(tokens for request in asked for at, tokens in request.came if at <= busy),
+            ends=tuple(request.ended for request in asked),
+            runs=tuple(request.record for request in asked),
+            whole_server=client.since(before),
+        )
 
-    def _answer(self, client: ServerClient, job: Job) -> RunRecord:
-        """One answer as a record, also where it failed."""
+    def _answer(self, client: ServerClient, job: Job, started: float) -> _Answered:
+        """One answer, also where it failed; times count from `started`."""
         trace: Trace | None = None
+        came: list[tuple[float, int]] = []
+        problem = "It was stopped."  # before its first token
         try:
             for event in client.generate(self._request(job)):
                 if isinstance(event, Started):
                     trace = Trace(event.header)
                 elif isinstance(event, RoundFinished) and trace is not None:
                     trace.rounds.append(event.round)
+                    came.append((time.perf_counter() - started, len(event.round.emitted)))
                 elif isinstance(event, Finished) and trace is not None:
                     trace.totals = event.totals
         except UserError as error:
-            return RunRecord.of_failed(self.experiment, job, str(error))
-        if trace is None:  # stopped before its first token
-            return RunRecord.of_failed(self.experiment, job, "It was stopped.")
+            trace, problem = None, str(error)
+        return _Answered(self._record(job, trace, problem), time.perf_counter() - started, came)
+
+    def _record(self, job: Job, trace: Trace | None, problem: str) -> RunRecord:
+        if trace is None:
+            return RunRecord.of_failed(self.experiment, job, problem)
         category = self.experiment.prompts[job.prompt].category
         return RunRecord.of(
             trace, category=category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane

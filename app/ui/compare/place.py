@@ -65,7 +65,7 @@ class ComparePlace(PlaceWidget):
             theme,
             self.head.export_menu,
             self.works,
-            self.outcome.chart,
+            self.outcome,
             choose_save,
         )
         messages = QVBoxLayout()
@@ -97,6 +97,8 @@ class ComparePlace(PlaceWidget):
         head.sweep_panel.last_wanted.connect(self._show_grid)
         head.depth_panel.wanted.connect(self.measure_depths)
         head.depth_panel.last_wanted.connect(self._show_depths)
+        head.load_panel.wanted.connect(self.measure_load)
+        head.load_panel.last_wanted.connect(self._show_load)
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         outcome.stage.lanes.inspect_requested.connect(self.chat.inspection.open)
@@ -109,6 +111,7 @@ class ComparePlace(PlaceWidget):
             page.compare_wanted.connect(self._compare_these)
             page.closed.connect(self._show_lanes)
         outcome.depth_page.closed.connect(self._show_lanes)
+        outcome.load_page.closed.connect(self._show_lanes)
         outcome.not_saved.connect(self.notice.tell)
         for table in (outcome.results.table, outcome.results.shape):
             table.command_wanted.connect(self.exports.copy_command)
@@ -187,6 +190,16 @@ class ComparePlace(PlaceWidget):
         self.head.depth_panel.last.show()
         self.outcome.show_work(self.works.depth)
 
+    @Slot(object, object)
+    def measure_load(self, experiment: Experiment, levels: Sequence[int]) -> None:
+        """Measure the servers among the lanes with so many requests at once."""
+        self.head.close_panels()
+        if self._may_begin():
+            self.works.load.start(experiment, levels)
+            self._begun()
+            self.head.load_panel.last.show()
+            self.outcome.show_work(self.works.load)
+
     @Slot(object)
     def _take_up(self, earlier: Earlier) -> None:
         """Continue an earlier measurement, or show a complete one."""
@@ -244,6 +257,11 @@ class ComparePlace(PlaceWidget):
     def _show_depths(self) -> None:
         self.head.close_panels()
         self.outcome.show_work(self.works.depth)
+
+    @Slot()
+    def _show_load(self) -> None:
+        self.head.close_panels()
+        self.outcome.show_work(self.works.load)
 
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:

@@ -36,6 +36,7 @@ AT_WORK = (Stage.FREEING, Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAU
 class LabWork(QObject):
     """Folds a worker's events into the state that views show, and notifies them in batches."""
 
+    pausable = True
     stage_changed = Signal()
     replaced = Signal(str)  # the engine died and was replaced
     failed = Signal(object)  # UserError: the work cannot continue

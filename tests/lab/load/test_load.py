@@ -15,7 +15,8 @@ from app.engine.errors import SettingError
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
 from app.lab.load.export import load_csv, load_html, load_markdown
-from app.lab.load.report import BurstReport, load_sentences, make_load_report
+from app.lab.load.levels import parse_levels, server_lanes_of
+from app.lab.load.report import BurstDone, BurstReport, load_curves, load_sentences, make_load_report
 from app.lab.load.runner import LoadRunner
 from app.lab.report.page.page import embedded_json
 from app.lab.server_lanes import server_lanes
@@ -59,7 +60,8 @@ def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:
 
 def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> BurstReport:
     runner = LoadRunner(experiment_of(*servers), levels)
-    assert [event.done for event in runner.run()][-1] == len(servers) * len(levels) * 2
+    done = [event.done for event in runner.run() if isinstance(event, BurstDone)]
+    assert done == list(range(1, len(servers) * len(levels) * 2 + 1))
     return runner.report()
 
 
@@ -72,7 +74,36 @@ def test_every_level_has_speeds_acceptance_and_a_gain_over_the_plain_server():
     assert all(row.tokens_per_second and row.first_token_seconds and not row.failed for row in report.rows)
     assert [row.gain is not None for row in report.rows] == [True, True, False, False]
     assert [lane.baseline for lane in report.lanes] == [1, 1] and report.complete
-    assert [len(burst.runs) for burst in report.bursts if burst.lane == 0] == [1, 2, 1, 2]
+    assert [len(burst.runs) for burst in report.bursts if burst.lane == 0] == [2, 4, 2, 4]
+
+
+def test_only_the_time_counts_in_which_the_server_has_all_requests():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        report = measured(drafting, plain)
+
+    for burst in report.bursts:
+        assert burst.busy_seconds == sorted(burst.ends)[-burst.at_once] <= burst.seconds
+        assert len(burst.loaded) == len(burst.runs) - burst.at_once + 1
+        tokens = [sum(run.n_tokens for run in runs) for runs in (burst.loaded, burst.runs)]
+        assert tokens[0] <= burst.busy_tokens <= tokens[1]
+        assert burst.tokens_per_second == burst.busy_tokens / burst.busy_seconds
+        prompts = [run.prompt_index for run in burst.runs]
+        assert prompts == [0, 1, 0, 1][: len(prompts)], "every level asks the same prompts"
+
+
+def test_the_speed_of_one_request_is_that_under_the_whole_load():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        runner = LoadRunner(experiment_of(server, repeats=1), (2,))
+        (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
+    speeds = (10.0, 20.0, 30.0, 900.0)
+    runs = tuple(
+        msgspec.structs.replace(run, tokens_per_second=speed)
+        for run, speed in zip(burst.runs, speeds, strict=True)
+    )
+    timed = msgspec.structs.replace(burst, runs=runs, ends=(1.0, 2.0, 3.0, 4.0), busy_seconds=3.0)
+    (row,) = make_load_report(runner.experiment, runner.infos, (2,), [timed]).rows
+
+    assert row.tokens_per_second_of_one == 20.0
 
 
 def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
@@ -88,16 +119,16 @@ def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
         runner = LoadRunner(experiment_of(server, repeats=1), (3,))
         server.asked.clear()
-        (done,) = runner.run()
+        (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
-    assert len(done.burst.measured) == 3 and not together.broken
+    assert len(burst.measured) == 6 and not together.broken
 
 
 def test_a_burst_with_a_failed_request_counts_for_no_rate():
     def complete(asked: Asked) -> Answer:
         if not asked.body.get("stream"):
             return Answer({"generation_settings": {"speculative.types": "none"}})
-        full = len(server.bodies("/completion")) > 4
+        full = len(server.bodies("/completion")) > 5
         return Answer({"error": {"message": "slot lost"}}, 500) if full else Answer(pieces=map(event, PLAIN))
 
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
@@ -106,16 +137,17 @@ def test_a_burst_with_a_failed_request_counts_for_no_rate():
         report = runner.report()
 
     assert [burst.tokens_per_second is not None for burst in report.bursts] == [True, False]
-    assert report.rows[0].failed == 1
-    assert any("1 request failed" in said for said in load_sentences(report))
+    assert report.rows[0].failed == 2
+    assert any("2 requests failed" in said for said in load_sentences(report))
     assert any("slot lost" in said for said in load_sentences(report))
 
 
 def test_a_cancelled_load_keeps_the_bursts_that_were_done():
     with serving(llama_server(*PLAIN, types="none")) as server:
         runner = LoadRunner(experiment_of(server), (1, 2))
-        for _event in runner.run():
-            runner.control.cancel()
+        for event in runner.run():
+            if isinstance(event, BurstDone):
+                runner.control.cancel()
         report = runner.report()
 
     assert len(report.bursts) == 1 and not report.complete
@@ -130,12 +162,12 @@ def gains(*values: float) -> BurstReport:
             stack.enter_context(serving(llama_server(*PLAIN, types="none"))),
         ]
         runner = LoadRunner(experiment_of(*servers, repeats=1), levels)
-        bursts = [event.burst for event in runner.run()]
-    tokens = 3
+        bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
     timed = [
         msgspec.structs.replace(
             burst,
-            seconds=tokens * burst.at_once / (values[levels.index(burst.at_once)] if burst.lane == 0 else 1),
+            busy_tokens=3,
+            busy_seconds=3 / (values[levels.index(burst.at_once)] if burst.lane == 0 else 1),
         )
         for burst in bursts
     ]
@@ -157,6 +189,9 @@ def test_where_the_gain_crosses_1_is_said(values: tuple[float, ...], crossing: f
     assert report.crossings[0] == (None if crossing is None else pytest.approx(crossing, rel=1e-3))
     assert any(said in text for text in load_sentences(report))
     assert [row.gain for row in report.rows if row.lane == 0] == pytest.approx(values)
+    gain = load_curves(report).plots[2]
+    assert [value for _, value in gain.line(0, len(values))] == pytest.approx(values)
+    assert [mark.at for mark in gain.marks] == ([] if crossing is None else [pytest.approx(1.36907)])
 
 
 def test_a_server_with_fewer_slots_than_requests_is_said():
@@ -172,7 +207,7 @@ def test_every_output_holds_the_numbers():
 
     assert BurstReport.from_json(report.to_json()) == report
     page = load_html(report)
-    assert BurstReport.from_json(embedded_json(page)) == report and page.count("<polyline") == 2
+    assert BurstReport.from_json(embedded_json(page)) == report and page.count("<polyline") == 2 + 2 + 1 + 1
     (head, *rows) = csv.reader(io.StringIO(load_csv(report)))
     assert head[:2] == ["name", "at_once"] and len(rows) == len(report.rows)
     assert [float(row[head.index("tokens_per_second")]) for row in rows] == [
@@ -188,6 +223,25 @@ def test_a_load_that_is_no_number_of_requests_is_refused(levels: tuple[int, ...]
         experiment = experiment_of(server)
     with pytest.raises(SettingError, match="number of requests at once"):
         LoadRunner(experiment, levels)
+
+
+def test_levels_are_read_in_increasing_order():
+    assert parse_levels(" 8,1, 2,2") == (1, 2, 8)
+
+
+def test_of_mixed_lanes_those_of_servers_are_measured(pair_files: tuple[Path, Path]):
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        servers = experiment_of(drafting, plain)
+    lanes = [
+        msgspec.structs.replace(lane, pair=servers.pair_of(index)) for index, lane in enumerate(servers.lanes)
+    ]
+    mixed = make_experiment(Experiment(pair_of(pair_files), (Lane("suffix"), *lanes), (Prompt("a"),)))
+    found = server_lanes_of(mixed)
+
+    assert [found.pair_of(lane) for lane in range(2)] == [lane.pair for lane in mixed.lanes[2:]]
+    assert [found.baseline_of(lane) for lane in range(2)] == [1, 1]
+    with pytest.raises(SettingError, match="Add a running server"):
+        server_lanes_of(mixed.with_lanes(mixed.lanes[:2]))
 
 
 def test_lanes_that_are_no_servers_are_refused(pair_files: tuple[Path, Path]):
@@ -223,7 +277,8 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
     ("words", "said"),
     [
         (("--load", "1,x"), "cannot be '1,x'"),
-        (("--load", "0"), "Allowed: whole numbers of 1 or more"),
+        (("--load", "0"), "Allowed: 1 to 256"),
+        (("--load", "1.5"), "Allowed: whole numbers of 1 or more"),
         (("--load", "1"), "--load needs a server"),
         (("--load", "1", "--server", "h:1", "--strategy", "none"), "--strategy cannot be used with --load"),
         (("--load", "1", "--server", "h:1", "--traces", "t.zip"), "--traces cannot be used with --load"),

@@ -36,6 +36,13 @@ class CurvesTable(QTableWidget):
         theme.changed.connect(self._restyle)
         self._restyle()
 
+    def explain(self, definitions: Sequence[str]) -> None:
+        """Give every column's title its definition as a tooltip."""
+        for column, definition in enumerate(definitions):
+            item = self.horizontalHeaderItem(column)
+            assert item is not None
+            item.setToolTip(definition)
+
     def set_lines(self, lines: Sequence[Sequence[str]]) -> None:
         """Show these rows; the selection stays."""
         self.lines = [list(line) for line in lines]

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from app.lab.facts import Digest
+from app.lab.load.report import BurstReport
 from app.lab.report.report import Report, make_report
 from app.lab.tune.report import TuneReport
 from app.ui.compare.results import exports
-from app.ui.compare.results.summary_table import table_text
+from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
 from app.ui.theme import Theme
@@ -32,29 +33,36 @@ class ExportMenu(QObject):
         theme: Theme,
         menu: QMenu,
         works: Measurements,
-        chart: Callable[[], QWidget],
+        pages: MeasurementPages,
         choose: ChooseFile,
     ) -> None:
-        """`chart` returns the chart on the screen."""
+        """`pages` show the works, with their charts and tables."""
         super().__init__(menu)
         self._theme = theme
         self._works = works
-        self._chart = chart
+        self._pages = pages
         self.choose = choose
         self.saving: list[exports.Saving] = []
         self._of_search = [
             menu.addAction(title, partial(self._save_search, name, pattern, made))
             for title, name, pattern, made in exports.TUNE_KINDS
         ]
-        for title, name, pattern, made in exports.KINDS:
+        self._of_load = [
+            menu.addAction(title, partial(self._save_load, name, pattern, made))
+            for title, name, pattern, made in exports.LOAD_KINDS
+        ]
+        self._of_runs = [
             menu.addAction(title, partial(self._save_report, name, pattern, made))
-        menu.addAction(exports.TRACES[0], self._save_traces)
-        menu.addAction("Picture of the chart as PNG…", self._save_chart)
-        menu.addSeparator()
-        menu.addAction("Copy the table", self._copy_table)
+            for title, name, pattern, made in exports.KINDS
+        ]
+        self._of_runs.append(menu.addAction(exports.TRACES[0], self._save_traces))
+        chart = menu.addAction("Picture of the chart as PNG…", self._save_chart)
+        line = menu.addSeparator()
+        table = menu.addAction("Copy the table", pages.copy_table)
+        self._of_pages = [chart, line, table]
         commands = QMenu("Copy the llama.cpp command of", menu)
         commands.aboutToShow.connect(lambda: self._list_commands(commands))
-        menu.addMenu(commands)
+        self._of_runs.append(menu.addMenu(commands))
         menu.aboutToShow.connect(self._fit)
 
     def copy_command(self, lane: int) -> None:
@@ -76,11 +84,16 @@ class ExportMenu(QObject):
     @Slot()
     def _fit(self) -> None:
         """Show the entries that apply to the work on the screen."""
-        searched = self._works.shown is self._works.tune
-        menu = self.parent()
-        assert isinstance(menu, QMenu)
-        for action in menu.actions():
-            action.setVisible((action in self._of_search) is searched)
+        works = self._works
+        searched, loaded = works.shown is works.tune, works.shown is works.load
+        for group, fits in (
+            (self._of_search, searched),
+            (self._of_load, loaded),
+            (self._of_runs, not searched and not loaded),
+            (self._of_pages, not searched),
+        ):
+            for action in group:
+                action.setVisible(fits)
 
     def _session(self) -> LabSession:
         return self._works.measured
@@ -98,8 +111,14 @@ class ExportMenu(QObject):
         self._save(exports.save_report(report, made, path, self._measuring))
 
     def _ask(self, name: str, pattern: str) -> Path | None:
-        chosen = self.choose(self._chart().window(), name, pattern)
+        chosen = self.choose(self._pages.window(), name, pattern)
         return Path(chosen) if chosen else None
+
+    def _save_load(self, name: str, pattern: str, made: Callable[[BurstReport], bytes]) -> None:
+        report = self._works.load.report
+        path = self._ask(name, pattern) if report is not None else None
+        if path is not None and report is not None:
+            self._save(exports.Saving(lambda _stopped: write_export(path, made(report)), path.name))
 
     def _save_report(self, name: str, pattern: str, made: exports.Made) -> None:
         session = self._session()
@@ -123,14 +142,8 @@ class ExportMenu(QObject):
     def _save_chart(self) -> None:
         path = self._ask("chart.png", "PNG picture (*.png)")
         if path is not None:
-            picture = png_picture(self._chart(), self._theme.palette.ground)
+            picture = png_picture(self._pages.chart(), self._theme.palette.ground)
             self._save(exports.Saving(lambda _stopped: write_export(path, picture), path.name))
-
-    def _copy_table(self) -> None:
-        report = self._session().report
-        if report is not None:
-            rows = list(zip(report.summary, report.lanes, strict=True))
-            QGuiApplication.clipboard().setText(table_text(rows))
 
     def _list_commands(self, menu: QMenu) -> None:
         menu.clear()

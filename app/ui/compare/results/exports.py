@@ -12,6 +12,8 @@ from PySide6.QtCore import QThread, Signal
 from app.base.files import reason
 from app.engine.errors import UserError
 from app.lab.facts import Digest, sha256
+from app.lab.load.export import load_csv, load_html, load_markdown
+from app.lab.load.report import BurstReport
 from app.lab.report.csv_export import csv_table
 from app.lab.report.markdown_export import markdown
 from app.lab.report.page.page import html_page
@@ -43,6 +45,22 @@ TUNE_KINDS: tuple[tuple[str, str, str, Callable[[TuneReport], bytes]], ...] = (
         lambda report: tune_html(report).encode(),
     ),
     ("Everything as JSON…", "search.json", "JSON (*.json)", lambda report: report.to_json()),
+)
+LOAD_KINDS: tuple[tuple[str, str, str, Callable[[BurstReport], bytes]], ...] = (
+    (
+        "Report as one HTML page…",
+        "load.html",
+        "HTML page (*.html)",
+        lambda report: load_html(report).encode(),
+    ),
+    (
+        "Markdown for an issue…",
+        "load.md",
+        "Markdown (*.md)",
+        lambda report: load_markdown(report).encode(),
+    ),
+    ("Everything as JSON…", "load.json", "JSON (*.json)", lambda report: report.to_json()),
+    ("Table as CSV…", "load.csv", "CSV table (*.csv)", lambda report: load_csv(report).encode()),
 )
 TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
 

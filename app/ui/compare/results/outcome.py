@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
+from app.lab.load.export import ABOUT as LOAD_ABOUT
+from app.lab.load.export import LOAD_COLUMNS, load_cells
+from app.lab.load.report import load_findings, load_notes
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.curves.curves_page import CurvesPage
+from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.lanes.race_view import RaceView
 from app.ui.compare.results.results import Results
+from app.ui.compare.results.summary_table import table_text
 from app.ui.compare.results.sweep_page import SweepPage
 from app.ui.compare.results.tune_page import TunePage
 from app.ui.compare.setup.chips import SetupBar
 from app.ui.compare.words import left_words
 from app.ui.compare.works.lab_session import LabSession
-from app.ui.compare.works.progress import run_words, search_words
+from app.ui.compare.works.progress import load_words, run_words, search_words
 from app.ui.compare.works.works import Measurements
 from app.ui.state.lab_work import LabWork, Stage
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.work.run_strip import RunStrip
+
+LOAD_HEAD = ("lane", *(column.title for column in LOAD_COLUMNS))
 
 
 class MeasurementPages(QStackedWidget):
@@ -53,15 +61,24 @@ class MeasurementPages(QStackedWidget):
         self.sweep_page = SweepPage(theme, choose)
         self.tune_page = TunePage(theme, works.tune)
         self.depth_page = CurvesPage(theme, choose, "Over the depth", "depth", HEAD, DEFINITION)
+        self.load_page = CurvesPage(theme, choose, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
+        self.load_page.table.explain(["", *(column.definition for column in LOAD_COLUMNS)])
         self._pages = {
             works.session: self.lanes,
             works.sweep: self.sweep_page,
             works.depth: self.depth_page,
+            works.load: self.load_page,
             works.tune: self.tune_page,
         }
         for page in self._pages.values():
             self.addWidget(page)
-        for plots in (self.stage.lanes, self.results.scatter, self.sweep_page.heat, self.depth_page.view):
+        for plots in (
+            self.stage.lanes,
+            self.results.scatter,
+            self.sweep_page.heat,
+            self.depth_page.view,
+            self.load_page.view,
+        ):
             plots.failed.connect(self.not_saved)
         chips.changed.connect(self._show_setup)
         strip.follow.clicked.connect(self.stage.follow)
@@ -74,8 +91,22 @@ class MeasurementPages(QStackedWidget):
     def chart(self) -> Plot:
         """The chart of the shown work, even while it is hidden."""
         works = self._works
-        charts: dict[LabWork, Plot] = {works.sweep: self.sweep_page.heat, works.depth: self.depth_page.view}
+        charts: dict[LabWork, Plot] = {
+            works.sweep: self.sweep_page.heat,
+            works.depth: self.depth_page.view,
+            works.load: self.load_page.view,
+        }
         return charts.get(works.shown, self.results.scatter)
+
+    @Slot()
+    def copy_table(self) -> None:
+        """Copy the table of the shown work, for spreadsheets."""
+        page, report = self._pages[self._works.shown], self._works.measured.report
+        if isinstance(page, CurvesPage):
+            page.table.copy_all()
+        elif report is not None:
+            rows = list(zip(report.summary, report.lanes, strict=True))
+            QGuiApplication.clipboard().setText(table_text(rows))
 
     def show_work(self, work: LabWork) -> None:
         """Show the page of this work."""
@@ -102,12 +133,14 @@ class MeasurementPages(QStackedWidget):
     def show_stage(self) -> None:
         """Update buttons, page and words to the stage of the shown work."""
         work = self._works.shown
-        can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
-        head, strip = self._head, self._strip
-        held = any(
-            button.hasFocus()
-            for button in (head.run, head.sweep, head.depths, head.tune, strip.pause, strip.cancel)
+        can_pause = work.pausable and work.stage in (
+            Stage.LOADING,
+            Stage.WARMING,
+            Stage.RUNNING,
+            Stage.PAUSED,
         )
+        head, strip = self._head, self._strip
+        held = any(button.hasFocus() for button in (*head.starting, strip.pause, strip.cancel))
         head.set_at_work(self._works.at_work)
         strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
         if held and not strip.pause.hasFocus():
@@ -122,6 +155,8 @@ class MeasurementPages(QStackedWidget):
         works = self._works
         if works.shown is works.tune:
             return works.tune.result is not None
+        if works.shown is works.load:
+            return works.load.report is not None
         return bool(works.measured.records)
 
     @Slot()
@@ -134,6 +169,8 @@ class MeasurementPages(QStackedWidget):
         if works.shown is works.tune:
             strip.set_share(works.tune.share if works.tune.at_work else None)
             strip.say(*search_words(works.tune))
+        elif works.shown is works.load:
+            self._show_load_progress(works.load)
         elif session.stage is Stage.NONE:
             self._show_setup()
         elif session.at_work:
@@ -169,6 +206,8 @@ class MeasurementPages(QStackedWidget):
                 self.sweep_page.set_cells(session.sweep, session.cells, session.at_work)
         elif works.shown is works.depth:
             self._show_depths()
+        elif works.shown is works.load:
+            self._show_load()
         else:
             self._show_results()
         if not session.at_work:
@@ -179,6 +218,27 @@ class MeasurementPages(QStackedWidget):
         lines = list(depth_rows(report)) if report is not None else []
         left_out = depths_left_out(report) if report is not None else []
         self.depth_page.set_content(session.curves, lines, left_out, at_work=session.at_work)
+
+    def _show_load(self) -> None:
+        work, report = self._works.load, self._works.load.report
+        lines = load_cells(report)[1] if report is not None else []
+        notes = load_notes(report) if report is not None else []
+        self.load_page.set_content(work.curves, lines, notes, at_work=work.at_work)
+
+    def _show_load_progress(self, work: LoadWork) -> None:
+        strip, latest, report = self._strip, work.latest, work.report
+        if work.at_work:
+            strip.set_share((latest.done if latest is not None else 0) / max(work.total, 1))
+            strip.say(load_words(work))
+            return
+        strip.set_share(None)
+        if report is None:
+            strip.say("Nothing was measured.")
+        else:
+            done = (
+                "" if report.complete else f"{len(report.bursts):,} of {numbers.count(work.total, 'burst')}: "
+            )
+            strip.conclude(done + (" ".join(load_findings(report)) or "Measured without a baseline."))
 
     def _show_results(self) -> None:
         session = self._works.session

@@ -15,6 +15,7 @@ from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
 from app.lab.suites import LONG, Suite
 from app.ui.compare.curves.depth_panel import DepthPanel
+from app.ui.compare.curves.load_panel import LoadPanel
 from app.ui.compare.setup.head import CompareHead
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
@@ -69,7 +70,8 @@ class SetupBar(QObject):
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         long = next(suite for suite in suites if suite.name == LONG)
         depth = DepthPanel(self.experiment, long, self._context_of)
-        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth)
+        load = LoadPanel(self.experiment)
+        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth, load)
         self.setParent(head)
         self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
         self._saving.timeout.connect(self._save)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from app.ui.compare.curves.curves_panel import CurvesPanel
 from app.ui.compare.curves.depth_panel import DepthPanel
+from app.ui.compare.curves.load_panel import LoadPanel
 from app.ui.compare.setup.lanes_panel import LanesPanel
 from app.ui.compare.setup.pair_panel import PairPanel
 from app.ui.compare.setup.prompts_panel import PromptsPanel
@@ -24,7 +26,13 @@ class CompareHead(ChipRow):
     """Chips with their panels, and buttons; the place fills and connects them."""
 
     def __init__(
-        self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel, depth: DepthPanel
+        self,
+        theme: Theme,
+        lanes: LanesPanel,
+        prompts: PromptsPanel,
+        sweep: SweepPanel,
+        depth: DepthPanel,
+        load: LoadPanel,
     ) -> None:
         super().__init__(theme)
         self.pair_panel = PairPanel()
@@ -43,13 +51,13 @@ class CompareHead(ChipRow):
         self._sweep_popover = Popover(theme, sweep)
         self._sweep_popover.setParent(self)
         self._sweep_popover.opened.connect(sweep.check)
-        self.depth_panel = depth
+        self.depth_panel, self.load_panel = depth, load
         self.depths = QPushButton("Depth")
         self.depths.setToolTip("Measure the lanes over the length of the context")
-        self.depths.clicked.connect(self._open_depth)
-        self._depth_popover = Popover(theme, depth)
-        self._depth_popover.setParent(self)
-        self._depth_popover.opened.connect(depth.open)
+        self._depth_popover = self._curves_popover(self.depths, depth)
+        self.loads = QPushButton("Load")
+        self.loads.setToolTip("Measure servers with several requests at once")
+        self._load_popover = self._curves_popover(self.loads, load)
         self.tune_panel = TunePanel()
         self.tune = QPushButton("Tune for me")
         self.tune.setToolTip("Search for the fastest setting on these prompts")
@@ -63,7 +71,8 @@ class CompareHead(ChipRow):
         self.run = QPushButton("Run")
         self.run.setProperty("kind", "primary")
         self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
-        self.others = (self.sweep, self.depths, self.tune, self.export, self.run)
+        self.starting = (self.sweep, self.depths, self.loads, self.tune, self.run)
+        self.others = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)
         for chip in (self.pair, self.lanes, self.prompts, self.sampling):
             self.row.addWidget(chip)
         self.row.addStretch(1)
@@ -76,13 +85,13 @@ class CompareHead(ChipRow):
         for chip in self.chips:
             if chip.isChecked():
                 chip.click()
-        for popover in (self._tune_popover, self._sweep_popover, self._depth_popover):
+        popovers = (self._tune_popover, self._sweep_popover, self._depth_popover, self._load_popover)
+        for popover in popovers:
             popover.close_panel()
 
     def set_at_work(self, at_work: bool) -> None:
         """Disable the chips and the buttons that start something while work runs; all keep their places."""
-        starting = (self.sweep, self.depths, self.tune, self.run)
-        for widget in (*starting, self.lanes, self.prompts, self.sampling):
+        for widget in (*self.starting, self.lanes, self.prompts, self.sampling):
             widget.setEnabled(not at_work)
 
     def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
@@ -90,13 +99,17 @@ class CompareHead(ChipRow):
         chip.set_popover(Popover(self._theme, panel, width))
         return chip
 
+    def _curves_popover(self, button: QPushButton, panel: CurvesPanel) -> Popover:
+        """The panel of a button, which a click opens."""
+        popover = Popover(self._theme, panel)
+        popover.setParent(self)
+        popover.opened.connect(panel.open)
+        button.clicked.connect(lambda: popover.open_below(button))
+        return popover
+
     @Slot()
     def _open_sweep(self) -> None:
         self._sweep_popover.open_below(self.sweep)
-
-    @Slot()
-    def _open_depth(self) -> None:
-        self._depth_popover.open_below(self.depths)
 
     @Slot()
     def _open_tune(self) -> None:

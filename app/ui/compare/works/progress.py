@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.base import numbers
 from app.lab.lane_names import lane_names
+from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.state.lab_work import LabWork, Stage
@@ -22,6 +23,18 @@ def run_words(session: LabSession) -> str:
         f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
         f"{len(experiment.prompts)}{behind} · {lane_names(experiment)[job.lane]}"
     )
+
+
+def load_words(work: LoadWork) -> str:
+    """What a measurement under load does now."""
+    latest = work.latest
+    done = f"{latest.done if latest is not None else 0:,} of {numbers.count(work.total, 'burst')}"
+    shown = _stage_words(work, done)
+    if shown or latest is None or work.experiment is None:
+        return shown or done
+    burst = latest.burst
+    speed = numbers.digits(burst.tokens_per_second, "tokens/s")
+    return f"{done} · {lane_names(work.experiment)[burst.lane]}, {burst.at_once} at once: {speed}"
 
 
 def search_words(tuning: TuneSession) -> tuple[str, str]:

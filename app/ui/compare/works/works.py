@@ -1,4 +1,4 @@
-"""The kinds of work in Compare: measure lanes, a grid, depths; search. One runs at a time; one is shown."""
+"""The kinds of work in Compare: measure lanes, a grid, depths, load; search. One runs at a time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.lab.runs.runner import MakeHome
+from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.state.engine_session import EngineSession
@@ -31,6 +32,7 @@ class Measurements(QObject):
         self.session = LabSession(engine, make_home, key_of)
         self.sweep = LabSession(engine, make_home, key_of)
         self.depth = LabSession(engine, make_home, key_of)
+        self.load = LoadWork(engine, key_of)
         self.tune = TuneSession(engine, make_home)
         self.shown: LabWork = self.session
         for work in self._every:
@@ -42,6 +44,8 @@ class Measurements(QObject):
         for experiment in (self.session, self.sweep, self.depth):
             experiment.lanes_changed.connect(self.progressed)
             experiment.reported.connect(self.reported)
+        self.load.changed.connect(self.progressed)
+        self.load.changed.connect(self.reported)
         self.tune.changed.connect(self.progressed)
 
     @property
@@ -77,4 +81,4 @@ class Measurements(QObject):
 
     @property
     def _every(self) -> tuple[LabWork, ...]:
-        return self.session, self.sweep, self.depth, self.tune
+        return self.session, self.sweep, self.depth, self.load, self.tune

@@ -1,0 +1,42 @@
+"""The panel behind "Load": how many requests the servers get at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.base import numbers as words
+from app.lab.experiment import Experiment
+from app.lab.load.levels import parse_levels, requests_of, server_lanes_of
+from app.ui.compare.curves.curves_panel import CurvesPanel
+
+WORDS = (
+    "Sends so many requests at once to every server among the lanes: tokens/s of all and of one, acceptance, "
+    "and where drafting stops paying. All prompts are asked, the next as soon as one is answered. Separate "
+    "numbers with commas."
+)
+SUGGESTED = "1,2,4,8"
+
+
+class LoadPanel(CurvesPanel):
+    """The numbers of requests at once."""
+
+    def __init__(self, lanes: Callable[[], Experiment]) -> None:
+        """`lanes` returns the experiment of Run; it raises SettingError."""
+        super().__init__("Load", WORDS, "Requests at once", "Measure the load", "Show the last load")
+        self._lanes = lanes
+
+    def suggested(self) -> str:
+        return SUGGESTED
+
+    def plan(self) -> tuple[Experiment, Sequence[int]]:
+        return server_lanes_of(self._lanes()), parse_levels(self.numbers.text())
+
+    def amount_of(self, experiment: Experiment, numbers: Sequence[int]) -> str:
+        lanes, repeats = len(experiment.lanes), experiment.repeats
+        each = sum(requests_of(level, len(experiment.prompts)) for level in numbers)
+        factors = (
+            words.count(lanes, "server lane"),
+            words.count(len(numbers), "load"),
+            words.count(repeats, "repeat"),
+        )
+        return f"{' × '.join(factors)}: {words.count(lanes * repeats * each, 'request')}"
