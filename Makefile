@@ -22,7 +22,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 .PHONY: help run test verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
-        lessons screenshots ready ready-dev
+        lessons screenshots package package-test ready ready-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,12 @@ lessons: ready ## record the lessons' answers anew, and say which sentence is no
 
 screenshots: ready-dev ## take the documents' pictures from the running window; ARGS names scenes
 	@$(BIN)/python -m tests.screenshots $(ARGS)
+
+package: ready ## a bundle for machines without Python: tarball, one file that runs, wheel; in dist/
+	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m package
+
+package-test: ready ## try what make package made in a system without Python and compiler (Linux)
+	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m linux.trial
 
 lock: ## resolve the libraries anew and write packaging/locks
 	@$(PYTHON) packaging/setup/lock.py

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,10 +71,10 @@ class Paths:
 
 
 def resource_folder() -> Path:
-    """The folder of the app's resources, in a source tree and in a bundle."""
-    unpacked = getattr(sys, "_MEIPASS", None)
-    root = Path(unpacked) if unpacked is not None else Path(__file__).resolve().parents[2]
-    return root / "resources"
+    """The folder of the app's resources: inside an installed package, and beside `app` in a source tree."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "resources"
+    return inside if inside.is_dir() else package.parent / "resources"
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:

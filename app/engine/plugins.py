@@ -8,6 +8,7 @@ The two in resources/plugins are examples to read.
 
 from __future__ import annotations
 
+import builtins
 import os
 import stat
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import Any
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.outside.fault import error_words
@@ -41,6 +43,8 @@ __all__ = [
 GROUP = "draftscope.drafters"
 NAME = "STRATEGY"
 
+_OWN_NAME = __name__.partition(".")[0]
+_NAMES = ("app", "draftscope")  # of this package: in the source tree, and where it was installed
 _LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
 _FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDrafter)."
 _ADVICE = "Fix it and try again."
@@ -110,6 +114,7 @@ def run_file(path: str) -> StrategyKind:
     name = source_name(path)
     module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")
     module.__file__ = path
+    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
     # Dataclasses look up their module by its name.
     sys.modules[module.__name__] = module
     try:
@@ -125,6 +130,13 @@ def run_file(path: str) -> StrategyKind:
         return module.__dict__[NAME]  # type: ignore[no-any-return] # `register` looks at what it is
     except KeyError:
         raise DrafterError(f"{name} cannot be used: it has no {NAME}.", _FORM) from None
+
+
+def _import(name: str, *context: Any, **named: Any) -> ModuleType:
+    """`import` in a drafter's file, which may call this package by either of its names."""
+    top, dot, rest = name.partition(".")
+    ours = top in _NAMES and f"{rest}.".startswith("engine.")
+    return builtins.__import__(f"{_OWN_NAME}{dot}{rest}" if ours else name, *context, **named)
 
 
 def _source(path: str) -> bytes:

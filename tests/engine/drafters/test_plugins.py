@@ -72,6 +72,16 @@ def refusal(*files: Path) -> str:
 # ------------------------------------------------------------------------------------ registering
 
 
+@pytest.mark.parametrize("name", ["app", "draftscope"])
+def test_a_file_may_call_the_package_by_either_name(tmp_path: Path, name: str) -> None:
+    file = write_drafter(tmp_path)
+    text = file.read_text(encoding="utf-8").replace("from app.", f"from {name}.")
+    file.write_text(f"import {name}.engine.plugins as whole\n{text}", encoding="utf-8")
+    use(file)
+    assert outside() == ["echo"]
+    assert KINDS["echo"].params.__module__ in sys.modules
+
+
 def test_what_is_registered_is_a_strategy_like_any_other(engine: Engine) -> None:
     register(KIND)
     spec = StrategySpec.parse("mine:n_max=7+draft-simple:n_max=2")

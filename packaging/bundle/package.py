@@ -1,0 +1,111 @@
+"""`make package`: Draftscope with all that it needs, for machines without Python and compiler.
+
+A bundle is a folder: a relocatable Python with the locked libraries, llama.cpp for every processor of this
+kind, Draftscope's own wheel, and a launcher. On Linux it becomes a tarball and one file that runs. All goes
+to dist/.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import kernel
+import native_build
+from console import run, say
+from interpreter import copy_interpreter, site_packages
+from processors import replace_ggml
+from pruning import prune
+from recipe import LOCKS, ROOT, Choice, default_gpu, make_recipe
+from steps import guarded
+
+DIST = ROOT / "dist"
+PYTHON = Path(sys.executable)
+
+
+def main() -> int:
+    return guarded(make)
+
+
+def make() -> None:
+    """Build everything into dist/; what was there under the same names is replaced."""
+    DIST.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=DIST, prefix=".bundle-") as temporary:
+        folder = Path(temporary) / bundle_name()
+        collect(folder)
+        finish()(folder)
+
+
+def finish() -> Callable[[Path], None]:
+    """What makes files for people of a collected folder on this system."""
+    if sys.platform == "darwin":
+        from macos.disk_image import make_disk_image
+
+        return make_disk_image
+    if sys.platform == "win32":
+        from windows.archive import make_archive
+
+        return make_archive
+    from linux.archives import make_archives
+
+    return make_archives
+
+
+def bundle_name() -> str:
+    """Such as draftscope-0.1.0-linux-x86_64."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
+    return f"draftscope-{project['version']}-{system}-{platform.machine().lower()}"
+
+
+def collect(folder: Path) -> None:
+    """Python, libraries, llama.cpp and Draftscope in one folder that may be moved."""
+    say("making Draftscope's wheel")
+    ours = make_wheel(DIST)
+    llama = llama_wheel()
+    say("collecting Python and the libraries")
+    python = copy_interpreter(folder / "python")
+    site = site_packages(python)
+    pip = [
+        str(PYTHON), "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", str(site),
+    ]  # fmt: skip
+    env = native_build.pip_environment()
+    run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(LOCKS / "app.txt")], env=env)
+    run([*pip, "--no-index", str(llama), str(ours)], env=env)
+    if sys.platform == "linux":
+        replace_ggml(site / "llama_cpp" / "lib")
+    elif sys.platform == "win32":
+        from windows.llama import place_backends
+
+        place_backends(site)
+    prune(site)
+    kernel.compile_into(folder / "python" / "lib", "", march="")
+    shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+
+
+def llama_wheel() -> Path:
+    """llama.cpp's wheel for a bundle. On Linux only ggml in it is for this machine, and is replaced; on Macs
+    all later processors of Apple's run what was compiled for this one."""
+    if sys.platform == "win32":
+        from windows.llama import make_llama_wheel
+
+        return make_llama_wheel()
+    return native_build.wheel(make_recipe(Choice(default_gpu())), PYTHON)
+
+
+def make_wheel(folder: Path) -> Path:
+    """Draftscope's wheel; those of other versions in the folder are left."""
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        command = [str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+        run([*command, "--wheel-dir", temporary, str(ROOT)], env=native_build.pip_environment())
+        (made,) = Path(temporary).glob("draftscope-*.whl")
+        return made.replace(folder / made.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""The single file unpacks itself once and runs; the desktop's files lead to the program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DESKTOP = ROOT / "packaging" / "desktop"
+SETUP, BUNDLE = ROOT / "packaging" / "setup", ROOT / "packaging" / "bundle"
+MAKE = """
+import sys
+from pathlib import Path
+from linux.archives import make_single_file, make_tarball
+folder, target = map(Path, sys.argv[1:])
+print(make_single_file(folder, make_tarball(folder, target), target))
+"""
+PROGRAM = '#!/bin/sh\necho "$0 $*"\nexit 3\n'
+TOOLS = ("tar", "xz", "sha256sum", "readlink")
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or not all(map(shutil.which, TOOLS)), reason=f"Linux packages need {TOOLS}"
+)
+
+
+def make(tmp_path: Path, version: str) -> Path:
+    """A single file whose program says how it was called."""
+    folder = tmp_path / f"draftscope-{version}-linux-x86_64"
+    folder.mkdir()
+    (folder / "draftscope").write_text(PROGRAM, encoding="utf-8")
+    (folder / "draftscope").chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", MAKE, str(folder), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": f"{SETUP}:{BUNDLE}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+def start(file: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(cache.parent), "XDG_CACHE_HOME": str(cache)}
+    return subprocess.run(
+        [str(file), *words], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def programs(cache: Path) -> list[str]:
+    return sorted(path.name for path in (cache / "draftscope" / "programs").iterdir())
+
+
+def test_the_single_file_unpacks_once_and_hands_words_and_code_on(tmp_path: Path) -> None:
+    file, cache = make(tmp_path, "1.0"), tmp_path / "a cache"
+    first = start(file, cache, "run", "two words")
+    (name,) = programs(cache)
+    program = cache / "draftscope" / "programs" / name / "draftscope"
+    assert first.stdout == f"{program} run two words\n"
+    assert first.stderr == f"draftscope: unpacking into {program.parent}, once\n"
+    assert first.returncode == 3
+    second = start(file, cache)
+    assert (second.stdout, second.stderr, second.returncode) == (f"{program} \n", "", 3)
+
+
+def test_a_damaged_single_file_is_not_unpacked(tmp_path: Path) -> None:
+    file, cache = make(tmp_path, "1.0"), tmp_path / "cache"
+    file.write_bytes(file.read_bytes()[:-10])
+    done = start(file, cache)
+    assert done.stderr == "draftscope: This file is damaged: download it again.\n"
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert not (cache / "draftscope" / "programs").exists()
+
+
+def test_a_newer_single_file_removes_the_older_folder(tmp_path: Path) -> None:
+    old, new, cache = make(tmp_path, "1.0"), make(tmp_path, "2.0"), tmp_path / "cache"
+    start(old, cache)
+    start(new, cache)
+    (left,) = programs(cache)
+    assert "-2.0-" in left
+
+
+def test_a_newer_single_file_leaves_a_version_that_runs(tmp_path: Path) -> None:
+    old, new, cache = make(tmp_path, "1.0"), make(tmp_path, "2.0"), tmp_path / "cache"
+    start(old, cache)
+    (name,) = programs(cache)
+    sleeper = cache / "draftscope" / "programs" / name / "python3"
+    shutil.copyfile(os.path.realpath(shutil.which("sleep") or ""), sleeper)
+    sleeper.chmod(0o755)
+    with subprocess.Popen([str(sleeper), "300"]) as running:
+        try:
+            start(new, cache)
+            assert len(programs(cache)) == 2
+        finally:
+            running.kill()
+
+
+def desktop(data: Path, *words: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(data.parent), "XDG_DATA_HOME": str(data)}
+    subprocess.run(["sh", str(DESKTOP / "desktop.sh"), *words], env=environment, check=True, timeout=60)
+
+
+def test_the_menu_entry_calls_the_program_whatever_its_path(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    desktop(data, "--add-to-desktop", '/opt/a "b" $c\\d 50%/draftscope')
+    entry = (data / "applications" / "draftscope.desktop").read_text(encoding="utf-8").splitlines()
+    # Quotes, dollars and backslashes have one backslash inside the quotes, and each backslash comes twice.
+    assert r'Exec="/opt/a \\"b\\" \\$c\\\\d 50%%/draftscope" %f' in entry
+    assert sum(line.startswith("Exec=") for line in entry) == 1
+    assert (data / "icons" / "hicolor" / "scalable" / "apps" / "draftscope.svg").is_file()
+    desktop(data, "--remove-from-desktop")
+    assert list(data.rglob("draftscope*")) == []
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("gio", "update-mime-database"))), reason="there is no GIO here"
+)
+def test_the_desktop_tells_a_trace_from_other_json_lines(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    desktop(data, "--add-to-desktop", "/opt/draftscope")
+    trace = ROOT / "resources" / "lessons" / "06-temperature.jsonl"
+    other = ROOT / "packaging" / "demo_pair" / "evaluation.jsonl"
+    kinds = [
+        subprocess.run(
+            ["gio", "info", "-a", "standard::content-type", str(file)],
+            env=os.environ | {"XDG_DATA_HOME": str(data)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.split()[-1]
+        for file in (trace, other)
+    ]
+    assert kinds[0] == "application/vnd.draftscope.trace+jsonl" != kinds[1]
