@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout
+from PySide6.QtWidgets import QPushButton, QVBoxLayout
 
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment, Lane
+from app.lab.report.report import SweepFacts
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.results.export_menu import ExportMenu
@@ -24,10 +26,12 @@ from app.ui.compare.setup.setup import setup_of
 from app.ui.compare.setup.sweep_panel import Sweep
 from app.ui.compare.works.earlier import EarlierRuns
 from app.ui.compare.works.journals import Earlier
+from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
+from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, choose_file
 from app.ui.widgets.lazy_place import PlaceWidget
@@ -92,13 +96,16 @@ class ComparePlace(PlaceWidget):
         self.strip.pause.clicked.connect(works.pause)
         self.strip.cancel.clicked.connect(works.cancel)
         head.tune_panel.wanted.connect(self.tune)
-        head.tune_panel.last_wanted.connect(self._show_search)
         head.sweep_panel.wanted.connect(self.sweep)
-        head.sweep_panel.last_wanted.connect(self._show_grid)
         head.depth_panel.wanted.connect(self.measure_depths)
-        head.depth_panel.last_wanted.connect(self._show_depths)
         head.load_panel.wanted.connect(self.measure_load)
-        head.load_panel.last_wanted.connect(self._show_load)
+        for panel, work in (
+            (head.tune_panel, works.tune),
+            (head.sweep_panel, works.sweep),
+            (head.depth_panel, works.depth),
+            (head.load_panel, works.load),
+        ):
+            panel.last_wanted.connect(partial(self._show_last, work))
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         outcome.stage.lanes.inspect_requested.connect(self.chat.inspection.open)
@@ -162,33 +169,28 @@ class ComparePlace(PlaceWidget):
     @Slot(object)
     def sweep(self, sweep: Sweep) -> None:
         """Measure a grid."""
-        self.head.close_panels()
-        if not self._may_begin():
-            return
-        experiment, facts = sweep
-        try:
-            self.works.sweep.start(experiment, self.earlier.journals.new(facts), facts)
-        except UserError as error:
-            self.notice.tell(error)
-            return
-        self._begun()
-        self.head.sweep_panel.last.show()
-        self.outcome.show_work(self.works.sweep)
+        self._start(self.works.sweep, self.head.sweep_panel.last, *sweep)
 
     @Slot(object, object)
     def measure_depths(self, experiment: Experiment, _depths: Sequence[int]) -> None:
         """Measure the lanes over the length of the context."""
+        self._start(self.works.depth, self.head.depth_panel.last, experiment)
+
+    def _start(
+        self, work: LabSession, last: QPushButton, experiment: Experiment, grid: SweepFacts | None = None
+    ) -> None:
+        """Measure an experiment on its own page, which `last` shows again."""
         self.head.close_panels()
         if not self._may_begin():
             return
         try:
-            self.works.depth.start(experiment, self.earlier.journals.new())
+            work.start(experiment, self.earlier.journals.new(grid), grid)
         except UserError as error:
             self.notice.tell(error)
             return
         self._begun()
-        self.head.depth_panel.last.show()
-        self.outcome.show_work(self.works.depth)
+        last.show()
+        self.outcome.show_work(work)
 
     @Slot(object, object)
     def measure_load(self, experiment: Experiment, levels: Sequence[int]) -> None:
@@ -243,25 +245,9 @@ class ComparePlace(PlaceWidget):
     def _show_lanes(self) -> None:
         self.outcome.show_work(self.works.session)
 
-    @Slot()
-    def _show_search(self) -> None:
+    def _show_last(self, work: LabWork) -> None:
         self.head.close_panels()
-        self.outcome.show_work(self.works.tune)
-
-    @Slot()
-    def _show_grid(self) -> None:
-        self.head.close_panels()
-        self.outcome.show_work(self.works.sweep)
-
-    @Slot()
-    def _show_depths(self) -> None:
-        self.head.close_panels()
-        self.outcome.show_work(self.works.depth)
-
-    @Slot()
-    def _show_load(self) -> None:
-        self.head.close_panels()
-        self.outcome.show_work(self.works.load)
+        self.outcome.show_work(work)
 
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from app.ui.compare.place import ComparePlace
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.servers.scripted import (
+    PROPS,
     Answer,
     Asked,
     ScriptedServer,
@@ -99,6 +100,21 @@ def test_the_panel_says_how_much_a_load_sends(windows: Windows) -> None:
     panel.numbers.setText("1,1000")
     panel.open()
     assert not panel.start.isEnabled() and "Allowed: 1 to 256" in panel.amount.text()
+
+
+def test_the_context_that_a_server_told_limits_the_depth(windows: Windows) -> None:
+    desk = windows.open()
+    props = Answer({**PROPS, "default_generation_settings": {"n_ctx": 100}})
+    with serving(llama_server(*PLAIN, types="none", props=props)) as server:
+        place = with_servers(desk, server)
+        place.chips.servers.ask(server.address)
+        desk.until(lambda: place.chips.servers.known(server.address).info is not None)
+    depth = place.head.depth_panel
+    depth.numbers.setText("0,98")
+    with pytest.raises(SettingError, match="the context holds 100,"):
+        depth.plan()
+    depth.numbers.setText("0,64")
+    assert depth.plan()[1] == (0, 64)
 
 
 def test_a_load_is_cancelled_and_keeps_its_bursts(windows: Windows) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLabel, QTableWidget
 
@@ -78,6 +78,11 @@ class Trials:
     def row(self, name: str) -> list[str]:
         return next(row for row in self.rows() if name in row[0])
 
+    def top_of_the_table(self) -> int:
+        """Its distance from the page's top in pixels, once the layout is settled."""
+        self.desk.until_laid_out()
+        return self.table.mapTo(self.page, QPoint()).y()
+
     @property
     def words(self) -> str:
         """The line above the table."""
@@ -143,17 +148,21 @@ def test_cancelling_gives_the_chat_its_models_back_at_once(
     desk = windows.open()
     trials = Trials(desk, monkeypatch)
     trials.add(near)
+    desk.until(trials.button("Measure").isEnabled)
+    top = trials.top_of_the_table()
     trials.begin()
     assert desk.session.pair is None
     cancel = trials.button("Cancel")
     cancel.setFocus()
     desk.until(lambda: "answers prompt 2" in trials.words)
     assert desk.window.focusWidget() is cancel
+    assert trials.top_of_the_table() == top, "the line above it changes in place"
     desk.press(Qt.Key.Key_Space, cancel)
     assert trials.words == "Ending…"
     trials.until_over()
     assert desk.session.pair is not None
     assert trials.words == "Nothing was measured for this target."
+    assert trials.top_of_the_table() == top
     assert trials.row("same.gguf")[3:] == ["–"] * 5
 
 

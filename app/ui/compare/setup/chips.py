@@ -175,8 +175,10 @@ class SetupBar(QObject):
         self.changed.emit()
 
     def _context_of(self, target: ModelOptions) -> int:
-        """The context size in tokens that a target was loaded with; 0 where it was not loaded."""
-        return self._contexts.get(target, 0)
+        """The context size in tokens that a target was loaded with, or that its server tells; 0 where it is
+        not known."""
+        info = self.servers.known(target.path).info
+        return info.target.n_ctx if info is not None else self._contexts.get(target, 0)
 
     def _name_of(self, options: ModelOptions) -> str:
         """The name in a model's metadata where it was loaded, otherwise its file name."""
