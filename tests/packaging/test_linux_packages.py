@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,7 +17,9 @@ DESKTOP = ROOT / "packaging" / "desktop"
 SETUP, BUNDLE = ROOT / "packaging" / "setup", ROOT / "packaging" / "bundle"
 MAKE = """
 import sys
+import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 from linux.archives import make_single_file, make_tarball
 folder, target = map(Path, sys.argv[1:])
 print(make_single_file(folder, make_tarball(folder, target), target))
@@ -138,3 +142,12 @@ def test_the_desktop_tells_a_trace_from_other_json_lines(tmp_path: Path) -> None
         for file in (trace, other)
     ]
     assert kinds[0] == "application/vnd.draftscope.trace+jsonl" != kinds[1]
+
+
+def test_appstream_tells_of_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    told = DESKTOP / "draftscope.metainfo.xml"
+    newest = ElementTree.parse(told).find("releases/release")
+    assert newest is not None and newest.get("version") == version
+    if validator := shutil.which("appstreamcli"):
+        subprocess.run([validator, "validate", "--no-net", str(told)], check=True, timeout=60)
