@@ -63,6 +63,7 @@ class ChipRow(QWidget):
             chip.set_bare(width < sizes[1])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)
+        self.row.activate()  # a frame painted before the event loop lays out would show chips overlap
 
     def minimumSizeHint(self) -> QSize:
         """No minimum width: the chips give way."""

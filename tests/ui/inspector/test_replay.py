@@ -110,6 +110,20 @@ def test_drafts_appear_one_by_one_and_then_the_verdicts_fall() -> None:
     assert phases[100].tokens == [("It", ""), ("·is", ""), ("·no", ""), ("·more", "")]
 
 
+def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, theme: Theme) -> None:
+    row = SlowMotion(theme)
+    qtbot.addWidget(row)
+    row.show_phase(RoundPhase(make_round(0, [b" token%d" % at for at in range(16)], b" own"), 16, 17))
+    height = row.heightForWidth(600)
+    assert row.heightForWidth(9000) == row.sizeHint().height() < height
+    row.resize(600, height)
+    picture = row.grab().toImage()
+    ground = picture.pixel(1, 1)
+    last = {picture.pixel(x, y) for x in range(30, 200) for y in range(height - 30, height - 9)}
+    beyond = {picture.pixel(x, y) for x in range(580, 600) for y in range(height)}
+    assert len(last) > 2 and beyond == {ground}
+
+
 @pytest.mark.parametrize("wanted", [True, False])
 def test_slow_motion_is_shown_only_where_motion_is_wanted(
     qtbot: QtBot, theme: Theme, answer: AnswerModel, monkeypatch: pytest.MonkeyPatch, wanted: bool

@@ -44,7 +44,9 @@ def stage(qtbot: QtBot, theme: Theme, course: Course) -> LessonStage:
 def in_sight(stage: LessonStage) -> bool:
     """Whether the words have the height that they need, and nothing lies beyond the stage."""
     parts: list[QWidget] = [stage.title, stage.words, *([stage.card] if stage.card.isVisible() else [])]
-    fits = stage.words.height() >= stage.words.heightForWidth(stage.words.width())
+    parts += [stage.coming] * stage.coming.isVisible()
+    flowing = [stage.words, *([stage.coming] if stage.coming.isVisible() else [])]
+    fits = all(part.height() >= part.heightForWidth(part.width()) for part in flowing)
     return fits and all(stage.rect().contains(part.geometry()) for part in parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given
@@ -89,3 +90,19 @@ def test_a_pair_of_one_name_is_told_apart(windows: Windows, pair_files: tuple[Pa
     assert target.name in target_words
     assert f"other.gguf · owner/tiny-GGUF · {file_size(other.stat().st_size)}" in draft_words
     assert desk.header.target.text_shown(1000)[0] != desk.header.draft.text_shown(1000)[0]
+
+
+def test_chips_never_overlap_not_even_before_the_next_layout(qtbot: QtBot, theme: Theme) -> None:
+    row = ChipRow(theme)
+    qtbot.addWidget(row)
+    row.chips = tuple(Chip(theme, f"caption {at}") for at in range(4))
+    for chip in row.chips:
+        chip.set_text("a value", "and a detail of some length")
+        row.row.addWidget(chip)
+    row.resize(1600, 60)
+    row.show()
+    qtbot.waitExposed(row)
+    for width in (700, 1500, 640, 1100):
+        row.resize(width, 60)  # what is painted at once
+        for left, right in pairwise(row.chips):
+            assert left.geometry().right() < right.geometry().left(), width

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from sys import maxsize
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
@@ -15,6 +16,7 @@ from app.ui.transcript.text.facts import visible
 
 _FALL = 1 / 3  # of the time behind the draft: the part at its end in which verdicts fall
 _PADDING = 8
+_MARGIN = 24.0
 _GAP = 6
 
 
@@ -52,14 +54,16 @@ class RoundPhase:
 
 
 class SlowMotion(QWidget):
-    """Paints the phase of a round as a row of tokens."""
+    """Paints the phase of a round as tokens, in as many rows as the whole round needs."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self.phase: RoundPhase | None = None
         self.setAccessibleName("Round in slow motion")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         theme.changed.connect(self._restyle)
         self._restyle()
         self.hide()
@@ -72,12 +76,39 @@ class SlowMotion(QWidget):
     def show_phase(self, phase: RoundPhase | None) -> None:
         """Paint a phase; None hides the row."""
         if phase != self.phase:
-            self.phase = phase
+            before, self.phase = self.phase, phase
+            if phase is not None and (before is None or before.round is not phase.round):
+                self.updateGeometry()
             self.update()
         self.setVisible(phase is not None)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, round(QFontMetricsF(self._theme.mono(0)).height() + 2 * _PADDING + 8))
+        return QSize(200, self._height(1))
+
+    def heightForWidth(self, width: int) -> int:
+        if self.phase is None:
+            return self._height(1)
+        whole = replace(self.phase, drafted=len(self.phase.round.drafted), told=maxsize)
+        return self._height(1 + max((row for row, _left, _width in self._places(whole, width)), default=0))
+
+    def _height(self, rows: int) -> int:
+        return round(rows * self._row() - _GAP + 2 * _PADDING)
+
+    def _row(self) -> float:
+        return QFontMetricsF(self._theme.mono(0)).height() + 8 + _GAP
+
+    def _places(self, phase: RoundPhase, width: int) -> list[tuple[int, float, float]]:
+        """Row, left edge and width of each token."""
+        metrics = QFontMetricsF(self._theme.mono(0))
+        places = []
+        row, left = 0, _MARGIN
+        for text, _fate in phase.tokens:
+            wide = metrics.horizontalAdvance(text) + 2 * _PADDING
+            if left > _MARGIN and left + wide > width - _MARGIN:
+                row, left = row + 1, _MARGIN
+            places.append((row, left, wide))
+            left += wide + _GAP
+        return places
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self.phase is None:
@@ -85,14 +116,11 @@ class SlowMotion(QWidget):
         palette = self._theme.palette
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        font = self._theme.mono(0)
-        painter.setFont(font)
-        metrics = QFontMetricsF(font)
-        left, height = 24.0, metrics.height() + 8
-        for text, fate in self.phase.tokens:
-            box = QRectF(
-                left, (self.height() - height) / 2, metrics.horizontalAdvance(text) + 2 * _PADDING, height
-            )
+        painter.setFont(self._theme.mono(0))
+        height = self._row()
+        places = self._places(self.phase, self.width())
+        for (text, fate), (row, left, width) in zip(self.phase.tokens, places, strict=True):
+            box = QRectF(left, _PADDING + row * height, width, height - _GAP)
             painter.setPen(QPen(QColor(palette.fate(fate) if fate else palette.line), 1.5))
             painter.setBrush(QColor(palette.tint(fate)) if fate else Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, 4, 4)
@@ -103,7 +131,6 @@ class SlowMotion(QWidget):
                 painter.setPen(QPen(QColor(palette.fate(fate)), 1.5, style))
                 middle = box.center().y()
                 painter.drawLine(round(box.left() + 4), round(middle), round(box.right() - 4), round(middle))
-            left = box.right() + _GAP
 
     @Slot()
     def _restyle(self) -> None:
