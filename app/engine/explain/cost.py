@@ -28,6 +28,9 @@ class NewestTimes:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _median: float | None = None
 
+    def copied(self) -> NewestTimes:
+        return NewestTimes(self.seconds.copy(), self._median)
+
     def add(self, seconds: float) -> None:
         self.seconds.append(seconds)
         self._median = None
@@ -97,6 +100,15 @@ class CostModel:
         for round in rounds:
             model.add(round)
         return model
+
+    def copied(self) -> CostModel:
+        """A fold that goes on by itself."""
+        return CostModel(
+            PassTimes({size: times.copied() for size, times in self.passes.times.items()}),
+            self.draft_times.copied(),
+            self.lengths.copy(),
+            self.accepted,
+        )
 
     def add(self, round: Round) -> None:
         """Add a round, of this answer or of its baseline."""

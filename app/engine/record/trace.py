@@ -164,7 +164,7 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
 
 def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
     found = Salvaged()
-    pieces: list[bytes] = []
+    behind: list[Round] = []  # the damage
     totals: Totals | None = None
     emitted = 0  # tokens of the trace so far
     numbered = _numbered(lines)
@@ -182,28 +182,30 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
             if found.damage is None and not cut_off:
                 found.damage = _damage(name, number, error)
             continue
+        flaw = ""
+        if found.trace is not None and found.damage is None:
+            flaw = "it follows the totals" if found.trace.totals is not None else ""
+            if isinstance(item, Round):
+                flaw = flaw or _flaw(item, found.trace, emitted)
+                emitted += len(item.emitted)
+            if not flaw:
+                _add(found.trace, item)
+            else:
+                found.damage = TraceError(f"{name}, line {number}, is damaged: {flaw}.")
         if isinstance(item, Totals):
             totals = item
-        else:
-            pieces += [token.piece for token in item.emitted]
-        if found.trace is None or found.damage is not None:
-            continue
-        flaw = "it follows the totals" if found.trace.totals is not None else ""
-        if isinstance(item, Round):
-            flaw = flaw or _flaw(item, found.trace, emitted)
-            emitted += len(item.emitted)
-        if flaw:
-            found.damage = TraceError(f"{name}, line {number}, is damaged: {flaw}.")
-        else:
-            _add(found.trace, item)
-    found.text = totals.text if totals is not None else _joined(pieces, found.trace)
+        elif found.damage is not None:
+            behind.append(item)
+    found.text = totals.text if totals is not None else _joined(found.trace, behind)
     return found
 
 
-def _joined(pieces: Iterable[bytes], trace: Trace | None) -> str:
+def _joined(trace: Trace | None, behind: Iterable[Round]) -> str:
+    """The text of a trace and of the rounds behind its damage."""
     stream = TextStream(trace.header.stop if trace is not None else ())
-    for piece in pieces:
-        stream.add(piece)
+    for round in itertools.chain(trace.rounds if trace is not None else (), behind):
+        for token in round.emitted:
+            stream.add(token.piece)
     stream.finish()
     return stream.text
 

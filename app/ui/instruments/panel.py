@@ -133,7 +133,8 @@ class InstrumentsPanel(QScrollArea):
         """Follow the cursor while this is on the screen."""
         if self.isVisible() or not self.window().isVisible():
             self._read_nothing_out()
-            self._show_all()
+            self._show_messages()
+            self._grow()
         else:
             self._moved = True
 

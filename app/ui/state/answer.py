@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -68,9 +67,8 @@ class AnswerModel(QObject):
         self._series = RoundSeries()
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = 0  # index after the last round in statistics and cost
-        self._marks: list[tuple[int, Statistics, CostModel]] | None = None
-        """Both as they were after some of the rounds, kept once the cursor went back: going back again folds
-        few rounds."""
+        self._marks: list[tuple[int, Statistics, CostModel]] = []
+        """Both as they were after some of the rounds: going back folds few rounds again."""
         self._token_ids: tuple[int, ...] = ()
         self._ids_of = 0  # rounds that those tokens are of
         self._length_fold: LengthFold | None = None
@@ -197,7 +195,7 @@ class AnswerModel(QObject):
     def _fold(self) -> None:
         step = _MARKED
         if self._folded > self.cursor:
-            step = _NEAR if self._marks is not None else _MARKED
+            step = _NEAR
             self._fold_back()
         while self._folded < self.cursor:
             end = min(self.cursor, (self._folded // step + 1) * step)
@@ -206,20 +204,20 @@ class AnswerModel(QObject):
                 self._cost.add(round)
             self._folded = end
             known = self._marks[-1][0] if self._marks else 0
-            if self._marks is not None and end % step == 0 and end > known:
-                self._marks.append((end, deepcopy(self._statistics), deepcopy(self._cost)))
+            if end % step == 0 and end > known:
+                self._marks.append((end, self._statistics.copied(), self._cost.copied()))
 
     def _fold_back(self) -> None:
         """Return to the last mark before the cursor, or to the first counted round."""
-        marks = [mark for mark in self._marks or () if mark[0] <= self.cursor]
+        marks = [mark for mark in self._marks if mark[0] <= self.cursor]
         self._forget_folds()
         self._marks = marks
         if marks:
             self._folded, statistics, cost = marks[-1]
-            self._statistics, self._cost = deepcopy(statistics), deepcopy(cost)
+            self._statistics, self._cost = statistics.copied(), cost.copied()
 
     def _forget_folds(self) -> None:
-        self._marks = None
+        self._marks = []
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = self.start
 

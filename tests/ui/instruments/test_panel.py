@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from app.engine.fates import Origin
 from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel, definitions
 from app.ui.instruments.plots.canvas import Canvas
@@ -567,7 +570,7 @@ def test_the_menu_offers_data_only_where_there_is_some(panel) -> None:
     assert all(action.isEnabled() for action in menu.actions())
 
 
-def test_what_a_length_rule_goes_by_is_shown_up_to_the_cursor(panel) -> None:
+def test_what_a_length_rule_goes_by_is_shown_up_to_the_cursor(panel, qtbot: QtBot) -> None:
     """The smoothed acceptance and k of the last round on show: live, at the end and scrubbed back alike."""
     rounds = answer(30, alpha=0.6)
     strategy = header("draft-simple:n_max=8:length=ewma")
@@ -583,5 +586,17 @@ def test_what_a_length_rule_goes_by_is_shown_up_to_the_cursor(panel) -> None:
     live.end(totals(rounds))
     assert panel.acceptance.note.text() == notes[-1]
     live.move(10)
-    assert panel.acceptance.note.text() == notes[9]
+    qtbot.waitUntil(lambda: panel.acceptance.note.text() == notes[9])
     assert panel.acceptance.read(4).endswith(notes[4])
+
+
+def test_scrubbing_draws_no_oftener_than_arriving_rounds(panel, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = answer(300)
+    panel.set_answer(AnswerModel(Trace(header(), rounds, totals(rounds))))
+    drawn: list[int] = []
+    draw = type(panel.cost).draw
+    monkeypatch.setattr(type(panel.cost), "draw", lambda *given: drawn.append(1) or draw(*given))
+    began = time.monotonic()
+    for cursor in range(299, 0, -1):
+        panel.answer.move(cursor)
+    assert len(drawn) <= 2 + (time.monotonic() - began) / 0.5

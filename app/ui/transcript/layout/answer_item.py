@@ -25,6 +25,8 @@ from app.ui.widgets.words.numbers import count
 
 _MARKED = 64
 """Rounds between two marks."""
+_NEAR = 8
+"""Rounds between two marks where the cursor went back: it may do so again."""
 
 
 class Mark(NamedTuple):
@@ -107,26 +109,27 @@ class AnswerItem(Item):
         ends = answer.whole and not (self._finished and answer.cursor == self._shown)
         same = self._header is answer.header and not (ends and self._words is not None)
         grows = same and self._shown <= answer.cursor and (answer.whole or not self._finished)
-        if not grows and not (same and self._cut_back()):
+        if grows:
+            self._show_rounds(_MARKED)
+        elif not (same and self._go_back()):
             self._begin()
             return False
-        self._show_rounds()
         if ends:
             self._finish()
         self._say()
         return grows
 
-    def _show_rounds(self) -> None:
-        """Show the rounds up to the cursor that are not shown yet."""
+    def _show_rounds(self, step: int) -> None:
+        """Show the rounds up to the cursor that are not shown yet, with a mark every `step` rounds."""
         cursor = self.answer.cursor
         while self._shown < cursor:
-            end = min(cursor, (self._shown // _MARKED + 1) * _MARKED)
+            end = min(cursor, (self._shown // step + 1) * step)
             spans: list[Span] = []
             for round in self.answer.rounds[self._shown : end]:
                 spans += self._builder.add(round)
             self._shown = end
             self._extend(spans)
-            if end % _MARKED == 0 and self._is_plain:
+            if end % step == 0 and self._is_plain:
                 states = self._builder.state, self._reader.state, self._sections[0].mark()
                 self._marks.append(Mark(end, len(self._spans), *states))
 
@@ -135,8 +138,9 @@ class AnswerItem(Item):
         """Whether the text is a single section of tokens, which can be cut anywhere."""
         return len(self._sections) == 1 and not (self.rendered or self.folds or self._gap is not None)
 
-    def _cut_back(self) -> bool:
-        """Return to the last mark before the cursor; False where there is none."""
+    def _go_back(self) -> bool:
+        """Show the rounds up to an earlier cursor, from the last mark before it; False where there is none.
+        Blocks that come out as they were keep their layouts."""
         while self._marks and self._marks[-1].rounds > self.answer.cursor:
             self._marks.pop()
         if not self._marks or not self._is_plain:
@@ -149,11 +153,28 @@ class AnswerItem(Item):
         section = self._sections[0]
         section.cut_back(mark.section)
         rows = mark.section.paragraphs.paragraphs - 1
+        before = [(block, self.heights[row]) for row, block in enumerate(self.blocks[rows:], rows)]
         del self.blocks[rows:]
         self.heights.truncate(rows)
         self._take(section.paragraphs, rows)
+        self._show_rounds(_NEAR)
+        self._keep(rows, before)
         self.count()
         return True
+
+    def _keep(self, row: int, before: Sequence[tuple[Block, int]]) -> None:
+        """Keep the blocks from a row on, given with their heights, as far as the new ones are the same."""
+        last = None
+        for at, (block, height) in enumerate(before[: len(self.blocks) - row], row):
+            new = self.blocks[at]
+            assert isinstance(block, ParagraphBlock) and isinstance(new, ParagraphBlock)
+            if not block.paragraph.same_as(new.paragraph):
+                if last is not None:
+                    new.follow(last)
+                return
+            block.paragraph = new.paragraph  # which may grow
+            self.blocks[at] = last = block
+            self.heights.set(at, height)
 
     def _begin(self) -> None:
         """Show the answer anew, from its first round on."""
@@ -169,7 +190,7 @@ class AnswerItem(Item):
             self._put_words()
         self._rebuild()
         if not self._finished:
-            self._show_rounds()
+            self._show_rounds(_MARKED)
             if answer.whole:
                 self._finish()
             else:

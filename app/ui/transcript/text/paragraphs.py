@@ -55,6 +55,11 @@ class Paragraph:
             self._text = "".join(span.text for span in self.spans if span.counts)
         return self._text
 
+    def same_as(self, paragraph: Paragraph) -> bool:
+        """Whether a paragraph looks the same."""
+        mine = self.kind, self.continued, self.cut, self.end, self.spans
+        return mine == (paragraph.kind, paragraph.continued, paragraph.cut, paragraph.end, paragraph.spans)
+
     def copied(self) -> Paragraph:
         """A paragraph that grows by itself."""
         made = copy(self)

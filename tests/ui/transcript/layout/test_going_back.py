@@ -13,6 +13,8 @@ from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.blocks import ParagraphBlock
+from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
+from app.ui.transcript.text.paragraphs import Paragraph
 from app.ui.transcript.text.spans import SpanBuilder
 from tests.ui.traces import make_totals, simulate
 from tests.ui.transcript.places import answer
@@ -82,3 +84,44 @@ def test_going_back_in_a_long_answer_reads_few_rounds_again(
         scrubbed.move(cursor)
         assert len(read) < 64, "the rounds since a mark"
     assert len(trace.rounds) > 1500
+
+
+def test_a_step_back_lays_out_only_what_changed(
+    view: TranscriptView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scrubbed = AnswerModel(simulate(LINES * 3, rate=0.6))
+    view.set_turns([AnswerTurn(scrubbed, "m")])
+    item = answer(view)
+    view.grab()
+    made: list[Paragraph] = []
+    layout = ParagraphLayout.__init__
+
+    def counted(new: ParagraphLayout, paragraph: Paragraph, *rest: object) -> None:
+        made.append(paragraph)
+        layout(new, paragraph, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ParagraphLayout, "__init__", counted)
+    steps = []
+    for _ in range(40):
+        before = [block.paragraph for block in item.blocks if isinstance(block, ParagraphBlock)]
+        made.clear()
+        scrubbed.move(scrubbed.cursor - 3)
+        view.grab()
+        scrolled_in = sum(paragraph in before for paragraph in made)
+        steps.append(len(made) - scrolled_in)
+    assert max(steps) <= 2 and sum(steps) > 10, "the last paragraph, and one that lost its newline"
+
+
+def test_steps_back_from_a_cursor_read_only_the_rounds_near_it(
+    view: TranscriptView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scrubbed = AnswerModel(simulate(LINES, rate=0.6))
+    view.set_turns([AnswerTurn(scrubbed, "m")])
+    scrubbed.move(255)
+    read: list[int] = []
+    add = SpanBuilder.add
+    monkeypatch.setattr(SpanBuilder, "add", lambda self, round: read.append(round.index) or add(self, round))
+    for cursor in range(254, 192, -1):
+        read.clear()
+        scrubbed.move(cursor)
+        assert len(read) < 8
