@@ -16,7 +16,8 @@ from app.base.paths import Paths
 from app.care.chat_check import TO_TRASH, ChatCheck
 from app.care.finding import DataFault
 from app.engine.errors import UserError
-from app.lab.runs.journal import Journal, is_free, trace_folder_of
+from app.lab.drafts.kept import results_in
+from app.lab.runs.journal import Journal, OtherVersionError, is_free, trace_folder_of
 
 _SET_ASIDE = "It is kept under another name, and a new one is begun."
 _YOUNG = 600  # seconds; something may still be writing beside it
@@ -25,7 +26,11 @@ _YOUNG = 600  # seconds; something may still be writing beside it
 def check_data(paths: Paths) -> tuple[DataFault, ...]:
     """What is wrong with the user's data; reads every chat and every trace, and changes nothing."""
     chats = ChatCheck(paths.chats)
-    found = [*_lists(paths), *_journals(paths.data / "compare", chats)]
+    found = [
+        *_lists(paths),
+        *_journals(paths.data / "compare", chats),
+        *_measured_drafts(paths.data / "drafts"),
+    ]
     try:
         found += [*chats.findings(), *_partials(paths, chats)]
     except UserError as error:
@@ -77,6 +82,8 @@ def _journals(folder: Path, chats: ChatCheck) -> Iterator[DataFault]:
     for path in sorted(folder.glob("*.jsonl")):
         try:
             Journal.read(path)
+        except OtherVersionError as error:
+            yield DataFault(error.message, "It stays as it is.")
         except UserError as error:
             if is_free(path):
                 remedy = "It is kept under another name, and no longer offered."
@@ -86,6 +93,18 @@ def _journals(folder: Path, chats: ChatCheck) -> Iterator[DataFault]:
         if traces not in journals and time.time() - traces.stat().st_mtime > _YOUNG:
             words = f"The traces {traces.name} belong to a measurement that is gone."
             yield DataFault(words, TO_TRASH, partial(chats.put_away, traces))
+
+
+def _measured_drafts(folder: Path) -> Iterator[DataFault]:
+    for path in sorted(folder.glob("*.json")):
+        try:
+            results_in(path.read_bytes())
+        except OSError as error:
+            yield DataFault(f"The measured drafts {path.name} cannot be read: {reason(error)}.")
+        except DamagedError as error:
+            words = f"The measured drafts {path.name} are damaged: {error}."
+            remedy = "The file is kept under another name; measure that target's drafts again."
+            yield DataFault(words, remedy, partial(set_aside, path, "damaged"))
 
 
 def _partials(paths: Paths, chats: ChatCheck) -> Iterator[DataFault]:

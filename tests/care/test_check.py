@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from app.saved.settings import Settings, SettingsStore
 from tests.commands import Command
 from tests.saved.chats.samples import header, rounds, totals
 
+WROTE = Path(__file__).parents[1] / "upgrade" / "wrote_0_1_0"
 DEAD = 2**22 + 1  # above every process id
 
 
@@ -221,6 +223,28 @@ def test_a_damaged_journal_is_kept_and_traces_without_one_go(paths: Paths) -> No
     mended(paths)
     assert not traces.exists() and in_trash(paths)[0].startswith(traces.name)
     assert [file.read_bytes() for file in folder.glob("*.damaged-*")] == [b"no journal\n"]
+
+
+@pytest.mark.parametrize(("version", "which"), [(b"1", "An earlier"), (b"3", "A later")])
+def test_a_journal_of_another_version_is_named_and_stays(paths: Paths, version: bytes, which: str) -> None:
+    folder = shutil.copytree(WROTE / "data" / "compare", paths.data / "compare")
+    (journal,) = folder.glob("*.jsonl")
+    journal.write_bytes(journal.read_bytes().replace(b"journal-2", b"journal-" + version, 1))
+    (finding,) = check_data(paths)
+    assert finding.words.startswith(f"{which} version of Draftscope wrote {journal.name}")
+    assert (finding.remedy, finding.mend) == ("It stays as it is.", None)
+
+
+@pytest.mark.parametrize("damage", [b"{", b'{"target": 3}', b"\xff"])
+def test_damaged_results_of_drafts_are_kept_under_another_name(paths: Paths, damage: bytes) -> None:
+    file = paths.data / "drafts" / "0123456789abcdef.json"
+    file.parent.mkdir()
+    file.write_bytes(damage)
+    (finding,) = check_data(paths)
+    assert finding.words.startswith("The measured drafts 0123456789abcdef.json are damaged: ")
+    mended(paths)
+    (kept,) = file.parent.iterdir()
+    assert kept.name.startswith(f"{file.name}.damaged-") and kept.read_bytes() == damage
 
 
 def test_a_newer_chat_is_left_alone(paths: Paths, store: ChatStore) -> None:

@@ -67,6 +67,14 @@ class DraftResults(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(DraftResults)
 
 
+def results_in(data: bytes) -> DraftResults:
+    """The results in a file. Raises DamagedError."""
+    results = decode(_decoder, data)
+    if not len(results.paths) == len(results.marks) == len(results.report.drafts):
+        raise DamagedError("it names other drafts than it has results of")
+    return results
+
+
 class KeptDrafts:
     """The folder of results: a file for each target."""
 
@@ -90,12 +98,9 @@ class KeptDrafts:
         """What was measured for this target, as far as its files are the same; None where nothing was. Reads
         samples of the files."""
         try:
-            results = decode(_decoder, self._path(target).read_bytes())
+            return results_in(self._path(target).read_bytes()).unchanged()
         except (OSError, DamagedError):  # they can be measured again
             return None
-        if not len(results.paths) == len(results.marks) == len(results.report.drafts):
-            return None
-        return results.unchanged()
 
     def _path(self, target: str) -> Path:
         return self._folder / f"{hashlib.sha256(target.encode()).hexdigest()[:20]}.json"

@@ -20,7 +20,16 @@ from app.lab.experiment import Experiment, Job
 from app.lab.runs.identity import MadeWith, made_with
 from app.lab.runs.run_record import RunRecord
 
-FORMAT = "draftscope-journal-2"
+_NAME, _VERSION = "draftscope-journal-", 2
+FORMAT = f"{_NAME}{_VERSION}"
+
+
+class OtherVersionError(UserError):
+    """Another version of Draftscope wrote the journal."""
+
+
+class _Format(msgspec.Struct, frozen=True):
+    format: str
 
 
 class JournalHead(msgspec.Struct, frozen=True):
@@ -44,6 +53,7 @@ class PairLine(msgspec.Struct, frozen=True, tag="pair"):
 
 
 _encode = msgspec.json.Encoder().encode
+_format = msgspec.json.Decoder(_Format)
 _head = msgspec.json.Decoder(JournalHead)
 _line = msgspec.json.Decoder(RunLine | PairLine)
 
@@ -78,7 +88,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         """Open a journal to resume it; an incomplete last line is dropped. Raises UserError where it is not a
-        journal."""
+        journal, OtherVersionError where it is one of another version."""
         journal, end = cls._read(path)
         try:
             os.truncate(path, end)
@@ -88,8 +98,7 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal:
-        """Read a journal, which another process may be writing; raises UserError where it is not a
-        journal."""
+        """Read a journal, which another process may be writing; raises UserError as `open` does."""
         return cls._read(path)[0]
 
     @classmethod
@@ -100,12 +109,13 @@ class Journal:
         except OSError as error:
             raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
         try:
+            _check_version(path, decode(_format, lines[0]).format)
             head = decode(_head, lines[0])
             if head.format != FORMAT or not lines[0].endswith(b"\n"):
                 raise ValueError(head.format)
         except (IndexError, ValueError):  # a DamagedError is a ValueError
             raise UserError(
-                f"{path.name} is not a journal of this version.", "Choose one that bench or the window wrote."
+                f"{path.name} is not a journal.", "Choose one that bench or the window wrote."
             ) from None
         journal = cls(path, head)
         end = len(lines[0])
@@ -147,6 +157,17 @@ class Journal:
             self.records[line.job] = line.record
         else:
             self.pairs |= dict.fromkeys(line.lanes, line.pair)
+
+
+def _check_version(path: Path, found: str) -> None:
+    """Raise OtherVersionError for the format of an earlier or a later version."""
+    version = found.removeprefix(_NAME)
+    if found.startswith(_NAME) and version.isdecimal() and int(version[:9]) != _VERSION:
+        which = "An earlier" if int(version[:9]) < _VERSION else "A later"
+        raise OtherVersionError(
+            f"{which} version of Draftscope wrote {path.name}: its measurement cannot continue here.",
+            "Begin a new one. The file stays as it is.",
+        )
 
 
 def trace_folder_of(path: Path) -> Path:

@@ -119,6 +119,18 @@ def test_what_can_go_on_is_offered_before_what_is_newer_and_complete(tmp_path: P
     assert (latest.path, latest.done, latest.failed, latest.complete) == (failed, 3, 1, False)
 
 
+@pytest.mark.parametrize("version", [b"1", b"99"])
+def test_journals_of_other_versions_stay_and_are_not_offered(tmp_path: Path, version: bytes) -> None:
+    journals = Journals(tmp_path)
+    other = journals.new()
+    write_journal(other, 2)
+    other.write_bytes(other.read_bytes().replace(b"draftscope-journal-2", b"draftscope-journal-" + version))
+    for _ in range(KEPT + 2):
+        write_journal(journals.new(), 4)
+    assert len(journals.paths()) == KEPT + 1 and other in journals.paths()
+    assert journals.broken_off() is None
+
+
 def test_what_can_go_on_stays_longest(tmp_path: Path) -> None:
     journals = Journals(tmp_path)
     waiting = journals.new()

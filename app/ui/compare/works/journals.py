@@ -15,7 +15,7 @@ from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
 from app.lab.report.report import SweepFacts, depths_of
-from app.lab.runs.journal import Journal, is_free, lock_of, trace_folder_of
+from app.lab.runs.journal import Journal, OtherVersionError, is_free, lock_of, trace_folder_of
 
 KEPT = 5
 """Journals that are kept; a long one takes some megabytes with its traces."""
@@ -125,10 +125,20 @@ class Journals:
 
     def _to_remove(self, keep: int) -> list[Path]:
         """All journals but `keep`: those without a run go first, then the oldest; interrupted ones stay
-        longest."""
+        longest. Those of other versions, which may go on with them, neither go nor count."""
         worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
-        free = [path for path in self.paths() if is_free(path)]
+        free = [path for path in self.paths() if is_free(path) and not _is_of_other_version(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
+
+
+def _is_of_other_version(path: Path) -> bool:
+    try:
+        Journal.read(path)
+    except OtherVersionError:
+        return True
+    except UserError:
+        pass  # damaged
+    return False
 
 
 def _grid_of(path: Path) -> Path:
