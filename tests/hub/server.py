@@ -29,7 +29,9 @@ class Fault:
     """What happens to one request instead of a correct answer; the defaults do nothing."""
 
     status: int = 0
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()  # with `status` or `body`
+    told: tuple[tuple[str, str], ...] = ()  # headers instead of a correct answer's; "" leaves one out
+    raw: bytes | None = None  # sent in place of HTTP
     cut: int | None = None  # bytes of the body after which the connection is cut
     stall: float = 0.0  # seconds of silence after `cut` bytes, or before the answer
     pace: float = 0.0  # seconds between two pieces of the body
@@ -160,7 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
             fault.before()
         if fault.stall and fault.cut is None:
             time.sleep(fault.stall)
-        if fault.status:
+        if fault.raw is not None:
+            self.wfile.write(fault.raw)
+            self.close_connection = True
+        elif fault.status:
             self._send(fault.status, fault.body or b"", dict(fault.headers))
         elif fault.body is not None:
             self._send(200, fault.body, {"Content-Type": "application/json", **dict(fault.headers)})
@@ -239,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.fake.redirects:
             headers |= {"X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(len(data))}
             headers["Location"] = f"{self.fake.cdn}/{quote(name)}/{quote(file)}?Signature={SECRET}"
-            return self._send(302, b"Found", headers)
+            return self._send(302, b"Found", headers, fault)
         return self._bytes(data, fault, headers)
 
     def _cdn(self, path: str, fault: Fault) -> None:
@@ -271,9 +276,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: bytes, headers: dict[str, str], fault: Fault = SOUND) -> None:
         self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in ({"Content-Length": str(len(body))} | headers | dict(fault.told)).items():
+            if value:
+                self.send_header(name, value)
         self.end_headers()
         if self.command == "HEAD":
             return

@@ -153,7 +153,11 @@ class Fetcher:
         """Ask the Hub for the file's address, size and checksum."""
         revision = self._commit or self._job.revision
         address = hf_hub_url(self._job.repo, file.name, revision=revision, endpoint=self._job.endpoint)
-        found = get_hf_file_metadata(address, timeout=self._patience.stall)
+        try:
+            found = get_hf_file_metadata(address, timeout=self._patience.stall)
+            at_hub = _origin(found.location) in (_origin(address), _HUB)
+        except ValueError as error:  # of an address or a number that is none
+            raise unusable_answer("it does not describe the file") from error
         if not found.etag or not found.commit_hash or found.size is None:
             raise unusable_answer("it does not describe the file")
         self._commit = found.commit_hash
@@ -164,7 +168,6 @@ class Fetcher:
                 f"{file_size(LARGEST)}.",
                 "Choose a smaller quantisation, or one in several parts.",
             )
-        at_hub = _origin(found.location) in (_origin(address), _HUB)
         # The token is for the Hub, and must not be sent to the server that has the bytes.
         headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
         headers["Accept-Encoding"] = "identity"

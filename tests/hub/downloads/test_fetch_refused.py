@@ -120,6 +120,17 @@ def test_a_server_that_is_no_hub(fetch: Fetch, data: bytes, server: FakeHub) -> 
     assert "cannot be used" in trouble(fetch).message
 
 
+@pytest.mark.parametrize("address", ["http://[", "http://127.0.0.1:99999/x", "http://127.0.0.1:port/x"])
+def test_an_address_that_is_none_is_the_servers_fault(
+    fetch: Fetch, data: bytes, server: FakeHub, address: str
+) -> None:
+    server.faults["head"].append(Fault(told=(("Location", address),)))
+    fetched = fetch()
+    assert [wait.trouble for wait in fetched.waits] == [Trouble.SERVER]
+    assert fetched.waits[0].message == "The Hub's answer cannot be used: it does not describe the file."
+    assert fetched.path.read_bytes() == data
+
+
 # ---------------------------------------------------------------------------------------- the disk
 
 
