@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -80,7 +81,8 @@ def make_own_folder(folder: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
-    """Write `path` so that a reader, or a crash, sees the old contents or the new, never a part.
+    """Write `path` so that a reader, or a crash, sees the old contents or the new, never a part. Afterwards
+    the new contents survive a power loss too.
 
     Raises the system's OSError; the old contents then remain.
     """
@@ -94,6 +96,18 @@ def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
     except OSError:
         partial.unlink(missing_ok=True)
         raise
+    sync_names(path.parent)
+
+
+def sync_names(folder: Path) -> None:
+    """Sync the names in a folder to the disk, where the system can: a renamed file may have its old name
+    again after a power loss."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def partial_of(path: Path) -> Path:

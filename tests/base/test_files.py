@@ -57,6 +57,25 @@ def test_a_write_that_fails_keeps_the_old_contents(tmp_path: Path, monkeypatch: 
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX systems")
+def test_what_was_written_survives_a_power_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append("sync a folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync a file")
+        sync(descriptor)
+
+    def renamed(old: Path, new: Path) -> None:
+        steps.append("rename")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    write_atomic(tmp_path / "ours.json", b"1")
+    assert steps == ["sync a file", "rename", "sync a folder"]
+
+
 def test_files_set_aside_in_the_same_second_do_not_collide(tmp_path: Path) -> None:
     file = tmp_path / "file"
     kept = set()

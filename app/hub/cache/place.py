@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from huggingface_hub import constants
 
-from app.base.files import SHARED, write_atomic
+from app.base.files import SHARED, sync_names, write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
 
@@ -62,7 +62,7 @@ class FilePlace:
         with self.partial.open("r+b") as file:
             os.fsync(file.fileno())
         os.replace(self.partial, self.blob)
-        _sync(self.blob.parent)
+        sync_names(self.blob.parent)
         if self.pointer.is_file() and not self.pointer.is_symlink():
             self.pointer.unlink()  # the damaged file itself, where there are no links
 
@@ -77,7 +77,7 @@ class FilePlace:
                 self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
             except OSError:  # no links here: move the file itself, as huggingface_hub does
                 shutil.move(self.blob, self.pointer)
-            _sync(self.pointer.parent)
+            sync_names(self.pointer.parent)
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
@@ -127,16 +127,6 @@ def others_at(blobs: Path) -> bool:
     """Whether another program is downloading here, or was interrupted: its partial files have keys of other
     lengths."""
     return any(not _OURS.fullmatch(path.name) for path in blobs.glob("*.incomplete"))
-
-
-def _sync(folder: Path) -> None:
-    """Sync the names in a folder to the disk, where the system can."""
-    with contextlib.suppress(OSError):  # Windows opens no folders
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def partial_of(repo: Path, name: str, etag: str) -> Path:
