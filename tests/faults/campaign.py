@@ -26,6 +26,10 @@ class Fate(StrEnum):
     ENDED = "process ended, said"
 
 
+class UnableError(Exception):
+    """A kind cannot be tried on this machine; the message says why."""
+
+
 class Kind(Protocol):
     """A kind of file. One object is used for many files."""
 
@@ -95,6 +99,11 @@ def head() -> tuple[str, str]:
     return "| kind | files | " + " | ".join(Fate) + " | failed | seconds |", "|---|" + "---|" * (
         len(Fate) + 3
     )
+
+
+def skipped(kind: str, why: UnableError) -> str:
+    """The row of a kind that cannot be tried here."""
+    return f"| {kind} | skipped: {why} |" + " |" * (len(Fate) + 2)
 
 
 def row(result: Result) -> str:

@@ -8,13 +8,27 @@ from functools import partial
 from tests.faults import saved
 from tests.faults.campaign import Kind
 from tests.faults.deaths import Deaths
+from tests.faults.disks import Disks
+from tests.faults.downloads import Downloads
+from tests.faults.memory import Memory
 from tests.faults.models import Models
 from tests.faults.templates import HostileTemplates
+from tests.faults.window.clocks import Clocks
+from tests.faults.window.logout import Logouts
+from tests.faults.window.models import WindowModels
+from tests.faults.window.two import TwoWindows
 
 KINDS: dict[str, Callable[[], Kind]] = {
     "models": Models,
+    "models in the window": WindowModels,
     "templates": HostileTemplates,
     "deaths": Deaths,
+    "downloads": Downloads,
+    "disks": Disks,
+    "memory": Memory,
+    "two windows": TwoWindows,
+    "logouts": Logouts,
+    "clocks": Clocks,
     **{name: partial(saved.SavedFile, name) for name in saved.KINDS},
 }
 """What makes the object of a kind, by its name."""

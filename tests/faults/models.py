@@ -27,6 +27,18 @@ _SOUND = (
 _PATIENCE = 10.0  # seconds for a load or an answer, which take a tenth of one, and for a Stop
 
 
+class Damaged:
+    """Makes damaged copies of tiny models."""
+
+    def __init__(self, folder: Path) -> None:
+        """The sound models are in `folder`, each by its name."""
+        self._sound = [write_tiny(folder / f"{tiny.name}.gguf", tiny).read_bytes() for tiny in _SOUND]
+
+    def make(self, random: Random) -> bytes:
+        sound = random.choice(self._sound)
+        return damaged_numbers(sound, random) if random.random() < 0.6 else damaged(sound, random)
+
+
 class Models:
     """One probe and one engine for all files, replaced where a file ends it."""
 
@@ -37,11 +49,10 @@ class Models:
         self._reader = Reader()
         self._home: ProcessHome | None = None
         self._run = 0
-        self._sound = [write_tiny(self._folder / f"{tiny.name}.gguf", tiny).read_bytes() for tiny in _SOUND]
+        self._damaged = Damaged(self._folder)
 
     def make(self, random: Random) -> bytes:
-        sound = random.choice(self._sound)
-        return damaged_numbers(sound, random) if random.random() < 0.6 else damaged(sound, random)
+        return self._damaged.make(random)
 
     def open(self, data: bytes) -> Fate:
         path = self._folder / "damaged.gguf"

@@ -1,0 +1,129 @@
+"""Windows that end while something goes on, as the end of a session ends them: by signals, by the session
+manager's quit, by a display that is gone, and by force.
+
+A "file" of this kind is a plan: by what, how soon, and in the middle of what.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from app.base.paths import find_paths
+from app.care.check import check_data
+from app.saved.chats.conversation import Answer
+from app.saved.chats.store import ChatStore
+from app.saved.settings import SettingsStore
+from tests.faults.campaign import Fate
+from tests.faults.window.driven import DrivenWindow, furnish
+from tests.tiny import Tiny, write_tiny
+
+_QUIT, _DISPLAY = "quit", "display"
+_SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
+_DOING = ("answering", "answering", "answering", "loading", "idle")
+
+
+class Plan(msgspec.Struct):
+    """How a window ends."""
+
+    by: str
+    doing: str
+    after: float  # seconds
+
+
+class Logouts:
+    """One home for all plans. Each opens a window on what the one before left, and ends it."""
+
+    name = "logouts"
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="faults-"))
+        tiny = Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=8192)
+        self._target = write_tiny(self._folder / "target.gguf", tiny)
+        self._home = self._folder / "home"
+        furnish(self._home, self._target, max_tokens=8000)
+        self._plans = 0
+        self._asked = ""  # the question that stands in the last chat
+
+    def make(self, random: Random) -> bytes:
+        displays = (_DISPLAY,) if shutil.which("Xvfb") else ()
+        by = random.choice((*_SIGNALS, _QUIT, *displays))
+        after = random.choice((0.0, random.uniform(0, 0.1), random.uniform(0, 1.0)))
+        return msgspec.json.encode(Plan(by, random.choice(_DOING), after))
+
+    def open(self, data: bytes) -> Fate:
+        plan = msgspec.json.decode(data, type=Plan)
+        self._plans += 1
+        scale = 1.0 + self._plans % 5 / 8
+        with ExitStack() as stack:
+            shown = self._end(plan, scale, stack)
+        paths = find_paths({"DRAFTSCOPE_HOME": str(self._home)})
+        if plan.by not in ("SIGKILL", _DISPLAY):  # these leave no time for what was set a moment before
+            assert SettingsStore(paths.settings).load().settings.text_scale == scale, "a setting is lost"
+        if plan.doing == "answering":
+            store = ChatStore(paths.chats)
+            chat = store.load(store.heads()[0].id)
+            assert chat.turns[0].text == self._asked
+            answers = [turn for turn in chat.turns if isinstance(turn, Answer)]
+            kept = store.load_trace(chat.id, answers[0]).trace if answers else None
+            tokens = len(kept.token_ids) if kept is not None else 0
+            assert tokens >= shown, f"{shown} tokens were shown, {tokens} are kept"
+        assert check_data(paths) == (), check_data(paths)
+        return Fate.ENDED
+
+    def _end(self, plan: Plan, scale: float, stack: ExitStack) -> int:
+        """Open a window and end it as planned; returns how many tokens of its answer it showed."""
+        display: subprocess.Popen[bytes] | None = None
+        environment = {}
+        if plan.by == _DISPLAY:
+            display, name = _display(stack)
+            environment = {"QT_QPA_PLATFORM": "xcb", "DISPLAY": name}
+        window = DrivenWindow(self._home, **environment)
+        look = window.idle()
+        assert look.error == "" and look.target == self._target.name, look
+        assert not self._asked or look.texts[0] == self._asked, look
+        window.do("set", text_scale=scale)
+        shown = 0
+        if plan.doing == "answering":
+            self._asked = f"abcabcab {self._plans}?"
+            window.do("new")
+            window.do("ask", text=self._asked)
+        elif plan.doing == "loading":
+            window.do("load", target=str(self._target), seconds=0)
+        time.sleep(plan.after)
+        if plan.doing == "answering":
+            shown = window.do("look").tokens
+        if plan.by == _QUIT:
+            window.do(_QUIT)
+            assert window.ended() == 0
+        elif display is not None:
+            display.kill()
+            assert window.ended() == 1
+        else:
+            number = getattr(signal, plan.by)
+            assert window.signalled(number) == (-number if plan.by == "SIGKILL" else 128 + number)
+        return shown
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder)
+
+
+def _display(stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
+    """A display of our own, and its name."""
+    reading, writing = os.pipe()
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+    display = subprocess.Popen(command, pass_fds=(writing,), stderr=subprocess.DEVNULL)
+    stack.callback(display.wait)
+    stack.callback(display.kill)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        return display, f":{told.readline().strip()}"
