@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,6 +123,30 @@ def test_the_pool_takes_memory_only_once_used() -> None:
     assert drafter.pool.nbytes == 16 * 2**20
     drafter.reset()
     assert drafter.pool.nbytes == 0
+
+
+def test_a_cleared_pool_gives_its_memory_back() -> None:
+    process, pool, random = psutil.Process(), NgramModPool(2), Random(1)
+    kept: list[bytes] = []
+    held: list[int] = []
+
+    def work_between() -> None:
+        kept.extend(bytes(random.randrange(40, 3000)) for _ in range(2000))
+        random.shuffle(kept)
+        del kept[2000:]
+
+    def use() -> None:
+        for start in range(10):
+            work_between()
+            held.append(process.memory_full_info().uss)
+            pool.add(ids(list(range(start, start + 400))))
+            work_between()
+            pool.clear()
+
+    thread = threading.Thread(target=use)  # as in the engine: there, too, malloc has a heap for the thread
+    thread.start()
+    thread.join()
+    assert max(held) < held[0] + 8 * 2**20
 
 
 def test_why_a_draft_ended_is_said() -> None:

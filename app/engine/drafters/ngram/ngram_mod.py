@@ -3,6 +3,7 @@ n-gram."""
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,8 @@ class NgramModPool:
     def add(self, tokens: TokenIds) -> None:
         """Learn every n-gram of `tokens` that is followed by a token there, in order."""
         if not len(self._entries):
-            self._entries = np.full(POOL_SIZE, EMPTY, np.int32)
+            self._entries = _own_memory(POOL_SIZE)
+            self._entries.fill(EMPTY)
             self._view = self._entries.data
         places, followers = self.places(tokens[:-1]), tokens[self._n :]
         # Of several n-grams with one entry the last one stays: the first in reverse order.
@@ -113,6 +115,16 @@ class NgramModPool:
             tokens.append(token)
             place = (place * _MULTIPLIER + token - tokens[leaving] * self._leaving) & _MASK
         return tokens[self._n :]
+
+
+def _own_memory(entries: int) -> NDArray[np.int32]:
+    """An array in pages of its own, which go back to the system with it. malloc keeps a freed block of this
+    size for itself, and fills it with small ones: after some clears the process held four pools' memory."""
+    try:
+        pages = mmap.mmap(-1, entries * np.dtype(np.int32).itemsize, access=mmap.ACCESS_COPY)
+    except OSError as error:
+        raise MemoryError from error
+    return np.frombuffer(pages, np.int32)
 
 
 class NgramMod(Drafter):
