@@ -21,9 +21,8 @@ from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
     from app.engine.native import Context
+    from app.engine.native.best_passes import Best
     from app.engine.types import Floats, TokenIds
-
-    Best = tuple[list[int], list[float]]  # ids and logits, largest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +99,7 @@ class DraftSimple(Drafter):
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._around = surroundings
+        self._ends = np.fromiter(surroundings.end_ids, np.int32)
         # With a greedy target a sampled draft is its argmax; there is nothing to draw.
         self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
 
@@ -134,11 +134,12 @@ class DraftSimple(Drafter):
             proposal.end = DRAFT_FULL
             return proposal
         step = known[self._context.sync(known[:-1]) :]
-        while len(proposal.ids) < k and len(proposal.ids) <= room:
+        limit = min(k, room + 1)
+        while len(proposal.ids) < limit:
             if self._draws_tokens:
                 goes_on = self._add_drawn(proposal, step, context)
             else:
-                goes_on = self._add_best(proposal, step, best)
+                goes_on = self._add_best(proposal, step, best, limit - len(proposal.ids))
             if not goes_on:
                 break
             step = self._step
@@ -156,17 +157,21 @@ class DraftSimple(Drafter):
         drop_short(proposal, self._params.n_min)
         return proposal
 
-    def _add_best(self, proposal: Proposal, step: TokenIds, best: list[Best]) -> bool:
-        """Append the best token after `step`; False ends the draft."""
-        # All that is recorded of the row comes with it: a copy of the row for later would cost more.
-        ids, logits = found = self._context.best(step, self._n_vocab)
-        if not ids:
-            raise self._context.no_numbers()
-        if is_unsure(logits, self._params.p_min):
-            proposal.end = "p_min"
-            return False
-        best.append(found)
-        return self._append(proposal, ids[0])
+    def _add_best(self, proposal: Proposal, step: TokenIds, best: list[Best], most: int) -> bool:
+        """Append the best token after `step`, or up to `most` tokens, each the best after the one before;
+        False ends the draft."""
+        # All that is recorded of the rows comes with them: a copy of a row for later would cost more.
+        for found in self._context.best(step, self._n_vocab, most, self._params.p_min, self._ends):
+            ids, logits = found
+            if not ids:
+                raise self._context.no_numbers()
+            if is_unsure(logits, self._params.p_min):
+                proposal.end = "p_min"
+                return False
+            best.append(found)
+            if not self._append(proposal, ids[0]):
+                return False
+        return True
 
     def _add_drawn(self, proposal: Proposal, step: TokenIds, context: TokenIds) -> bool:
         """Append a token that is drawn from the draft's logits after `step`; False ends the draft."""

@@ -59,7 +59,8 @@ class TokenBuffer:
         """A view of shape [length + len(ids)]: the truth and the drafted tokens, valid until the next
         `extend`."""
         end = self.length + len(ids)
-        self._ids[self.length : end] = ids
+        if ids:
+            self._ids[self.length : end] = ids
         return self._ids[:end]
 
     def extend(self, ids: Sequence[int]) -> None:

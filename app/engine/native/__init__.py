@@ -6,8 +6,8 @@
   about every 64 tokens (or every window's length, where that is more), and on recurrent memory one before a
   draft is verified, unless the latest is at most six tokens back. `swa_full` (the default) keeps sliding
   windows in full, so that they can be cut like any other memory.
-- A draft model's step is one compiled call (`best_pass.py`), where its memory can be cut: around a short pass
-  over a large vocabulary, calls of Python take as long as the search for the best token.
+- A greedy draft is one compiled call (`best_passes.py`), where the draft model's memory can be cut: between
+  short passes over a large vocabulary, Python takes longer than the search for the best token.
 - A vocabulary is not asked token by token (`token_table.py`): the file's header says which tokens are worth
   asking about, and whether two files have the same texts.
 """

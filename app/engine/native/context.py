@@ -10,9 +10,15 @@ import llama_cpp
 import numpy as np
 
 from app.engine.errors import ModelFileError, NoRoomError
-from app.engine.native.best_pass import BestPass
+from app.engine.native.best_passes import MOST, BestPasses
 from app.engine.native.checkpoints import APART, Checkpoints
-from app.engine.native.library import AbortFlag, captured_log, captured_report, get_logits_address
+from app.engine.native.library import (
+    AbortFlag,
+    captured_log,
+    captured_report,
+    decode_batch,
+    get_logits_address,
+)
 from app.engine.native.load_params import context_params
 from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
 from app.engine.native.report import LoadReport
@@ -24,9 +30,12 @@ from app.engine.types import ModelOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.engine.native.best_passes import Best
+
 SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent states
 _NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state
 _SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
+_NO_TOKENS = np.empty(0, np.int32)
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error
@@ -85,31 +94,21 @@ class Context:
         self._make_batch()
 
     def _make_batch(self) -> None:
-        """Make a batch whose arrays are numpy's, filled by slices instead of a loop over ctypes fields."""
+        """Make a batch of arrays that stay where they are: from pass to pass only its addresses change."""
         n = self.n_batch
-        self._tokens = np.zeros(n, np.int32)
-        self._positions = np.zeros(n, np.int32)
-        self._wanted = np.zeros(n, np.int8)
         n_seq = np.ones(n, np.int32)
         sequence = np.zeros(1, np.int32)
         sequences = np.full(n, sequence.ctypes.data, np.uintp)
-        self._keep = (n_seq, sequence, sequences)  # kept alive: the batch holds only addresses
-        batch = llama_cpp.llama_batch()
-        for field, array in (
-            ("token", self._tokens),
-            ("pos", self._positions),
-            ("n_seq_id", n_seq),
-            ("seq_id", sequences),
-            ("logits", self._wanted),
-        ):
-            pointer = dict(llama_cpp.llama_batch._fields_)[field]
-            setattr(batch, field, ctypes.cast(array.ctypes.data, pointer))
-        self._batch = batch
-        self._best_pass: BestPass | None = None
+        # Which rows are wanted: a pass takes its flags from around the middle.
+        wanted = np.repeat(np.array([False, True], np.int8), n)
+        self._keep = (n_seq, sequence, sequences, wanted)  # kept alive: the batch holds only addresses
+        self._first_id, self._first_position = self._ids.ctypes.data, self._count.ctypes.data
+        self._first_wanted = wanted.ctypes.data + n
+        kept = n_seq.ctypes.data, sequences.ctypes.data
+        self._batch = Batch(0, self._first_id, None, self._first_position, *kept, self._first_wanted + 1)
+        self._best_passes: BestPasses | None = None
         if kernel.compiled is not None and not self._keeps_checkpoints:
-            addresses = [array.ctypes.data for array in (self._ids, self._count, n_seq, sequences)]
-            own = Batch(0, addresses[0], None, *addresses[1:])
-            self._best_pass = BestPass(kernel.compiled, self.handle, own, n)
+            self._best_passes = BestPasses(kernel.compiled, self.handle, Batch.from_buffer_copy(self._batch))
 
     def sync(self, ids: NDArray[np.int32]) -> int:
         """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
@@ -163,21 +162,35 @@ class Context:
             return np.empty((0, self.model.vocabulary.size), np.float32)
         return self._logits(logits)
 
-    def best(self, ids: NDArray[np.int32], size: int) -> tuple[list[int], list[float]]:
-        """Extend the cache by `ids`; returns the places and values of the ten largest of the last token's
-        first `size` logits, largest first (ties: lower place first).
+    def best(
+        self,
+        ids: NDArray[np.int32],
+        size: int,
+        count: int = 1,
+        p_min: float = 0.0,
+        ends: NDArray[np.int32] = _NO_TOKENS,
+    ) -> list[Best]:
+        """Extend the cache by `ids`, and perhaps by the best token after them, and so on: by fewer than
+        `count` tokens, not by one of `ends`, nor by one whose share among the ten best is below `p_min`.
 
-        Both lists are empty if one of those logits is NaN. Raises Cancelled as `decode` does.
+        Returns one or more rows: the places and values of the ten largest of the first `size` logits after
+        each token from the last of `ids` on, largest first (ties: lower place first). Both lists are empty if
+        one of those logits is NaN; such a row is the last. Raises Cancelled as `decode` does.
         """
-        if self._best_pass is None or len(ids) > self.n_batch:
+        passes = self._best_passes
+        if passes is None or len(ids) > self.n_batch:
             self._extend(ids, 1)
-            return top_of_row(self._logits(1)[0, :size])
+            return [top_of_row(self._logits(1)[0, :size])]
         n, at = len(ids), self.n_cached
         self._ids[at : at + n] = ids
-        status, seconds = self._best_pass.run(at, n, size)
+        status, seconds = passes.run(at, n, size, min(count, MOST), p_min, ends)
         self.seconds += seconds
-        self._ended(status, at, n)
-        return self._best_pass.best
+        if passes.passes:
+            at, n = at + n + passes.passes - 1, 1
+            self._holds(at)
+        if status:
+            self._ended(status, at, n)
+        return passes.best(size)
 
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
         before = len(ids) - logits if logits else 0
@@ -212,17 +225,14 @@ class Context:
 
     def _decode_chunk(self, ids: NDArray[np.int32], first_wanted: int) -> None:
         n, at = len(ids), self.n_cached
-        if n == 1:  # single numbers cost a fraction of slices
-            self._tokens[0], self._positions[0], self._wanted[0] = ids[0], at, first_wanted == 0
-        else:
-            self._tokens[:n] = ids
-            self._positions[:n] = self._count[at : at + n]
-            self._wanted[:first_wanted] = 0
-            self._wanted[first_wanted:n] = 1
         self._ids[at : at + n] = ids
-        self._batch.n_tokens = n
+        batch = self._batch
+        batch.n_tokens = n
+        batch.token = self._first_id + at * self._ids.itemsize
+        batch.pos = self._first_position + at * self._count.itemsize
+        batch.logits = self._first_wanted - first_wanted
         started = time.perf_counter()
-        status = llama_cpp.llama_decode(self.handle, self._batch)
+        status = decode_batch(self.handle, batch)
         self.seconds += time.perf_counter() - started
         self._ended(status, at, n)
 

@@ -22,6 +22,8 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 import llama_cpp
 from llama_cpp.llama_cpp import _lib as lib  # for what the bindings leave out
 
+from app.engine.sampling.kernel import Batch
+
 log = logging.getLogger("llama.cpp")
 log.addHandler(logging.NullHandler())  # silent unless the program configures a log
 
@@ -105,6 +107,8 @@ def _captured(captures: list[list[str]]) -> Iterator[list[str]]:
         captures[:] = [capture for capture in captures if capture is not lines]
 
 
+# llama_decode of a batch of plain addresses.
+decode_batch = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Batch)(("llama_decode", lib))
 # llama_get_logits as a plain address: no ctypes pointer object for every call.
 get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_get_logits", lib))
 

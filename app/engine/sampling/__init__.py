@@ -7,11 +7,12 @@
 - XTC's own draw is summed out: tokens are drawn from the law over both cases.
 - Rows of a whole vocabulary reuse memory (`row_store.py`): fresh pages cost more than what is written into
   them.
-- Exponentials, the largest values, what top-k, top-p and min-p leave of them, and draws take one pass over a
-  row each, by functions that set-up compiles (`kernel.c`; `kernel.py` is the way to them): in a third to a
-  half of numpy's time. Where no compiler is, numpy's form serves, which stands behind every call; tests run
-  both. What numpy does as fast stays numpy's. The largest values of a draft model's row are found in the call
-  that runs its pass (`native/best_pass.py`): they are all that is recorded of the row, which is not copied.
+- Exponentials, probabilities, the largest values, what top-k, top-p and min-p leave of them, and draws take
+  one call for a row each, of functions that set-up compiles (`kernel.c`; `kernel.py` is the way to them): a
+  third to a half of numpy's time. Where no compiler is, numpy's form serves, which stands behind every call;
+  tests run both. What numpy does as fast stays numpy's. The largest values of a greedy draft's rows are found
+  in the call that runs its passes (`native/best_passes.py`): they are all that is recorded of a row, which is
+  not copied.
 - Draws are keyed by (seed, position, purpose), so `match` gives what plain sampling gives, and
   `record/recheck.py` can recompute every verdict. The draws of a sampled draft also carry the round's start:
   a position can be drafted again after a rejection, and how far the second draft reaches may depend on the

@@ -92,7 +92,8 @@ double exponentials(const float *x, ptrdiff_t n, float shift, float scale, float
     return total;
 }
 
-/* Copies a row into `out`. Returns the place of the first of its largest values, or of the first NaN. */
+/* Returns the place of the first of the largest values, or of the first NaN. Copies the row into `out`, unless it
+   is null. */
 ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
     float best = -INFINITY;
     ptrdiff_t start = 0, i = 0; /* `start`: where the few values begin that have the best first */
@@ -103,7 +104,7 @@ ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
         Ints nan = {};
         for (; i + LANES <= end; i += LANES) {
             Floats v = load(x + i);
-            memcpy(out + i, &v, sizeof v);
+            if (out) memcpy(out + i, &v, sizeof v);
             most = choose(v > most, v, most);
             nan |= v != v;
         }
@@ -112,13 +113,19 @@ ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
         for (int lane = 0; lane < LANES; lane++) best = most[lane] > best ? most[lane] : best;
     }
     for (; i < n; i++) {
-        out[i] = x[i];
+        if (out) out[i] = x[i];
         broken |= x[i] != x[i];
         if (x[i] > best) best = x[start = i];
     }
     if (broken) start = 0;
     while (broken ? x[start] == x[start] : x[start] != best) start++;
     return start;
+}
+
+/* The probabilities at one over a temperature, into `out`: all NaN if any value is. */
+void softmax(const float *x, ptrdiff_t n, float scale, float *out) {
+    float share = 1 / exponentials(x, n, x[copy_argmax(x, n, 0)], scale, out);
+    for (ptrdiff_t i = 0; i < n; i++) out[i] *= share;
 }
 
 /* Where values are above the bound, or NaN. */
@@ -166,18 +173,21 @@ typedef struct {
     int8_t *logits;
 } Batch;
 
-/* What `decode_largest` needs: the class of this name in kernel.py. */
+/* What `draft_best` needs, and what it finds: the class of this name in kernel.py. */
 typedef struct {
     int32_t (*decode)(void *, Batch);
     float *(*get_logits)(void *);
     void *context;
     Batch batch; /* from the context's first place on; `logits` is where the last token's flag ends */
     ptrdiff_t k;
-    ptrdiff_t *places;
+    ptrdiff_t *places; /* k of each row, or as many as it has values */
     float *values;
-    ptrdiff_t found;
+    const int32_t *ends; /* tokens after which none is drafted */
+    ptrdiff_t n_ends;
+    ptrdiff_t rows;
+    ptrdiff_t broken; /* whether a row with a NaN came after those */
     double seconds;
-} Step;
+} Steps;
 
 static double now(void) {
     struct timespec time;
@@ -185,23 +195,46 @@ static double now(void) {
     return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/* Runs a model over the `n` tokens from place `at` on, and finds the `k` largest of the first `size` logits behind
-   the last; `seconds` is the time of finding them. Returns what llama_decode does. */
-int32_t decode_largest(Step *step, ptrdiff_t at, int32_t n, ptrdiff_t size) {
-    Batch batch = step->batch;
-    batch.n_tokens = n;
-    batch.token += at;
-    batch.pos += at;
-    batch.logits -= n;
-    step->found = 0;
-    step->seconds = 0;
-    int32_t status = step->decode(step->context, batch);
-    if (status) return status;
-    const float *row = step->get_logits(step->context);
-    double began = now();
-    step->found = largest(row, size, step->k, step->places, step->values);
-    step->seconds = now() - began;
-    return 0;
+/* Whether a draft goes on after a row's `k` largest values: not if the first one's share of their probability is
+   below `p_min`, or if it is an end. */
+static int goes_on(const Steps *steps, const ptrdiff_t *places, const float *values, ptrdiff_t k, double p_min) {
+    double whole = 0;
+    for (ptrdiff_t i = 0; p_min > 0 && i < k; i++) whole += exp((double)values[i] - values[0]);
+    if (p_min > 0 && 1 / whole < p_min) return 0;
+    for (ptrdiff_t i = 0; i < steps->n_ends; i++) {
+        if (steps->ends[i] == places[0]) return 0;
+    }
+    return 1;
+}
+
+/* Runs a model over the `n` tokens from place `at` on, then over the best token after them, and so on, until
+   `count` rows are made or the draft ends before. Finds the `k` largest of the first `size` logits of each row;
+   `seconds` is the time of finding them. Returns what the last llama_decode does. */
+int32_t draft_best(Steps *steps, ptrdiff_t at, int32_t n, ptrdiff_t size, ptrdiff_t count, double p_min) {
+    ptrdiff_t k = least(steps->k, size), *places = steps->places;
+    float *values = steps->values;
+    steps->rows = steps->broken = 0;
+    steps->seconds = 0;
+    for (;;) {
+        Batch batch = steps->batch;
+        batch.n_tokens = n;
+        batch.token += at;
+        batch.pos += at;
+        batch.logits -= n;
+        int32_t status = steps->decode(steps->context, batch);
+        if (status) return status;
+        const float *row = steps->get_logits(steps->context);
+        double began = now();
+        steps->broken = !largest(row, size, k, places, values);
+        int ended = steps->broken || ++steps->rows == count || !goes_on(steps, places, values, k, p_min);
+        steps->seconds += now() - began;
+        if (ended) return 0;
+        at += n;
+        n = 1;
+        steps->batch.token[at] = (int32_t)places[0];
+        places += k;
+        values += k;
+    }
 }
 
 /* Finds what top-k, top-p and min-p leave of a row, by ascending places, and its probabilities. `reach` is the

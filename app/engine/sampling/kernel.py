@@ -2,7 +2,7 @@
 
 Where no compiler was, or its library does not load, `compiled` is None, and numpy does the same in more
 passes. A call keeps the interpreter's lock: to let it go and to wait for it would cost more than most calls
-take. One call holds a whole pass of a model (native/best_pass.py) and lets go of it.
+take. One call holds a draft model's passes (native/best_passes.py) and lets go of it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Batch(ctypes.Structure):
     )
 
 
-class Step(ctypes.Structure):
-    """What `Kernel.decode_largest` needs, and what it finds."""
+class Steps(ctypes.Structure):
+    """What `Kernel.draft_best` needs, and what it finds."""
 
     _fields_ = (
         ("decode", ctypes.c_void_p),
@@ -52,7 +52,10 @@ class Step(ctypes.Structure):
         ("k", ctypes.c_ssize_t),
         ("places", ctypes.c_void_p),
         ("values", ctypes.c_void_p),
-        ("found", ctypes.c_ssize_t),
+        ("ends", ctypes.c_void_p),
+        ("n_ends", ctypes.c_ssize_t),
+        ("rows", ctypes.c_ssize_t),
+        ("broken", ctypes.c_ssize_t),
         ("seconds", ctypes.c_double),
     )
 
@@ -68,6 +71,8 @@ class Kernel:
         self._exponentials = functions.exponentials
         self._exponentials.argtypes = [_Row, n, ctypes.c_float, ctypes.c_float, _Row]
         self._exponentials.restype = real
+        self._softmax = functions.softmax
+        self._softmax.argtypes, self._softmax.restype = [_Row, n, ctypes.c_float, _Row], None
         self._largest = functions.largest
         self._largest.argtypes = [_Row, n, n, ctypes.POINTER(n), _Row]
         self._largest.restype = n
@@ -77,22 +82,28 @@ class Kernel:
         self._draw = functions.draw
         self._draw.argtypes = [_Row, n, real, ctypes.POINTER(real), ctypes.POINTER(real)]
         self._draw.restype = n
-        # Of the address of a Step, the place of the first token, the numbers of tokens and of logits; returns
-        # what llama_decode does.
-        self.decode_largest = ctypes.CDLL(str(library)).decode_largest
-        self.decode_largest.argtypes = [ctypes.c_void_p, n, ctypes.c_int32, n]
+        # Of the address of Steps, the place of the first token, the numbers of tokens, of logits and of rows,
+        # p_min; returns what llama_decode does.
+        self.draft_best = ctypes.CDLL(str(library)).draft_best
+        self.draft_best.argtypes = [ctypes.c_void_p, n, ctypes.c_int32, n, n, real]
 
     def copy_argmax(self, x: Floats, out: Floats) -> int:
         """Copy a row; returns the place of the first of its largest values, or of the first NaN."""
         place: int = self._copy_argmax(_row(x), len(x), _row(out))
         return place
 
-    def exponentials(self, x: Floats, shift: float, temperature: float, out: Floats | None) -> float:
-        """The sum of exp((x - shift) / temperature), for shift >= x; they are written into `out`, if given,
-        which may be `x`."""
+    def exponentials(self, x: Floats, shift: float, out: Floats | None) -> float:
+        """The sum of exp(x - shift), for shift >= x; they are written into `out`, if given, which may be
+        `x`."""
         written = None if out is None else _row(out)
-        total: float = self._exponentials(_row(x), len(x), shift, 1 / temperature, written)
+        total: float = self._exponentials(_row(x), len(x), shift, 1, written)
         return total
+
+    def softmax(self, x: Floats, temperature: float, out: Floats) -> Floats:
+        """Write the probabilities at a temperature into `out`, which may be `x`, and return it: all NaN if a
+        value is."""
+        self._softmax(_row(x), len(x), 1 / temperature, _row(out))
+        return out
 
     def largest(self, x: Floats, k: int) -> tuple[list[int], list[float]]:
         """Places and values of the `k` largest values, largest first (ties: lower place first); none if a

@@ -33,19 +33,29 @@ def copy_argmax(row: Floats, out: Floats) -> int:
     return int(out.argmax())
 
 
-def exponentials(x: Floats, shift: float, out: Floats | None = None, temperature: float = 1.0) -> float:
-    """The sum of exp((x - shift) / temperature), shape [n]; they are written into `out`, if given.
-
-    `shift` is the largest value. It is subtracted first: a tiny temperature would overflow the quotient.
-    """
+def exponentials(x: Floats, shift: float, out: Floats | None = None) -> float:
+    """The sum of exp(x - shift), shape [n]; they are written into `out`, if given. `shift` is the largest
+    value."""
     if kernel.compiled is not None:
-        return kernel.compiled.exponentials(x, shift, temperature, out)
+        return kernel.compiled.exponentials(x, shift, out)
     out = np.subtract(x, np.float32(shift), out=out)
-    if temperature != 1:
-        out /= np.float32(temperature)
     np.exp(out, out=out)
     # In the row's own precision, because numpy sums pairwise: the error is a few roundings.
     return float(np.add.reduce(out))
+
+
+def softmax(x: Floats, temperature: float, out: Floats | None = None) -> Floats:
+    """The probabilities at a temperature, shape [n], in `out`, if given; all NaN if a logit is NaN."""
+    out = np.empty_like(x) if out is None else out
+    if kernel.compiled is not None:
+        return kernel.compiled.softmax(x, temperature, out)
+    # The largest is subtracted first: a tiny temperature would overflow the quotient.
+    np.subtract(x, np.maximum.reduce(x), out=out)
+    if temperature != 1:
+        out /= np.float32(temperature)
+    np.exp(out, out=out)
+    out *= np.float32(1 / float(np.add.reduce(out)))
+    return out
 
 
 def log_sum_exp(rows: Floats) -> list[float]:

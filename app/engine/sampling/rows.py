@@ -90,7 +90,8 @@ class TargetRows:
 
     @property
     def _is_large(self) -> bool:
-        return len(self._logits[0]) > _SMALL_VOCABULARY
+        size: int = self._logits.shape[1]  # no view of a row: this is asked right after a pass
+        return size > _SMALL_VOCABULARY
 
     @property
     def _records_distribution(self) -> bool:
@@ -103,7 +104,8 @@ class TargetRows:
         memory."""
         if not (self._records_distribution or self._sampler.adjusts):
             rows = self._store.rows(count)
-            rows[self._copied :] = self._logits[self._copied : count]
+            if self._copied < count:
+                rows[self._copied :] = self._logits[self._copied : count]
             self._logits = rows
 
     def record(self, count: int) -> list[Alternatives]:

@@ -17,7 +17,7 @@ import numpy as np
 from app.engine.sampling import filters, kernel
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.dry import Breakers, Dry, is_on
-from app.engine.sampling.logits import Logits, exponentials
+from app.engine.sampling.logits import Logits, softmax
 from app.engine.types import Sampling
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Sampler:
         if self.is_greedy:
             return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
         if not self._looks:
-            return Distribution(self._softened(adjusted, np.maximum.reduce(adjusted), out))
+            return Distribution(softmax(adjusted, self._temperature, out))
         if kernel.compiled is not None and 0 < self._best_k < len(adjusted):
             top_p, min_p = self.sampling.top_p, self.sampling.min_p
             p, places = kernel.compiled.filtered(adjusted, self._best_k, top_p, min_p, self._temperature)
@@ -133,7 +133,7 @@ class Sampler:
                     heads = self._heads[len(self._heads) - len(self._filters) + done :]
                     return self._of_few(ids.tolist(), left.values[places].tolist(), heads)
                 left = Logits(left.values[places])
-        p = self._softened(left.values, left.largest, out if ids is None else None)
+        p = softmax(left.values, self._temperature, out if ids is None else None)
         if self.sampling.xtc_probability > 0:
             chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
             p = filters.without_top_choices(p, left, threshold, chance)
@@ -156,13 +156,6 @@ class Sampler:
         kept = sorted((id, weight / whole) for weight, (_, id) in zip(weights, ranked, strict=False))
         places, p = zip(*kept, strict=True)
         return Distribution(np.array(p, np.float32), np.array(places, np.intp))
-
-    def _softened(self, logits: Floats, largest: float, out: Floats | None) -> Floats:
-        """The probabilities at the temperature, shape [n]."""
-        p = np.empty_like(logits) if out is None else out
-        whole = exponentials(logits, largest, p, self._temperature)
-        p *= np.float32(1 / whole)
-        return p
 
 
 def _no_distribution(logits: Floats) -> Distribution:

@@ -19,8 +19,10 @@ from app.engine.engine import Engine
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
 from app.engine.native.checkpoints import APART, MOST, Checkpoints
 from app.engine.native.context import _NEAR
+from app.engine.native.library import decode_batch
 from app.engine.process.messages import RoundFinished
 from app.engine.record.trace import Trace
+from app.engine.sampling.kernel import Batch
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
 from tests.answers import answer, assert_same_answer
 from tests.equality import STRATEGIES, Baselines, Parting
@@ -63,11 +65,10 @@ class Count:
 
     def __init__(self) -> None:
         self._of: dict[int, int] = defaultdict(int)
-        self._decode = llama_cpp.llama_decode
 
-    def __call__(self, handle: int, batch: llama_cpp.llama_batch) -> int:
+    def __call__(self, handle: int, batch: Batch) -> int:
         self._of[handle] += batch.n_tokens
-        return int(self._decode(handle, batch))
+        return int(decode_batch(handle, batch))
 
     def taken(self, context: Context) -> int:
         """The tokens since the last call."""
@@ -81,7 +82,7 @@ class Count:
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> Count:
     count = Count()
-    monkeypatch.setattr(llama_cpp, "llama_decode", count)
+    monkeypatch.setattr("app.engine.native.context.decode_batch", count)
     return count
 
 

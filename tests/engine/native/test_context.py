@@ -148,7 +148,7 @@ def test_the_best_logits_are_those_of_the_last_token(two: Two) -> None:
     text = tokens(200)
     for length, size in ((150, 259), (151, 259), (155, 100), (140, 7), (141, 259)):
         start = two.context.sync(text[: length - 1])
-        ids, logits = two.context.best(text[start:length], size)
+        ((ids, logits),) = two.context.best(text[start:length], size)
         assert two.context.n_cached == length
         row = two.fresh(text[:length])[0, :size]
         assert len(ids) == len(set(ids)) == min(size, 10)
@@ -165,8 +165,40 @@ def test_a_stop_before_the_best_are_known_keeps_the_cache_true(two: Two) -> None
         two.context.best(text[50:], 259)
     two.abort.clear()
     start = two.context.sync(text[:-1])
-    _, logits = two.context.best(text[start:], 259)
+    ((_, logits),) = two.context.best(text[start:], 259)
     np.testing.assert_allclose(logits, np.sort(two.fresh(text)[0])[::-1][:10], atol=CLOSE)
+
+
+@pytest.mark.usefixtures("each_way")
+def test_a_greedy_draft_is_the_one_made_token_by_token(two: Two) -> None:
+    text, drafted = tokens(50), []
+    rows = []
+    while len(drafted) < 40:  # more than one call makes
+        ids = np.concatenate([text, np.array(drafted, np.int32)])
+        made = two.context.best(ids[two.context.sync(ids[:-1]) :], 259, 40 - len(drafted))
+        assert made
+        rows += made
+        drafted += [found[0] for found, _ in made]
+        assert two.context.n_cached == len(text) + len(drafted) - 1
+    one_by_one = text
+    for places, logits in rows:
+        row = two.fresh(one_by_one)[0]
+        np.testing.assert_allclose(logits, np.sort(row)[::-1][:10], atol=CLOSE)
+        np.testing.assert_allclose(logits, row[places], atol=CLOSE)
+        one_by_one = np.append(one_by_one, np.int32(places[0]))
+
+
+@pytest.mark.usefixtures("each_way")
+def test_a_draft_beyond_the_context_leaves_what_fits(plain: Two) -> None:
+    text = tokens(plain.context.n_ctx - 2)
+    plain.context.decode(text[:-1])
+    ids = text[-1:]
+    with pytest.raises(RuntimeError, match="llama_decode answered"):
+        for _ in range(4):
+            ids = np.array([plain.context.best(ids, 259, 4)[-1][0][0]], np.int32)
+    assert plain.context.n_cached == plain.context.n_ctx
+    rows = plain.context.decode(text[plain.context.sync(text[:-1]) :], logits=1)
+    np.testing.assert_allclose(rows, plain.fresh(text), atol=CLOSE)
 
 
 @pytest.mark.usefixtures("each_way")

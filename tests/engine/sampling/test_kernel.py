@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.engine.sampling.distribution import draw_token
 from app.engine.sampling.kernel import Kernel
-from app.engine.sampling.logits import exponentials
+from app.engine.sampling.logits import exponentials, softmax
 
 pytestmark = pytest.mark.usefixtures("numpy_passes")
 
@@ -38,33 +38,41 @@ kinds = st.sampled_from(["normal", "ties", "equal", "missing", "broken"])
 rows = st.builds(row_of, st.integers(0, 10**6), sizes, kinds, st.integers(0, 7))
 
 
-@given(rows, st.sampled_from([1e-30, 1e-3, 0.8, 1.0, 1e3]))
+@given(rows)
 @settings(deadline=None)
-def test_exponentials_are_numpys(compiled: Kernel, row: np.ndarray, temperature: float) -> None:
+def test_exponentials_are_numpys(compiled: Kernel, row: np.ndarray) -> None:
     row[0] = 1  # one at least is finite
     ours, theirs = np.empty_like(row), np.empty_like(row)
-    total = compiled.exponentials(row, row.max(), temperature, ours)
-    expected = exponentials(row, row.max(), theirs, temperature)
-    assert total == pytest.approx(expected, rel=1e-6, nan_ok=True)
-    assert compiled.exponentials(row, row.max(), temperature, None) == pytest.approx(
-        total, abs=0, nan_ok=True
-    )
-    # Where it was divided by the temperature, -100 may differ by a rounding: by 8e-6 of the result.
+    total = compiled.exponentials(row, row.max(), ours)
+    assert total == pytest.approx(exponentials(row, row.max(), theirs), rel=1e-6, nan_ok=True)
+    assert compiled.exponentials(row, row.max(), None) == pytest.approx(total, abs=0, nan_ok=True)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=LEAST)
+
+
+@given(rows, st.sampled_from([1e-30, 1e-3, 0.8, 1.0, 1e3]))
+@settings(deadline=None)
+def test_probabilities_are_numpys(compiled: Kernel, row: np.ndarray, temperature: float) -> None:
+    row[0] = 1  # one at least is finite
+    expected = softmax(row, temperature)
+    # Where it was divided by the temperature, -100 may differ by a rounding: by 8e-6 of the result.
+    ours = compiled.softmax(row, temperature, np.empty_like(row))
+    np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=LEAST)
+    np.testing.assert_array_equal(compiled.softmax(row, temperature, row), ours)
+    assert np.isnan(ours).all() if np.isnan(ours).any() else ours.sum() == pytest.approx(1, rel=1e-5)
 
 
 def test_exponentials_are_exact_to_two_roundings(compiled: Kernel) -> None:
     x = -np.geomspace(1e-8, 87, 40_000).astype(np.float32)
     out = np.empty_like(x)
-    compiled.exponentials(x, 0, 1, out)
+    compiled.exponentials(x, 0, out)
     np.testing.assert_allclose(out, np.exp(x.astype(np.float64)), rtol=2 * 2.0**-23)
 
 
 def test_exponentials_can_be_written_over_their_row(compiled: Kernel) -> None:
     row = row_of(4, 1001, "normal", 1)
     out = np.empty_like(row)
-    total = compiled.exponentials(row, row.max(), 0.8, out)
-    assert compiled.exponentials(row, row.max(), 0.8, row) == total
+    total = compiled.exponentials(row, row.max(), out)
+    assert compiled.exponentials(row, row.max(), row) == total
     np.testing.assert_array_equal(row, out)
 
 

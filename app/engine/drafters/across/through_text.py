@@ -112,7 +112,7 @@ class ThroughText(Drafter):
 
     def _next_token(self, step: TokenIds) -> int | None:
         """The draft's best token after `step`; None if it is less probable than p_min."""
-        ids, logits = self._draft.best(step, self._draft.model.vocabulary.size)
+        ((ids, logits),) = self._draft.best(step, self._draft.model.vocabulary.size)
         if not ids:
             raise self._draft.no_numbers()
         return None if is_unsure(logits, self._params.p_min) else ids[0]
