@@ -12,17 +12,15 @@ from statistics import median
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
-from numpy.typing import NDArray
 
 from app import __version__
-from app.engine.compat import FitKind
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
 from app.engine.drafters.base import Drafter, Rehearsal, Resources, RunContext
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
-from app.engine.forcing import agreement, pass_seconds
+from app.engine.forcing import GivenText, compare
 from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
@@ -229,40 +227,13 @@ class Engine:
         self.leave()
         self.abort.clear()
         told(0)
-        draft, fit = self.draft, self.models.fit
-        if draft is None or fit is None:
-            raise SettingError("There is no draft model to compare.", "Load one with the target.")
-        if fit.kind not in (FitKind.SAME, FitKind.PADDED):
-            raise SettingError(
-                f"Its vocabulary is not the target's: {fit.detail}.", "Measure it with bench, through text."
-            )
-        read = [self._whole(text) for text in texts]
-        longest = max((ids for ids, _ in read), key=len)
-        limit = min(self.target.n_ctx, draft.n_ctx)
-        if len(longest) > limit:
-            raise PromptError(
-                f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
-                "Raise the context size, or shorten the prompts.",
-            )
-        if any(ids.max() >= draft.model.vocabulary.size for ids, _ in read):
-            raise SettingError("A text has tokens that the draft lacks.", "Measure the draft with bench.")
-        samplers = [self._sampler(text.request) for text in texts]
-        try:
-            found = []
-            for sampler, text in zip(samplers, read, strict=True):
-                found.append(agreement(self.target, draft, sampler, *text))
-                told(len(found))
-            seconds = pass_seconds(self.target, draft, longest, self.abort.is_set)
-        except Cancelled:
-            raise UserError("The comparison was stopped.") from None
-        finally:
-            self.models.clear()
-        return Forced(run, tuple(found), seconds)
+        given = [self._given(text) for text in texts]
+        return Forced(run, *compare(self.models, given, self.abort.is_set, told))
 
-    def _whole(self, text: ForcedText) -> tuple[NDArray[np.int32], int]:
-        """The ids of prompt and answer, shape [n], and the index of the answer's first."""
+    def _given(self, text: ForcedText) -> GivenText:
         prompt = self.tokenize(text.request).ids
-        return np.append(prompt, np.array(text.answer, np.int32)), len(prompt)
+        ids = np.append(prompt, np.array(text.answer, np.int32))
+        return GivenText(self._sampler(text.request), ids, len(prompt))
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from app.engine.compat import FitKind
+from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.native import Cancelled, Context
 from app.engine.process.messages import Agreement, PassSeconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.engine.pair import LoadedPair
     from app.engine.sampling.sampler import Sampler
 
     Ids = NDArray[np.int32]
@@ -29,6 +32,58 @@ WIDTHS = (1, 2, 3, 5, 9, 17)
 """Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 4, 8 and 16."""
 _TIMES = 5  # each, in turns
 _ROWS = 64  # of logits at once: whole answers would take gigabytes
+
+
+class GivenText(NamedTuple):
+    """A prompt and its answer."""
+
+    sampler: Sampler
+    ids: Ids  # of both, shape [n]
+    start: int  # the index of the answer's first
+
+
+def compare(
+    models: LoadedPair,
+    texts: Sequence[GivenText],
+    stopped: Callable[[], bool],
+    told: Callable[[int], None],
+) -> tuple[tuple[Agreement, ...], PassSeconds]:
+    """The agreement of a pair's models over each text, and how long their passes take; empties both caches.
+    `told` is called with the number of texts that are done.
+
+    Raises UserError where there is no draft of the target's vocabulary, a text does not fit, or a stop came.
+    """
+    target, draft = models.target, _comparable_draft(models)
+    longest = max((text.ids for text in texts), key=len)
+    limit = min(target.n_ctx, draft.n_ctx)
+    if len(longest) > limit:
+        raise PromptError(
+            f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
+            "Raise the context size, or shorten the prompts.",
+        )
+    if any(text.ids.max() >= draft.model.vocabulary.size for text in texts):
+        raise SettingError("A text has tokens that the draft lacks.", "Measure the draft with bench.")
+    found: list[Agreement] = []
+    try:
+        for text in texts:
+            found.append(agreement(target, draft, *text))
+            told(len(found))
+        return tuple(found), pass_seconds(target, draft, longest, stopped)
+    except Cancelled:
+        raise UserError("The comparison was stopped.") from None
+    finally:
+        models.clear()
+
+
+def _comparable_draft(models: LoadedPair) -> Context:
+    if models.draft is None or models.fit is None:
+        raise SettingError("There is no draft model to compare.", "Load one with the target.")
+    if models.fit.kind not in (FitKind.SAME, FitKind.PADDED):
+        raise SettingError(
+            f"Its vocabulary is not the target's: {models.fit.detail}.",
+            "Measure it with bench, through text.",
+        )
+    return models.draft
 
 
 def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start: int) -> Agreement:
