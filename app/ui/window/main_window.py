@@ -120,7 +120,18 @@ class MainWindow(QMainWindow):
         )
         self.rail = Rail(theme, self.places)
         self._build()
+        self._control(prompts, chat_store, drafters)
+        self._connect()
+        self.commands = self._add_actions()
+        self.go("chat")
+        self._show_settings()
+        self._show_answer()
+        self._show_actions()
+        self.controller.open_last(settings.now.last_chat)
 
+    def _control(self, prompts: Sequence[DemoPrompt], chat_store: ChatStore, drafters: TriedDrafters) -> None:
+        """Make the controllers of the window's parts."""
+        theme, paths, session, settings = self._theme, self._paths, self.session, self.settings
         header, page, prompt = self.header, self.page, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
         self.sums = SumsController(theme, page, self.controller, session)
@@ -150,13 +161,6 @@ class MainWindow(QMainWindow):
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
         self.care = CareController(self.settings_page.care, paths, session)
         self.look = LookController(theme, page, header, settings)
-        self._connect()
-        self.commands = self._add_actions()
-        self.go("chat")
-        self._show_settings()
-        self._show_answer()
-        self._show_actions()
-        self.controller.open_last(settings.now.last_chat)
 
     def _chat(self) -> QWidget:
         chat = QWidget()
