@@ -55,7 +55,7 @@ def worker(argv: list[str]) -> int:
 
 
 def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: Interrupt) -> int:
-    from app.engine.native.serve import serve, worker_devices
+    from app.engine.native.devices.worker import serve, worker_devices
 
     chosen = worker_devices(names)
     if not endpoint.is_loopback:

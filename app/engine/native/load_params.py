@@ -12,8 +12,8 @@ import llama_cpp
 
 from app.engine.devices.cores import threads_for
 from app.engine.errors import SettingError
-from app.engine.native import ggml
-from app.engine.native.devices import OffloadDevice
+from app.engine.native.devices import ggml
+from app.engine.native.devices.offload_devices import OffloadDevice
 from app.engine.types import DEFAULT_CTX, ModelOptions
 
 _SPLIT = {"none": 0, "layer": 1, "row": 2}

@@ -18,7 +18,7 @@ import llama_cpp
 from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
 from app.engine.native.context import SNAPSHOTS, explain_context
-from app.engine.native.devices import OffloadDevice, chosen_devices
+from app.engine.native.devices.offload_devices import OffloadDevice, chosen_devices
 from app.engine.native.library import captured_log, captured_report
 from app.engine.native.library import raw_call as _call
 from app.engine.native.load_params import MEASURED, ModelParams, context_params

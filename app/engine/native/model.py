@@ -12,7 +12,7 @@ from typing import Any
 import llama_cpp
 
 from app.engine.errors import ModelFileError, NoRoomError
-from app.engine.native.devices import chosen_devices, hold, release
+from app.engine.native.devices.offload_devices import chosen_devices, hold, release
 from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary

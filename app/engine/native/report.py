@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from app.engine.devices.memory import CPU, DeviceMemory, ModelMemory
-from app.engine.native import ggml
-from app.engine.native.devices import OffloadDevice
+from app.engine.native.devices import ggml
+from app.engine.native.devices.offload_devices import OffloadDevice
 
 _LAYER = re.compile(r"load_tensors: layer +(\d+) assigned to device (\S+?),")
 _BUFFER = re.compile(r"^\w+: +(\S+)( .*)? buffer size = +([\d.]+) MiB")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.devices.memory import DeviceMemory
-from app.engine.native.devices import OffloadDevice
+from app.engine.native.devices.offload_devices import OffloadDevice
 from app.engine.native.report import LoadReport
 
 MIB = 2**20

@@ -11,7 +11,7 @@ from app.engine.devices.memory import CPU, Device
 from app.engine.devices.placement import NO_DEVICE, chosen_names
 from app.engine.devices.workers import WorkerError, check_worker
 from app.engine.errors import SettingError
-from app.engine.native import ggml
+from app.engine.native.devices import ggml
 from app.engine.process.limits import free_memory
 from app.engine.types import ModelOptions
 

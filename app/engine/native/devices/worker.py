@@ -11,8 +11,8 @@ from app.engine.devices.cores import default_threads
 from app.engine.devices.memory import Device
 from app.engine.devices.workers import Endpoint, WorkerError, check_worker
 from app.engine.errors import SettingError, UserError
-from app.engine.native import ggml
-from app.engine.native.devices import list_devices, native_devices
+from app.engine.native.devices import ggml
+from app.engine.native.devices.offload_devices import list_devices, native_devices
 
 _FIRST_LOOK = 0.05  # seconds between two checks that the server listens
 _PATIENCE = 10.0

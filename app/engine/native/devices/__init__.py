@@ -1,0 +1,1 @@
+"""Devices that can hold layers: ggml's list of them, those of workers, and a worker that serves its own."""
