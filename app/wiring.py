@@ -23,6 +23,7 @@ from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession
+from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
@@ -64,13 +65,15 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     theme = Theme(paths.fonts, settings.theme, settings.text_scale, settings.palette)
     theme.setParent(application)
     styler = Styler(application, theme, paths.icons)
-    session = EngineSession(partial(make_home, engine))
+    servers = Servers()
+    session = EngineSession(partial(make_home, engine), servers.key_of)
     window = MainWindow(
         theme,
         paths,
         SettingsInUse(settings, settings_store, paths),
         chat_store,
         session,
+        servers,
         _HOMES[engine],
         read_demo(paths.resources),
         partial(_make_places, theme, paths, engine),

@@ -31,7 +31,7 @@ from app.saved.settings import Settings
 LOG_LINES = 100
 _LIBRARIES = ("PySide6-Essentials", "llama-cpp-python", "numpy", "huggingface-hub", "msgspec")
 _LEFT_OUT = ("geometry", "splitters", "last_chat")  # nobody reads them
-_TEXTS = ("system_prompt", "stop")
+_TEXTS = ("system_prompt", "stop", "server")
 
 
 def make_report(paths: Paths, devices: DevicesListed | str, *, texts: bool = False) -> str:

@@ -385,6 +385,11 @@ class ServerInfo(msgspec.Struct, frozen=True):
     slots: int = 0  # requests that it answers at once; 0 if it does not say
     settings: dict[str, str | float] = {}  # its defaults, by its own names
 
+    @property
+    def has_baseline(self) -> bool:
+        """Whether it answers with drafts, and without them where it is asked to."""
+        return bool(self.speculation) and self.switches_off
+
 
 class PairInfo(msgspec.Struct, frozen=True):
     """A loaded target and, where there is one, its draft; or the model behind a server."""

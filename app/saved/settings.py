@@ -39,6 +39,7 @@ class Settings:
 
     target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
     draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
+    server: str = ""  # the address of the server that answers in place of the pair; "" for none
     strategy: str = "draft-simple:n_max=4"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = param(

@@ -35,7 +35,9 @@ def paths(home: Path) -> Paths:
     found = find_paths({"DRAFTSCOPE_HOME": str(home / "draftscope")})
     found.prepare()
     target = ModelOptions(str(home / "models" / "a.gguf"))
-    settings = Settings(target=target, strategy="none", system_prompt=SECRET, stop=(SECRET,))
+    settings = Settings(
+        target=target, strategy="none", system_prompt=SECRET, stop=(SECRET,), server="http://10.1.2.3"
+    )
     SettingsStore(found.settings).save(settings)
     store = ChatStore(found.chats)
     store.ask(store.new(system_prompt=SECRET), SECRET)
@@ -56,7 +58,7 @@ def test_the_report_says_what_helps_to_find_a_fault(paths: Paths) -> None:
 
 def test_the_report_holds_nothing_that_was_said(paths: Paths, home: Path) -> None:
     report = make_report(paths, DEVICES)
-    assert SECRET not in report and str(home) not in report
+    assert SECRET not in report and str(home) not in report and "10.1.2.3" not in report
     assert '"system_prompt": "(18 characters)"' in report
 
 

@@ -35,6 +35,7 @@ CHANGED = Settings(
     geometry="AdnQ",
     splitters={"main": "AAAA/w=="},
     last_chat="0f0f0f0f",
+    server="http://127.0.0.1:8080",
     recent_models=("/models/a.gguf",),
     drafters=("/plugins/trie.py",),
 )

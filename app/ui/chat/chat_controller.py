@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
+from app.engine.strategy import SERVER
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Question
@@ -172,7 +173,9 @@ class ChatController(QObject):
                 question, "This chat was changed in another window.", "It is shown now: ask again."
             )
             return
-        self.answers.begin(chat, at, question, request_for(chat, at, question, self._settings.now))
+        settings = self._settings.now
+        strategy = settings.strategy if self._session.server is None else SERVER
+        self.answers.begin(chat, at, question, request_for(chat, at, question, settings, strategy))
 
     def request_of_answer(self) -> GenerationRequest | None:
         """The request behind the answer that the instruments show, to be measured again."""
@@ -181,8 +184,7 @@ class ChatController(QObject):
             return None
         header = answer.header
         return dataclasses.replace(
-            request_for(self.shown.chat, at, None, self._settings.now),
-            strategy=header.strategy,
+            request_for(self.shown.chat, at, None, self._settings.now, header.strategy),
             sampling=header.sampling,
             max_tokens=header.max_tokens,
             stop=header.stop,

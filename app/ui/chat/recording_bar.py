@@ -9,9 +9,11 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.record.trace import Trace
+from app.engine.strategy import SERVER
 from app.engine.types import TraceHeader
 from app.ui.theme import Theme
 from app.ui.transcript.text.answer_words import manner
+from app.ui.widgets.words.model_words import where_words
 from app.ui.widgets.words.numbers import count
 
 
@@ -67,15 +69,19 @@ class RecordingBar(QWidget):
 def recording_facts(header: TraceHeader) -> tuple[str, str]:
     """When and where a trace was made, and with what: one line each."""
     pair = header.pair
-    threads = pair.target.threads
-    where = [header.machine, pair.devices, f"{threads} thread{'s' * (threads != 1)}"]
+    where = [header.machine, *reversed(where_words(pair))]
+    if pair.server is not None:
+        where = [*where_words(pair), "devices and threads unknown"]
     made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
     models = [
         f"{model.name} {model.quantisation}".strip()
         for model in (pair.target, pair.draft)
         if model is not None
     ]
-    settings = [" ← ".join(models), header.strategy, manner(header).replace("  ", " ")]
+    strategy = header.strategy
+    if pair.server is not None and strategy == SERVER:
+        strategy = f"{'+'.join(pair.server.speculation)}, the server's"
+    settings = [" ← ".join(models), strategy, manner(header).replace("  ", " ")]
     settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
     return " · ".join(filter(None, made)), " · ".join(filter(None, settings))
 

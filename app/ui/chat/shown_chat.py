@@ -9,7 +9,7 @@ from app.engine.types import FinishReason, TraceHeader, Verification
 from app.saved.chats.conversation import INFILL, Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answers.answering import CONTINUE, Answering
+from app.ui.chat.answers.answering import Answering, continuing
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn
@@ -167,7 +167,9 @@ class ShownChat(QObject):
         """A stored answer: its text from the chat, its tokens from the trace where that can be read."""
         found = self._store.load_trace(self.chat.id, turn) if turn.trace else Salvaged()
         last = at == len(self.chat.turns) - 1
-        action = CONTINUE if last and turn.note == NOTES[FinishReason.LENGTH] else ""
+        header = found.trace.header if found.trace is not None else None
+        is_cut = last and turn.note == NOTES[FinishReason.LENGTH]
+        action = continuing(FinishReason.LENGTH, header) if is_cut else ""
         note = Note(turn.error or turn.note, turn.hint, action) if turn.error or turn.note else None
         lost = _what_is_lost(turn, found)
         if lost is not None:

@@ -38,6 +38,7 @@ class InspectorPlace(PlaceWidget):
         super().__init__()
         self._theme = theme
         self._inspection = inspection
+        self._session = session
         self.answer = AnswerModel()  # before the first answer
         self.head = InspectorHead()
         self.text = TranscriptView(theme)
@@ -127,7 +128,8 @@ class InspectorPlace(PlaceWidget):
         reconnect(self._slots, before, self.answer)
         for part in self._parts:
             part.set_answer(shown)
-        self.replay.set_answer(shown, self._inspection.is_chats)
+        paced = self._inspection.is_chats and self._session.server is None  # a server writes at its own speed
+        self.replay.set_answer(shown, paced)
         self._show_text()
         self._show_state()
 

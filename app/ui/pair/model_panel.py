@@ -22,6 +22,7 @@ from app.engine.errors import SettingError
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.memory.memory_view import MemoryView
 from app.ui.pair.model_form import ModelForm
+from app.ui.pair.server_form import ServerForm
 from app.ui.theme import Theme
 from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
@@ -70,19 +71,23 @@ class ModelPanel(QWidget):
         bundled: str,
         choose_file: FileChooser = ask_for_model,
         parent: QWidget | None = None,
+        server_form: ServerForm | None = None,
     ) -> None:
-        """`bundled` is the path that stands for the bundled model."""
+        """`bundled` is the path that stands for the bundled model; `server_form` chooses a server in place of
+        a model."""
         super().__init__(parent)
         self._theme = theme
         self._role = role
         self._bundled = bundled
         self._choose_file = choose_file
+        self._server_form = server_form
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field ends the typing
         self._applied: ModelOptions | None = None
         self._path: str | None = None
         self._info: ModelInfo | None = None
         self._retry = False
         self._beside = False
+        self._served = False  # a server answers in place of the model shown
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(8)
@@ -130,6 +135,15 @@ class ModelPanel(QWidget):
     def path(self) -> str | None:
         """The file shown, as the settings name it; None for no draft."""
         return self._path
+
+    def set_server(self, address: str) -> None:
+        """A server answers in place of the model shown, which Apply loads; "" where none does."""
+        if self._server_form is not None:
+            self._server_form.set_address(address, fixed=False)
+            self._server.setChecked(bool(address))
+        self._served = bool(address)
+        if address:
+            self.set_in_use(None)
 
     def set_verdict(self, line: str) -> None:
         """Say how well the file shown would draft; "" where that is not known."""
@@ -301,8 +315,19 @@ class ModelPanel(QWidget):
             row.addWidget(self._none)
         else:
             self._none.deleteLater()
+        self._server = QPushButton("Use a server…")
+        self._server.setCheckable(True)
+        if self._server_form is not None:
+            row.addWidget(self._server)
+            self._server.setToolTip("A running llama-server or vLLM answers in place of a model here")
+            self._server.toggled.connect(self._server_form.setVisible)
+            self._server_form.hide()
+        else:
+            self._server.deleteLater()
         row.addStretch()
         self._layout.addLayout(row)
+        if self._server_form is not None:
+            self._layout.addWidget(self._server_form)
         self._recent_title = QLabel("Recent")
         self._recent_title.setProperty("role", "caption")
         self._recent_title.hide()
@@ -380,4 +405,5 @@ class ModelPanel(QWidget):
         else:
             bundled = self._path == self._bundled
             self._name.set_text("Bundled demo" if bundled else file_name(self._path))
-            self._state.setText("Not loaded." if self._retry or not pending else "Apply loads it.")
+            wanted = "A server answers now. Apply loads this." if self._served else "Apply loads it."
+            self._state.setText("Not loaded." if self._retry or not pending else wanted)

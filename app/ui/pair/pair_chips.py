@@ -6,7 +6,9 @@ from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
+from app.engine.types import PairInfo, ServerInfo
 from app.ui.pair.model_panel import ModelPanel
+from app.ui.pair.server_form import told_words
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
@@ -38,6 +40,9 @@ class PairChips(QObject):
     def show(self) -> None:
         """Show the pair as it is known now."""
         settings, pair = self._settings.now, self._session.pair
+        if pair is not None and pair.server is not None:
+            self._show_server(pair, pair.server)
+            return
         if pair is not None:
             self._target.set_text(*chip_words(pair.target), full_words(pair.target))
         else:
@@ -53,6 +58,16 @@ class PairChips(QObject):
             self._draft.set_text(file_name(settings.draft.path))
         unused = settings.draft is not None and not _needs_draft(settings.strategy)
         why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
+        self._draft.set_unused(why)
+        self._draft.panel.set_unused(why)
+
+    def _show_server(self, pair: PairInfo, server: ServerInfo) -> None:
+        at = server.address.partition("://")[2]
+        self._target.set_text(server.model, f"on {server.kind}", told_words(pair))
+        self._draft.set_text("the server's")
+        why = (
+            f"The server at {at} answers, and drafts by its own settings. Apply goes back to the models here."
+        )
         self._draft.set_unused(why)
         self._draft.panel.set_unused(why)
 

@@ -10,10 +10,11 @@ from app.base.paths import BUNDLED
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
 from app.engine.strategy import UNDRAFTED, StrategySpec
-from app.engine.types import ModelOptions, PairInfo, Role
+from app.engine.types import ModelOptions, PairInfo, Role, ServerInfo
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.pair_chips import ModelChip, PairChips
+from app.ui.pair.server_form import ServerForm
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.notice import Notices, WayOut
@@ -31,11 +32,12 @@ class PairController(QObject):
         self,
         target: ModelChip,
         draft: ModelChip,
+        server: ServerForm,
         notices: Notices,
         session: EngineSession,
         settings: SettingsInUse,
     ) -> None:
-        """`notices` show a failure where its panel is closed."""
+        """`server` is the form in the target's panel; `notices` show a failure where its panel is closed."""
         super().__init__()
         self._target = target
         self._draft = draft
@@ -54,6 +56,7 @@ class PairController(QObject):
         session.run_died.connect(self._run_died)
         target.panel.applied.connect(self._target_applied)
         draft.panel.applied.connect(self._draft_applied)
+        server.described.connect(self._server_described)
         for panel in (target.panel, draft.panel):
             panel.edited.connect(self._edited)
             panel.offer_taken.connect(self._offer_taken)
@@ -114,13 +117,33 @@ class PairController(QObject):
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):
                 settings = settings.with_recent(options.path)  # the bundled one has a button of its own
-        self._settings.change(target=target, draft=draft, recent_models=settings.recent_models)
+        self._settings.change(target=target, draft=draft, server="", recent_models=settings.recent_models)
+        self._target.panel.set_server("")
         self._target.panel.set_options(target)
         self._draft.panel.set_options(draft)
         self._edited()
         self._session.load(
             self._settings.real(target), self._settings.real(draft) if draft is not None else None
         )
+
+    def use_server(self, address: str) -> None:
+        """Let a server answer in place of the models here; nothing happens while an answer is written."""
+        if self._session.activity in BUSY:
+            return
+        self._asked, self._offer, self._by_hand = None, None, True
+        self._settings.change(server=address)
+        self._session.load(ModelOptions(address), None)
+
+    @Slot(object)
+    def _server_described(self, info: PairInfo) -> None:
+        if self._may_load(self._target.panel):
+            self.use_server(info.target.path)
+
+    @Slot()
+    def _back_here(self) -> None:
+        """Load the models here in place of a server that does not answer."""
+        self._notices.withdraw(CAUSE)
+        self.load(self._settings.now.target, self._settings.now.draft)
 
     @Slot()
     def _offer_taken(self) -> None:
@@ -169,6 +192,9 @@ class PairController(QObject):
 
     def _loaded(self, pair: PairInfo) -> None:
         settings = self._settings.now
+        if pair.server is not None:
+            self._server_answers(pair.server)
+            return
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
         if self._by_hand:  # what was said of the previous pair no longer holds
@@ -181,9 +207,30 @@ class PairController(QObject):
             chip.set_alert(False)
         self.changed.emit()
 
+    def _server_answers(self, server: ServerInfo) -> None:
+        self._notices.withdraw(CAUSE)
+        for chip in (self._target, self._draft):
+            chip.panel.set_info(None)
+            chip.set_alert(False)
+        self._target.panel.set_server(server.address)
+        self._in_use = None
+        self._edited()
+        self.changed.emit()
+
+    def _server_failed(self, failed: Failed) -> None:
+        self._target.panel.set_server(self._settings.now.server)
+        self._target.panel.tell(failed.message, failed.hint)
+        self._target.set_alert(True)
+        self.changed.emit()
+        way_out = WayOut("Load the models here", self._back_here)
+        self._notices.tell(failed.message, failed.hint, way_out, CAUSE)
+
     def _load_failed(self, failed: Failed) -> None:
         """Show the error in the panel of the model that failed."""
         self._by_hand = False
+        if self._settings.now.server:
+            self._server_failed(failed)
+            return
         pair = self._session.pair
         about_draft = (failed.role or self._changed_role()) is Role.DRAFT
         chip, other = (self._target, self._draft)[:: -1 if about_draft else 1]

@@ -65,8 +65,8 @@ class ServerForm(QWidget):
         for part in (self._key_row, self.notice, self.facts):
             part.hide()
         column.addLayout(row)
-        column.addWidget(self._key_row)
         column.addWidget(self.notice)
+        column.addWidget(self._key_row)
         column.addWidget(self.facts)
         servers.changed.connect(self._changed)
 

@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_command import template_kwargs
-from app.engine.strategy import StrategySpec, is_synthetic
+from app.engine.strategy import NONE, StrategySpec, is_synthetic
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
+from app.servers.words import fate_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
 from app.ui.setup.strategy.strategy_panel import (
     ANY_VOCABULARY,
@@ -73,9 +74,15 @@ class ChipsController(QObject):
     @Slot()
     def show(self) -> None:
         """Show the settings in use on the chips, and in the strategy panel what the strategy is used with."""
-        settings, pair = self._settings.now, self._session.pair
+        settings, pair, server = self._settings.now, self._session.pair, self._session.server
         synthetic = " (synthetic)" if is_synthetic(settings.strategy) else ""
-        self._strategy.set_text(settings.strategy + synthetic)
+        if server is not None:
+            self._strategy.set_text("+".join(server.speculation) or NONE, "the server's", fate_words(server))
+            pair = None  # the panel is about the pair here
+        else:
+            self._strategy.set_text(settings.strategy + synthetic)
+        here = "A server answers, and drafts by its own settings. This strategy is that of the models here."
+        self._strategy.set_unused(here if server is not None else "")
         self._sampling.set_text(*chip_words(settings.sampling))
         around = StrategyContext(
             *self._settings.real_pair(),
@@ -87,7 +94,7 @@ class ChipsController(QObject):
             template_kwargs(self._template_options(), pair.thinking if pair else None),
         )
         self._strategy.panel.set_surroundings(around)
-        self._strategy.set_alert(not _works(settings.strategy, around))
+        self._strategy.set_alert(server is None and not _works(settings.strategy, around))
 
     def _options(self) -> AnswerOptions:
         settings = self._settings.now
@@ -103,7 +110,7 @@ class ChipsController(QObject):
         """Put a preset into use; a pair that is loaded already stays loaded. Raises UserError."""
         settings = self._settings
         pair = (preset.target, preset.draft)
-        is_other = pair != (settings.now.target, settings.now.draft)
+        is_other = pair != (settings.now.target, settings.now.draft) or bool(settings.now.server)
         if is_other and self._session.activity in BUSY:
             raise UserError("The engine is still at work.", "Stop the answer first.")
         StrategySpec.parse(preset.strategy)  # its drafter may be gone: nothing is changed then

@@ -34,7 +34,17 @@ from app.engine.process.messages import (
     Started,
     Stop,
 )
-from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, Totals, TraceHeader
+from app.engine.types import (
+    GenerationRequest,
+    ModelOptions,
+    PairInfo,
+    Round,
+    ServerInfo,
+    Totals,
+    TraceHeader,
+)
+from app.servers.address import is_address
+from app.servers.key import find_key
 from app.ui.state.engine_thread import EngineThread
 from app.ui.state.mailbox import Mailbox
 
@@ -103,11 +113,14 @@ class EngineSession(QObject):
     run_died = Signal(object)  # Failed: the engine died during an answer; its pair is loaded again
     stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
 
-    def __init__(self, make_home: Callable[[], EngineHome]) -> None:
+    def __init__(self, make_home: Callable[[], EngineHome], key_of: Callable[[str], str] = find_key) -> None:
+        """`key_of` gives the key of a server."""
         super().__init__()
         self._make_home = make_home
+        self._key_of = key_of
+        self._at_server = False  # whether a server is in the engine's place
         self._thread = self._make_thread()
-        self._leaving: EngineThread | None = None  # the thread whose engine is being ended
+        self._leaving: list[EngineThread] = []  # threads whose engines are being ended
         self._overdue = QTimer(self)
         self._overdue.setSingleShot(True)
         self._overdue.setInterval(STOP_MILLISECONDS)
@@ -136,6 +149,11 @@ class EngineSession(QObject):
     def pair(self) -> PairInfo | None:
         return self.state.pair
 
+    @property
+    def server(self) -> ServerInfo | None:
+        """The server that answers; None where the models here do, or nothing is loaded."""
+        return self.pair.server if self.pair is not None else None
+
     def start(self) -> None:
         """Start the worker thread and, with it, the engine."""
         self._thread.start()
@@ -147,25 +165,35 @@ class EngineSession(QObject):
         self._overdue.stop()
         self._stuck.stop()
         self._thread.end()
-        if self._leaving is not None:
-            self._leaving.end()
+        for thread in self._leaving:
+            thread.end()
 
     def lend(self, gone: Callable[[], None]) -> None:
         """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
         while no answer is being written. A load that is asked for meanwhile is done afterwards.
         """
+        self._kept = self._load or self._kept
+        self._leave(Activity.LENT, "A measurement is using the engine.", "Ask again when it is over.", gone)
+
+    def _leave(
+        self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
+    ) -> None:
+        """End the engine and prepare another for this activity; questions that are open fail with these
+        words, and `gone` is called when the engine's memory is free."""
         for run in [*self._questions, *([self._load.run] if self._load is not None else [])]:
             self._thread.send(Stop(run))
         asked, self._questions = self._questions, {}
-        self._kept, self._load = self._load or self._kept, None
+        self._load = self._replaced = None
         self._stuck.stop()
         self._mailbox.close()
-        self._leaving, self._thread = self._thread, self._make_thread()
-        self._leaving.finished.connect(gone)
-        self._leaving.leave()
-        self._set(activity=Activity.LENT, pair=None, reading=None)
+        leaving, self._thread = self._thread, self._make_thread()
+        self._leaving = [*(thread for thread in self._leaving if thread.isRunning()), leaving]
+        if gone is not None:
+            leaving.finished.connect(gone)
+        leaving.leave()
+        self._set(activity=activity, pair=None, reading=None)
         for run, told in asked.items():
-            told(Failed(run, "A measurement is using the engine.", "Ask again when it is over."))
+            told(Failed(run, message, hint))
 
     def take_back(self) -> None:
         """Start the engine again, and load the pair that was last asked for."""
@@ -179,16 +207,27 @@ class EngineSession(QObject):
 
     def _make_thread(self) -> EngineThread:
         self._mailbox = Mailbox(self._deliver)
-        return EngineThread(self._make_home, self._mailbox.post)
+        return EngineThread(self._make_server if self._at_server else self._make_home, self._mailbox.post)
+
+    def _make_server(self) -> EngineHome:
+        from app.servers.home import ServerHome  # its HTTP client takes a moment to import
+
+        return ServerHome(self._key_of)
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load a pair in place of the one that is loaded or loading. Not while something runs."""
+        """Load a pair in place of the one that is loaded or loading; a target whose path is an address is the
+        model behind a server, which then answers in the engine's place. Not while something runs."""
         if self.activity is Activity.LENT:
             self._kept = Load(self._next_id(), target, draft)
         else:
             self._load_now(target, draft)
 
     def _load_now(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        if is_address(target.path) is not self._at_server:
+            self._at_server = is_address(target.path)
+            self._kept = None
+            self._leave(Activity.LOADING, "Another pair is being loaded.", "Ask again when it is there.")
+            self._thread.start()
         if self._load is not None:
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))

@@ -25,6 +25,7 @@ from app.engine.record.trace import Trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
+from app.servers.address import is_address
 from app.ui.chat.advice_controller import AdviceController
 from app.ui.chat.answers.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
@@ -58,6 +59,7 @@ from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import WayOut
+from app.ui.widgets.words.model_words import where_words
 from app.ui.window.actions import WindowActions
 from app.ui.window.commands import commands
 from app.ui.window.header import Header
@@ -83,6 +85,7 @@ class MainWindow(QMainWindow):
         settings: SettingsInUse,
         chat_store: ChatStore,
         session: EngineSession,
+        servers: Servers,
         engine_words: str,
         prompts: tuple[DemoPrompt, ...],
         make_places: MakePlaces,
@@ -100,12 +103,12 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.session = session
         self.inspection = Inspection()
-        self.servers = Servers()
+        self.servers = servers
         self._place = self._came_from = "chat"  # the place on the screen; the one before the Inspector
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
 
-        self.header = Header(theme, choose_file)
+        self.header = Header(theme, servers, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
         self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
         self.status = StatusBar(theme)
@@ -136,7 +139,9 @@ class MainWindow(QMainWindow):
         self.controller = ChatController(page, chat_store, session, settings)
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
-        self.pair = PairController(header.target, header.draft, prompt.notices, session, settings)
+        self.pair = PairController(
+            header.target, header.draft, header.server_form, prompt.notices, session, settings
+        )
         self.chips = ChipsController(
             header.strategy,
             header.sampling,
@@ -280,11 +285,9 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _pair_changed(self) -> None:
-        pair, device = self.session.pair, ""
-        if pair is not None:
-            threads = pair.target.threads
-            device = f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}"
-        self.status.set_device(device)
+        pair = self.session.pair
+        self.status.set_device(" · ".join(where_words(pair)) if pair is not None else "")
+        self.status.set_server(self.session.server)
         self.page.prompt.set_pair(pair)
 
     @Slot()
@@ -318,7 +321,8 @@ class MainWindow(QMainWindow):
     def _show_context(self) -> None:
         shown = self.controller.shown
         pair = shown.recording.header.pair if shown.recording is not None else self.session.pair
-        self.status.set_context(shown.context_used, pair.target.n_ctx if pair is not None else None)
+        size = pair.target.n_ctx if pair is not None else 0
+        self.status.set_context(shown.context_used, size or None)
 
     @Slot()
     def _measure(self) -> None:
@@ -413,8 +417,12 @@ class MainWindow(QMainWindow):
     # ------------------------------------------------------------------ start and end
 
     def load_pair(self) -> None:
-        """Load the pair that the settings name."""
-        self.pair.load(self.settings.now.target, self.settings.now.draft)
+        """Load the pair that the settings name, or ask the server that they name."""
+        settings = self.settings.now
+        if is_address(settings.server):
+            self.pair.use_server(settings.server)
+        else:
+            self.pair.load(settings.target, settings.draft)
 
     def start_demo(self) -> None:
         """Send the first demo prompt; it waits for the models where they are still loading."""

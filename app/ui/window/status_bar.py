@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
+from app.engine.types import ServerInfo
+from app.servers.words import baseline_words
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel, reconnect
@@ -89,6 +91,7 @@ class StatusBar(QWidget):
         self._engine = EngineState()
         self._measuring: float | None = None  # the share of the baseline measured so far
         self._recorded = False
+        self._server: ServerInfo | None = None
         self.state = GivingLabel()
         self.state.setAccessibleName("Engine")
         self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
@@ -159,8 +162,13 @@ class StatusBar(QWidget):
         self._fit()
 
     def set_device(self, text: str) -> None:
-        """Show the threads and devices in use, such as "1 thread · CPU"."""
+        """Show the threads and devices in use, such as "1 thread · CPU", or the server."""
         self.device.setText(text)
+
+    def set_server(self, server: ServerInfo | None) -> None:
+        """A server answers, which may not be able to answer without drafts; None where none does."""
+        self._server = server
+        self._show_baseline()
 
     def _show_numbers(self) -> None:
         statistics = self.answer.statistics if self.answer is not None else Statistics()
@@ -196,7 +204,8 @@ class StatusBar(QWidget):
         share = numbers.percent(self._measuring) if self._measuring is not None else ""
         self.measure.setText(f"Measuring baseline {share}" if share else "Measure baseline")
         answered = answer is not None and answer.statistics.rounds > 0
-        self.measure.setEnabled(answered and not self._busy and not measuring)
+        possible = self._server is None or self._server.has_baseline
+        self.measure.setEnabled(answered and possible and not self._busy and not measuring)
         self.measure.setToolTip(self._why_not(answered))
 
     def _why_not(self, answered: bool) -> str:
@@ -204,6 +213,8 @@ class StatusBar(QWidget):
             return "Answering again, first without drafts and then with them."
         if not answered:
             return "Needs an answer to measure against."
+        if self._server is not None and not self._server.has_baseline:
+            return baseline_words(self._server)
         if self._busy:
             return "Possible once the engine is ready."
         return "Answers again, first without drafts and then with them, and compares the speeds."
@@ -214,7 +225,8 @@ class StatusBar(QWidget):
 
     def _show_state(self) -> None:
         measuring = self._measuring is not None and self._engine.activity is Activity.GENERATING
-        text = "Measuring" if measuring else state_words(self._engine)
+        waits = self._server is not None and self._engine.activity is Activity.READING
+        text = "Measuring" if measuring else "Waiting for server" if waits else state_words(self._engine)
         self.state.setText(text)
         self.state.setToolTip(as_text(text))
         palette = self._theme.palette

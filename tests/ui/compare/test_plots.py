@@ -207,3 +207,11 @@ def test_an_answer_of_few_rounds_has_an_axis_that_holds_it(plot: LanePlot) -> No
     rates = [row[2] for row in plot.table()[1]]
     assert len(rates) == 3
     assert plot.peak == rates[-1] == pytest.approx(20)
+
+
+def test_a_burst_of_a_server_s_tokens_does_not_flatten_the_curves(plot: LanePlot) -> None:
+    trace = answer(rounds=20, seconds=0.1)
+    at_once = [make_round(20 + at, "a", "c", "b", offset=2.0 + 1e-6 * at, seconds=1e-6) for at in range(100)]
+    trace.rounds.extend(at_once)
+    plot.show_trace(trace, 120)
+    assert plot.peak == pytest.approx(4 * 240 / 2.0, rel=0.01), "four times the speed of the whole answer"

@@ -119,7 +119,7 @@ class Answering(QObject):
         with self._saving():
             if self._recorder is not None:
                 self.chat = self._recorder.finish(totals)
-        action = CONTINUE if totals.finish_reason is FinishReason.LENGTH else ""
+        action = continuing(totals.finish_reason, self.answer.header)
         note = Note(words, _HINTS.get(totals.finish_reason, ""), action) if words else None
         self._end(totals, note)
 
@@ -171,6 +171,13 @@ class Answering(QObject):
         kept = self.chat.turns[: self.at]
         question = () if self.question is None else (self.question,)
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
+
+
+def continuing(reason: FinishReason, header: TraceHeader | None) -> str:
+    """The action that continues an answer which ended for this reason, "" where nothing can: a server begins
+    every answer anew."""
+    here = header is not None and header.pair.server is None
+    return CONTINUE if reason is FinishReason.LENGTH and here else ""
 
 
 def _moved(round: Round, rounds: int, seconds: float) -> Round:

@@ -54,6 +54,8 @@ class AnswersController(QObject):
         self._shown.asked()
         self.saved.emit()
         speed, self._session.next_speed = self._session.next_speed, TRUE_SPEED
+        if self._session.server is not None:
+            speed = TRUE_SPEED  # it writes at its own
         answering.held = speed == PAUSED
         self._session.generate(request, answering, speed)
 

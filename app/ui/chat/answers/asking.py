@@ -12,7 +12,7 @@ from app.ui.state.engine_session import BUSY, Activity
 
 
 def request_for(
-    chat: Conversation, at: int, question: Question | None, settings: Settings
+    chat: Conversation, at: int, question: Question | None, settings: Settings, strategy: str
 ) -> GenerationRequest:
     """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
     answer to what stands before `at`. A completion continues exactly that text, and a gap is filled between
@@ -29,7 +29,7 @@ def request_for(
         prompt=prompt,
         messages=messages,
         suffix=asked.suffix,
-        strategy=settings.strategy,
+        strategy=strategy,
         sampling=settings.sampling,
         max_tokens=settings.max_tokens,
         stop=settings.stop,

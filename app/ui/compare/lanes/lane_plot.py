@@ -23,6 +23,7 @@ from app.ui.widgets.words.numbers import SPACE, count, per_second, significant
 
 HEIGHT = 56  # pixels at text scale 1
 _STRIP = 8
+_BURST = 4.0  # times the speed of the whole answer
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -48,7 +49,7 @@ class LanePlot(Plot):
         self._ends: list[int] = []  # tokens of the answer after each round
         self._rates: list[float] = []
         self._shares: list[float] = []  # accepted / drafted, NaN where nothing was drafted
-        self.peak = 0.0
+        self._peak = 0.0
         """The highest speed of the answer, tokens/s."""
 
     @property
@@ -70,9 +71,17 @@ class LanePlot(Plot):
             self._rates.append(rate)
             self._shares.append(round.accepted / len(round.drafted) if round.drafted else math.nan)
             # Before the window is full, a single fast round would set the peak.
-            self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
+            self._peak = max(self._peak, rate) if len(self._rates) > RATE_WINDOW else rate
         self._shown = rounds
         self.update()
+
+    @property
+    def peak(self) -> float:
+        """The highest speed that the axis has to show, in tokens/s. Tokens of a server may arrive many at
+        once: such a burst is cut, or the curves of all lanes would be flat."""
+        last = self._trace.rounds[len(self._ends) - 1] if self._trace is not None and self._ends else None
+        seconds = last.offset + last.seconds if last is not None else 0.0
+        return min(self._peak, _BURST * self.tokens / seconds) if seconds > 0 else self._peak
 
     def set_axes(self, across: int, top: float, baseline: float | None) -> None:
         """Set the axes shared by all lanes, in tokens and tokens/s, and the speed of this lane's baseline."""

@@ -160,7 +160,8 @@ class SetupBar(QObject):
         pair = self._chat.pair()
         loaded = self._chat.engine.pair
         # While another pair is loaded, the engine still has the one from before.
-        if loaded is not None and self._chat.engine.activity is not Activity.LOADING:
+        there = loaded is not None and loaded.server is None
+        if loaded is not None and there and self._chat.engine.activity is not Activity.LOADING:
             self._contexts[pair.target] = loaded.target.n_ctx
             self._names = {
                 options.path: model_words(info)[0]

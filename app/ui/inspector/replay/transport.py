@@ -131,6 +131,7 @@ class TransportBar(QWidget):
         self.play.set_icon("pause" if player.playing else "demos")
         self.play.set_tooltip("Pause (Space)" if player.playing else "Play (Space)")
         self.ask.setEnabled(known > 0 and answer.drafts)
+        self.hold.setEnabled(self._session.server is None)
         with QSignalBlocker(self.hold):
             self.hold.setChecked(self._session.next_speed == PAUSED)
         self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))

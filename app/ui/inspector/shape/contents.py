@@ -104,8 +104,10 @@ def strategy_shares(answer: AnswerModel) -> Content:
 def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content:
     """Which choice of the draft the emitted tokens were: whether a wider draft would pay."""
     if not folded.ranked:
-        copied = "No draft model drafted. Strategies that look up propose one token a place, without others."
-        return Content((), "", copied if answer.statistics.drafted else _nothing(answer))
+        why = "No draft model drafted. Strategies that look up propose one token a place, without others."
+        if answer.header is not None and answer.header.pair.server is not None:
+            why = "A server does not tell which tokens its draft had to choose from."
+        return Content((), "", why if answer.statistics.drafted else _nothing(answer))
     places = [*folded.ranks, *[0] * (_CHOICES - len(folded.ranks)), folded.unranked]
     names = [*(str(choice) for choice in range(1, _CHOICES + 1)), "…"]
     bars = tuple(

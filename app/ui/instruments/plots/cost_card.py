@@ -119,7 +119,10 @@ class CostPlot(PlotCard):
 
     def _show_message(self, known: bool) -> None:
         answer = self.answer
-        text = "" if known else "Needs a measured baseline, to compare with passes over single tokens."
+        missing = "Needs a measured baseline, to compare with passes over single tokens."
+        if answer.header is not None and answer.header.pair.server is not None:
+            missing = "A server does not tell how long its passes and its drafts take."
+        text = "" if known else missing
         if answer.header is None:
             text = self.empty
         elif not answer.drafts:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.fates import JUDGED, Origin, Verdict
-from app.engine.types import DraftedToken, EmittedToken, Round
+from app.engine.strategy import SERVER
+from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import duration, probability
 
@@ -73,14 +74,14 @@ def draft_text(round: Round) -> str:
     """The strategy that drafted, and the reason why the draft ended."""
     if not round.drafted:
         return f"No draft: {end_words(round.draft_end)}." if round.draft_end else "No draft in this round."
-    words = round.strategy or "Drafted"
+    words = "The server's own draft" if round.strategy == SERVER else round.strategy or "Drafted"
     if round.match is not None:
         words += f", copied from token {round.match:,}"
     return f"{words} · end: {end_words(round.draft_end)}" if round.draft_end else f"{words}."
 
 
 def _drafted_row(token: DraftedToken) -> RoundRow:
-    lines = [f"token {token.id:,}"]
+    lines = ["token unknown" if token.id == UNTOLD else f"token {token.id:,}"]
     if token.draft_p is not None:
         lines.append(f"draft_p {probability(token.draft_p)}")
     one_hot = ", chosen without drawing" if token.q == 1 else ""

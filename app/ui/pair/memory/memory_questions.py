@@ -120,6 +120,9 @@ class OffloadController(QObject):
             if pair != self._measured_for and self._fatal is None:
                 panel.memory.say("Measured once the engine is free.")
             return
+        if self._session.server is not None:
+            panel.memory.say("Measured once the models here are loaded.")
+            return
         rpc = _workers(pair)
         if self._fatal in (rpc, pair):
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.compat import FitKind
-from app.engine.types import ModelInfo
+from app.engine.types import ModelInfo, PairInfo
 from app.ui.widgets.words.numbers import file_size
 
 
@@ -36,6 +36,14 @@ def describe_load(info: ModelInfo) -> str:
     """How it is loaded."""
     threads = "1 thread" if info.threads == 1 else f"{info.threads:,} threads"
     return f"context {info.n_ctx:,} tokens, trained on {info.n_ctx_train:,} · {threads}"
+
+
+def where_words(pair: PairInfo) -> tuple[str, str]:
+    """What computes the answers: threads and devices, or a server, of which neither is known."""
+    if pair.server is not None:
+        return pair.server.kind, pair.server.address.partition("://")[2]
+    threads = pair.target.threads
+    return f"{threads} thread{'s' * (threads != 1)}", pair.devices
 
 
 def load_warning(info: ModelInfo) -> str:
