@@ -40,7 +40,7 @@ def depth_curves(report: Report) -> Curves | None:
         lanes=tuple(lane.name for lane in report.lanes),
         baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
         plots=(
-            CurvePlot("speedup", "speed-up", numbers.factor, speedup, level=1.0 if speedup else None),
+            CurvePlot("speedup", "speed-up", numbers.factor, speedup),
             CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
             CurvePlot("first_token_seconds", "first token", numbers.milliseconds, first_token),
         ),
