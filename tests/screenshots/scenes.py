@@ -11,14 +11,12 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from app import wiring
 from app.base.paths import find_paths
 from app.saved.settings import Settings, SettingsStore
-from app.ui.models.place import VIEWS
 from app.ui.state.engine_session import Activity
-from app.ui.widgets.fields.segmented import Segmented
 from app.ui.window.application import make_application
 from app.ui.window.main_window import MainWindow
 from tests.benchmarks.window import turn
 from tests.screenshots.picture import FOLDER, save
-from tests.ui.named import all_named, named
+from tests.ui.named import all_named
 
 SIZE = 1280, 860
 
@@ -83,7 +81,7 @@ def inspector(visitor: Visitor) -> None:
     """Of the chat's answer."""
     visitor.click("Chat")
     visitor.click("Inspect this round")
-    for _round in range(3):  # back to a draft that was partly rejected
+    for _round in range(2):  # back to a draft that was partly rejected
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Left)
     visitor.take("inspector")
 
@@ -92,22 +90,6 @@ def compare(visitor: Visitor) -> None:
     visitor.click("Compare (Ctrl+K)")
     visitor.work("Run")
     visitor.take("compare")
-
-
-def sweep(visitor: Visitor) -> None:
-    visitor.click("Compare (Ctrl+K)")
-    visitor.click("Sweep")
-    visitor.work("Measure the grid")
-    visitor.take("sweep")
-
-
-def drafts(visitor: Visitor) -> None:
-    visitor.click("Models (Ctrl+M)")
-    views = named(visitor.window, "View", Segmented)
-    for _step in range(len(VIEWS) - 1):  # to the last
-        QTest.keyClick(views, Qt.Key.Key_Right)
-    visitor.work("Measure")
-    visitor.take("drafts")
 
 
 def lesson(visitor: Visitor) -> None:
@@ -119,7 +101,7 @@ def lesson(visitor: Visitor) -> None:
 
 
 SCENES: dict[str, Callable[[Visitor], None]] = {
-    scene.__name__: scene for scene in (chat, inspector, compare, sweep, drafts, lesson)
+    scene.__name__: scene for scene in (chat, inspector, compare, lesson)
 }
 
 
