@@ -42,7 +42,7 @@ class DrivenWindow:
     def __init__(self, home: Path, prefix: Sequence[str] = (), **environment: str) -> None:
         """Open it, and wait until its models are loaded. `prefix` are words before its command."""
         own = {"DRAFTSCOPE_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
-        self._said = TemporaryFile()  # noqa: SIM115 # closed when the window has ended
+        self._said = TemporaryFile()  # noqa: SIM115 # it is looked at after the window has ended
         self._process = subprocess.Popen(
             [*prefix, sys.executable, "-m", "tests.faults.window.driver"],
             cwd=_ROOT,
@@ -117,7 +117,6 @@ class DrivenWindow:
         _, left = psutil.wait_procs(self._children, PATIENCE / 4)
         assert not left, f"processes are left: {left}"
         assert "Traceback" not in (errors := self.errors()), errors
-        self._said.close()
         return code
 
     def errors(self) -> str:

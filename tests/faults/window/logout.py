@@ -107,7 +107,8 @@ class Logouts:
             assert window.ended() == 0
         elif display is not None:
             display.kill()
-            assert window.ended() == 1
+            code = window.ended()
+            assert code == 1, f"it ended with {code}: {window.errors()}"
         else:
             number = getattr(signal, plan.by)
             assert window.signalled(number) == (-number if plan.by == "SIGKILL" else 128 + number)

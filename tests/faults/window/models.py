@@ -55,12 +55,13 @@ class WindowModels:
         assert before.texts == []
         self._window.do("ask", text="abcab")
         look = self._window.idle()
-        if not (look.error or any("engine" in note for note in look.notes)):
-            assert look.tokens and look.texts[0] == "abcab", look
-            return Fate.OPENED
-        checked(look.error or look.notes[-1])
         assert "abcab" in (*look.texts, look.prompt), "the question is lost"
-        return Fate.ENDED
+        words = look.error or (look.notes[-1] if look.notes else "")
+        died = "engine" in words
+        if look.tokens and not look.error and not died:
+            return Fate.OPENED
+        checked(words)
+        return Fate.ENDED if died else Fate.REFUSED
 
     def close(self) -> None:
         try:
