@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.docs.pages import EVERY_PAGE, PAGES, ROOT, Page
+from tests.screenshots.picture import MOST_BYTES
 
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 PICTURES = ROOT / "resources" / "screenshots"
@@ -38,8 +39,9 @@ def test_readme_is_short_and_leads_to_every_page() -> None:
     assert {str(page) for page in PAGES[1:]} - linked == set()
 
 
-def test_every_picture_is_on_a_page() -> None:
+def test_every_picture_is_small_and_on_a_page() -> None:
     shown = {(page.path.parent / name).resolve() for page in PAGES for name in targets(page)}
     pictures = list(PICTURES.iterdir())
     assert len(pictures) <= 8
     assert [picture.name for picture in pictures if picture not in shown] == []
+    assert [picture.name for picture in pictures if picture.stat().st_size > MOST_BYTES] == []
