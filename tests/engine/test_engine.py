@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +46,22 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
     """The ids that each model decodes, in order, by the model's name."""
     counts: dict[str, list[int]] = {"target": [], "draft": []}
 
-    def counted(self: Context, ids: np.ndarray, *rest: int, real: Callable[..., Any], **named: int) -> Any:
-        counts[self.model.path.name.split("-")[0]].extend(ids.tolist())
-        return real(self, ids, *rest, **named)
+    def count(context: Context, ids: Iterable[int]) -> None:
+        counts[context.model.path.name.split("-")[0]].extend(map(int, ids))
 
-    for name in ("decode", "best"):
-        monkeypatch.setattr(Context, name, partialmethod(counted, real=getattr(Context, name)))
+    def decode(self: Context, ids: np.ndarray, logits: int = 0) -> Any:
+        count(self, ids)
+        return real_decode(self, ids, logits)
+
+    def best(self: Context, ids: np.ndarray, *rest: Any) -> Any:
+        rows = real_best(self, ids, *rest)
+        count(self, ids)
+        count(self, (places[0] for places, _ in rows[:-1]))  # each after the one before
+        return rows
+
+    real_decode, real_best = Context.decode, Context.best
+    monkeypatch.setattr(Context, "decode", decode)
+    monkeypatch.setattr(Context, "best", best)
     return counts
 
 

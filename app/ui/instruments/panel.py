@@ -157,6 +157,7 @@ class InstrumentsPanel(QScrollArea):
     def _count_from(self, start: int) -> None:
         self._span.show_all()
         self.answer.count_from(start)
+        self._show_all()
 
     def _read_nothing_out(self) -> None:
         for card in self.cards:
