@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,11 +29,6 @@ def test_without_it_the_systems_folders_are_used(monkeypatch: pytest.MonkeyPatch
 
 def test_resources_of_the_source_tree_are_found() -> None:
     assert (find_paths({}).fonts / "Inter-Regular.otf").is_file()
-
-
-def test_resources_of_a_bundle_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "_MEIPASS", "/unpacked", raising=False)
-    assert find_paths({}).resources == Path("/unpacked/resources")
 
 
 def test_a_bundled_model_is_looked_up_where_the_app_is_now() -> None:

@@ -42,7 +42,7 @@ class DrivenWindow:
     def __init__(self, home: Path, prefix: Sequence[str] = (), **environment: str) -> None:
         """Open it, and wait until its models are loaded. `prefix` are words before its command."""
         own = {"DRAFTSCOPE_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
-        self._said = TemporaryFile()  # noqa: SIM115 # it is looked at after the window has ended
+        self._said = TemporaryFile()  # noqa: SIM115 # it is open as long as the window
         self._process = subprocess.Popen(
             [*prefix, sys.executable, "-m", "tests.faults.window.driver"],
             cwd=_ROOT,
@@ -53,6 +53,7 @@ class DrivenWindow:
         )
         self._children: set[psutil.Process] = set()
         self._unread = b""
+        self._errors = ""  # what it had printed when it ended
 
     @property
     def pid(self) -> int:
@@ -114,13 +115,17 @@ class DrivenWindow:
                 assert pipe is not None
                 with suppress(BrokenPipeError):
                     pipe.close()
+            self._errors = self.errors()
+            self._said.close()
         _, left = psutil.wait_procs(self._children, PATIENCE / 4)
         assert not left, f"processes are left: {left}"
-        assert "Traceback" not in (errors := self.errors()), errors
+        assert "Traceback" not in self._errors, self._errors
         return code
 
     def errors(self) -> str:
         """What it printed on standard error."""
+        if self._said.closed:
+            return self._errors
         self._said.seek(0)
         return self._said.read().decode(errors="replace")[-4000:]
 
