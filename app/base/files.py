@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -20,6 +21,8 @@ OWN = 0o600
 SHARED = 0o666
 """Permissions of exported files, reduced by the umask."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The errors of a disk, or a user's share of it, that is full."""
 DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
 _LONGEST_ERROR = 200  # characters
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
@@ -184,3 +187,14 @@ def reason(error: OSError) -> str:
     """The system's message, for the middle of a sentence."""
     words = error.strerror or type(error).__name__
     return words[:1].lower() + words[1:]
+
+
+def write_hint(error: OSError, folder: Path | str) -> str:
+    """What to do about a file that could not be written to a folder; `folder` is a path or words for it."""
+    if error.errno in FULL:
+        return "Free some disk space."
+    if error.errno == errno.EROFS:
+        return f"The disk of the folder {folder} is read-only: make it writable."
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"Permit Draftscope to write to the folder {folder}."
+    return f"Look at the folder {folder}."

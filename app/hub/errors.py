@@ -3,7 +3,6 @@ errors."""
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
@@ -24,7 +23,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import parse_ratelimit_headers
 
-from app.base.files import reason
+from app.base.files import FULL, reason
 from app.engine.errors import UserError
 
 LONGEST_WAIT = 3600.0  # seconds; the longest wait that a server may ask for
@@ -133,7 +132,7 @@ def explain(error: Exception, subject: str) -> HubError | None:
 
 def disk_error(error: OSError) -> HubError:
     """The sentence for a file that cannot be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         return HubError(
             Trouble.NO_SPACE,
             "The disk is full. What was downloaded so far is kept.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -24,6 +25,7 @@ from app.base.files import (
     remove_partials,
     set_aside,
     write_atomic,
+    write_hint,
 )
 from app.cli.models.common import make_hub
 from app.demo import read_demo
@@ -241,3 +243,18 @@ files.write_atomic(Path({str(tmp_path / "deep" / "presets.json")!r}), b"half")
     os.utime(ours, (1, 1))  # the process id was reused since
     remove_partials(tmp_path)
     assert not ours.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        (errno.ENOSPC, "Free some disk space."),
+        (errno.EDQUOT, "Free some disk space."),
+        (errno.EROFS, "The disk of the folder /there is read-only: make it writable."),
+        (errno.EACCES, "Permit Draftscope to write to the folder /there."),
+        (errno.EPERM, "Permit Draftscope to write to the folder /there."),
+        (errno.EIO, "Look at the folder /there."),
+    ],
+)
+def test_what_to_do_fits_why_a_file_was_not_written(code: int, hint: str) -> None:
+    assert write_hint(OSError(code, os.strerror(code)), "/there") == hint

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from app.base.files import DamagedError, decode, reason, write_atomic
+from app.base.files import DamagedError, decode, reason, write_atomic, write_hint
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.lab.drafts.trials import DraftScore, DraftsReport, DraftTrials
@@ -91,7 +91,7 @@ class KeptDrafts:
                 old.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(
-                f"The results cannot be saved: {reason(error)}.", "Free some disk space."
+                f"The results cannot be saved: {reason(error)}.", write_hint(error, self._folder)
             ) from error
 
     def read(self, target: str) -> DraftResults | None:

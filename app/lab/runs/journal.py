@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import DamagedError, decode, open_own, reason, write_atomic
+from app.base.files import DamagedError, decode, open_own, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job
@@ -28,7 +28,7 @@ class OtherVersionError(UserError):
     """Another version of Draftscope wrote the journal."""
 
 
-class _Format(msgspec.Struct, frozen=True):
+class _JournalFormat(msgspec.Struct, frozen=True):
     format: str
 
 
@@ -53,7 +53,7 @@ class PairLine(msgspec.Struct, frozen=True, tag="pair"):
 
 
 _encode = msgspec.json.Encoder().encode
-_format = msgspec.json.Decoder(_Format)
+_format = msgspec.json.Decoder(_JournalFormat)
 _head = msgspec.json.Decoder(JournalHead)
 _line = msgspec.json.Decoder(RunLine | PairLine)
 
@@ -148,7 +148,7 @@ class Journal:
         except OSError as error:
             raise UserError(
                 f"{self.path} cannot be written: {reason(error)}.",
-                "Free some disk space, then resume from it.",
+                f"{write_hint(error, self.path.parent)} Then resume from it.",
             ) from error
         self._take(line)
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from app.base.files import make_own_folder, partial_of, reason, write_atomic
+from app.base.files import make_own_folder, partial_of, reason, write_atomic, write_hint
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.lab.experiment import Job
@@ -37,7 +37,8 @@ class TraceStore:
                 make_own_folder(self.folder)
         except OSError as error:
             raise UserError(
-                f"The folder for traces cannot be made: {reason(error)}.", "Free some disk space."
+                f"The folder for traces cannot be made: {reason(error)}.",
+                write_hint(error, folder.parent if folder is not None else "for temporary files"),
             ) from error
 
     def put(self, job: Job, trace: Trace) -> None:
@@ -47,7 +48,7 @@ class TraceStore:
         except OSError as error:
             raise UserError(
                 f"A trace cannot be written: {reason(error)}.",
-                "Free some disk space, then resume from the journal.",
+                f"{write_hint(error, self.folder)} Then resume from the journal.",
             ) from error
 
     def get(self, job: Job) -> Trace | None:

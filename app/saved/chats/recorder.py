@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-from app.base.files import reason
+from app.base.files import FULL, reason
 from app.engine.errors import UserError
 from app.engine.record.trace import TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
@@ -84,7 +83,7 @@ class AnswerRecorder:
         try:
             return self._settle(answer)
         except UserError as error:
-            if getattr(error.__cause__, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+            if getattr(error.__cause__, "errno", None) not in FULL:
                 raise
         # The disk is full: cut the trace to make room, for the text is worth more than its colours.
         path = self._writer.path

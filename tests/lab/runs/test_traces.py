@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import zipfile
 from pathlib import Path
 
@@ -31,6 +33,20 @@ def test_an_archive_that_is_stopped_leaves_nothing(engine: Engine, tmp_path: Pat
     with zipfile.ZipFile(folder / "traces.zip") as archive:
         assert len(archive.namelist()) == 3
     assert [file.name for file in folder.iterdir()] == ["traces.zip"]
+
+
+def test_a_trace_that_is_not_written_says_what_to_do(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = TraceStore(tmp_path / "traces")
+    trace = answer(engine, max_tokens=3)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(UserError, match=r"is read-only: make it writable\. Then resume from the journal\."):
+        store.put(Job(0, 0, 0), trace)
 
 
 def test_damage_is_told_in_a_sentence(engine: Engine, pair_files: tuple[Path, Path], tmp_path: Path) -> None:

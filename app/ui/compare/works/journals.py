@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, decode, reason, write_atomic
+from app.base.files import DamagedError, decode, reason, write_atomic, write_hint
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
@@ -80,7 +80,7 @@ class Journals:
                 write_atomic(_grid_of(path), msgspec.json.encode(sweep))
             except OSError as error:
                 raise UserError(
-                    f"The grid cannot be saved: {reason(error)}.", "Free some disk space."
+                    f"The grid cannot be saved: {reason(error)}.", write_hint(error, self.folder)
                 ) from error
         for old in self._to_remove(KEPT - 1):
             self.remove(old)
