@@ -1,7 +1,9 @@
 """All saved chats, one folder each: `chat.jsonl`, and a trace file for every answer.
 
 Two windows may use the same store. Every change reads the file again under a lock and changes only its own
-part; a change to turns that another window has changed meanwhile is refused.
+part; a change to turns that another window has changed meanwhile is refused. A file that went back to an
+older state than the window has seen (a backup was restored) is kept under another name, and the chat goes on
+from what was seen.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import OWN, make_own_folder, reason
+from app.base.files import OWN, copy_aside, make_own_folder, reason, write_hint
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, salvage_trace
@@ -121,7 +123,7 @@ class ChatStore:
         """Undo `ask`, which turned `before` into `asked`."""
         with self._locked():
             folder = self._folder(asked.id)
-            now = read_chat(folder)
+            now = _current(folder, asked)
             if now.head.revision != asked.head.revision:
                 raise _changed_elsewhere()
             try:
@@ -145,7 +147,7 @@ class ChatStore:
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
         path = folder / f"{uuid.uuid4().hex}.jsonl"
-        recorder = AnswerRecorder(path, header, lambda answer: self._settle(seen.id, answer))
+        recorder = AnswerRecorder(path, header, lambda answer: self._settle(chat, answer))
         try:
             chat = self._change_turns(seen, at, Answer(path.name))
         except UserError:
@@ -262,8 +264,9 @@ class ChatStore:
         self._supersede(chat.id, seen.turns[keep:])
         return chat
 
-    def _settle(self, chat_id: str, answer: Answer) -> Conversation:
-        """Put the finished answer in its place, also if the chat was renamed or deleted since."""
+    def _settle(self, begun: Conversation, answer: Answer) -> Conversation:
+        """Put the finished answer in its place in the chat that it was begun in, also if that was renamed or
+        deleted since."""
 
         def settled(chat: Conversation) -> Conversation:
             turns = tuple(
@@ -273,30 +276,31 @@ class ChatStore:
             return msgspec.structs.replace(_with_head(chat, updated=self._stamp()), turns=turns)
 
         with self._locked():
-            folder = self._folder(chat_id)
+            folder = self._folder(begun.id)
             if not folder.exists():
-                folder = self._trash.find(chat_id) or folder
-            return _written(folder, settled(read_chat(folder)))
+                folder = self._trash.find(begun.id) or folder
+            return _written(folder, settled(_current(folder, begun)))
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change a part that no turn depends on; a chat that was never saved is changed in memory only."""
         if not seen.head.revision and not (self.folder / seen.id).exists():
             return change(seen)
-        return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)))
+        return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)), seen)
 
     def _change(
         self,
         chat_id: str,
         change: Callable[[Conversation], Conversation],
-        first: Conversation | None = None,
+        seen: Conversation | None = None,
     ) -> Conversation:
-        """Read, change and write under the lock. `first` is the chat if it is not on disk yet."""
+        """Read, change and write under the lock. `seen` is the chat as the window has it, where the change
+        depends on that."""
         with self._locked():
             folder = self._folder(chat_id)
             if folder.exists():
-                return _written(folder, change(read_chat(folder)))
-            if first is not None and not first.head.revision:
-                return _written(folder, change(first))
+                return _written(folder, change(read_chat(folder) if seen is None else _current(folder, seen)))
+            if seen is not None and not seen.head.revision:
+                return _written(folder, change(seen))
             if self._trash.find(chat_id) is not None:
                 raise UserError("This chat was deleted in another window.", "Start a new one.")
             raise UserError(
@@ -351,6 +355,19 @@ class ChatStore:
 
     def _stamp(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _current(folder: Path, seen: Conversation) -> Conversation:
+    """The chat on disk; where its file went back to an older state than was seen, the chat that was seen. The
+    older file is kept beside it then, because the next one takes its place. Raises UserError."""
+    chat = read_chat(folder)
+    if chat.head.revision >= seen.head.revision or chat.head.newer:
+        return chat
+    try:
+        copy_aside(folder / NAME, "older")
+    except OSError as error:
+        raise UserError(f"The chat was not saved: {reason(error)}.", write_hint(error, folder)) from error
+    return seen
 
 
 def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:

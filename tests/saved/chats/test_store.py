@@ -6,6 +6,7 @@ import json
 import shutil
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -538,6 +539,38 @@ def test_a_second_window_cannot_overwrite_what_the_first_one_said(store: ChatSto
         second.ask(seen_there, "From the second window")
     assert store.load(chat.id).turns[-1] == Question("From the first window")
     second.ask(second.load(chat.id), "Now it has seen it")
+
+
+def test_a_chat_goes_on_where_its_file_went_back(store: ChatStore) -> None:
+    chat = answered(store)
+    file = store.folder / chat.id / NAME
+    older = file.read_bytes()
+    later = store.ask(chat, "And four?")
+    changes: tuple[Callable[[], Conversation], ...] = (
+        lambda: store.ask(later, "And five?"),
+        lambda: store.set_system_prompt(later, "Be long."),
+        lambda: store.take_back(later, chat),
+    )
+    for kept, change in enumerate(changes, start=1):
+        file.write_bytes(older)
+        changed = change()
+        assert store.load(chat.id) == changed
+        assert [aside.read_bytes() for aside in file.parent.glob(f"{NAME}.older-*")] == [older] * kept
+        file.unlink()
+        write_chat(file.parent, later)
+    assert store.ask(later, "And five?").turns == (*later.turns, Question("And five?"))
+
+
+def test_an_answer_is_whole_where_its_file_went_back_meanwhile(store: ChatStore) -> None:
+    chat = answered(store)
+    file = store.folder / chat.id / NAME
+    older = file.read_bytes()
+    asked, recorder = store.begin_answer(store.ask(chat, "And four?"), header())
+    file.write_bytes(older)
+    finished = recorder.finish(totals())
+    assert finished.turns[:-1] == asked.turns[:-1]
+    assert finished.turns[-1].text == TEXT
+    assert store.load(chat.id) == finished
 
 
 def test_a_chat_deleted_in_another_window_takes_no_message(store: ChatStore) -> None:

@@ -257,6 +257,20 @@ def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Window
     assert desk.texts()[-1] == "from elsewhere"
 
 
+def test_a_chat_whose_file_went_back_takes_the_next_question(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    file = desk.paths.chats / desk.controller.chat_id / "chat.jsonl"
+    older = file.read_bytes()
+    desk.ask("two")
+    shown = desk.texts()
+    file.write_bytes(older)
+    desk.ask("three")
+    assert not desk.error() and desk.texts()[:-2] == shown
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns[::2]] == ["one", "two", "three"]
+
+
 def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., Desk]) -> None:
     desk = slow()
     desk.type("one")
