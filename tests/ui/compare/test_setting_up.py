@@ -20,8 +20,10 @@ from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
+from app.ui.theme.style import chosen
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.text.elided import ElidedButton
 from tests.ui.compare.measuring import opened
 from tests.ui.named import named, words_in
 from tests.ui.windows import Windows
@@ -178,6 +180,16 @@ def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
     assert place.chips.setup.lanes[0].strategy != "prompt-lookup"
     assert len(place.outcome.stage.lanes.cards) == 7
     assert len({lane.strategy for lane in place.chips.setup.lanes}) == 6
+
+
+def test_rows_of_lanes_follow_the_theme(windows: Windows) -> None:
+    desk = windows.open()
+    panel = opened(desk).head.lanes_panel
+    row = named(panel, "prompt-lookup", ElidedButton)
+    theme = desk.window.look.theme
+    for mode in ("dark", "light"):
+        theme.set_mode(mode)
+        assert chosen(theme.palette) in row.styleSheet()
 
 
 def test_prompts_are_taken_by_category() -> None:

@@ -9,6 +9,7 @@ import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QButtonGroup,
     QFrame,
     QHBoxLayout,
@@ -110,6 +111,7 @@ class LanesPanel(QWidget):
         column.addWidget(self.new_server)
         column.addWidget(line)
         column.addWidget(self._editor)
+        theme.changed.connect(self._restyle)
 
     def _build_editor(self) -> None:
         self.label = QLineEdit()
@@ -199,10 +201,9 @@ class LanesPanel(QWidget):
         choose.setProperty("kind", "row")
         choose.setCheckable(True)
         choose.setChecked(index == self._at)
-        choose.setFont(self._theme.mono(-0.5))
-        choose.setStyleSheet(f"QPushButton:checked {{ background: {chosen(self._theme.palette)}; }}")
         choose.clicked.connect(lambda: self._select(index))
         self._group.addButton(choose)
+        self._dress(choose)
         remove = IconButton(self._theme, "trash", f"Remove {lane.name}")
         remove.clicked.connect(lambda: self._remove(index))
         remove.setVisible(len(self._setup.lanes if self._setup else ()) > 1)
@@ -213,6 +214,16 @@ class LanesPanel(QWidget):
         layout.addWidget(choose, 1)
         layout.addWidget(remove)
         return row
+
+    def _dress(self, choose: QAbstractButton) -> None:
+        """Give the button of a lane the theme's font and colours."""
+        choose.setFont(self._theme.mono(-0.5))
+        choose.setStyleSheet(f"QPushButton:checked {{ background: {chosen(self._theme.palette)}; }}")
+
+    @Slot()
+    def _restyle(self) -> None:
+        for choose in self._group.buttons():
+            self._dress(choose)
 
     def _show_lane(self) -> None:
         lane = self.lane
