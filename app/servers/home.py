@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
 from app.base.bugs import bug_words
 from app.engine.errors import PromptError, UserError
+from app.engine.process.host import ThreadHome
 from app.engine.process.messages import (
     AnyCommand,
     Event,
@@ -32,59 +33,51 @@ _NOT_HERE = ("A server answers: nothing is loaded here.", "Load the models here 
 _NOT_BEGUN = ("The answer was stopped before its first token.", "")
 
 
-class ServerHome:
-    """Has the interface of `EngineHome`. Load takes an address in place of a file and asks what answers
-    there. A server writes at its own speed, and forgets nothing: SetPace and Forget have no effect."""
+class ServerHome(ThreadHome):
+    """The home of a server: the thread that asks it."""
 
     def __init__(self, key_of: Callable[[str], str]) -> None:
         """`key_of` gives the key of a server."""
+        super().__init__(partial(ServerLoop, key_of), _ENDED)
+
+
+class ServerLoop:
+    """Obeys commands by asking a server. Load takes an address in place of a file and asks what answers
+    there. A server writes at its own speed, and forgets nothing: SetPace and Forget have no effect."""
+
+    def __init__(self, key_of: Callable[[str], str], emit: Callable[[Event], None]) -> None:
         self._key_of = key_of
+        self._emit = emit
         self._commands: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._stopped: set[int] = set()
         self._current = -1  # the run that is being done
         self._closing = False
         self._client: ServerClient | None = None
-        self._thread = threading.Thread(target=self._serve, name="server", daemon=True)
-        self._thread.start()
 
-    def send(self, command: AnyCommand) -> None:
+    def submit(self, command: AnyCommand) -> None:
+        """Queue a command; Stop and Shutdown act at once. Safe from any thread."""
         if isinstance(command, Stop):
             self._stopped.add(command.run)
         elif not isinstance(command, SetPace | Forget):
+            self._closing = self._closing or isinstance(command, Shutdown)
             self._commands.put(command)
 
-    def receive(self, timeout: float) -> Event | None:
-        try:
-            return self._events.get(timeout=timeout)
-        except queue.Empty:
-            return None
-
-    def end(self) -> None:
-        self._closing = True
-        self._events.put(Failed(-1, *_ENDED, gone=True))
-
-    def close(self) -> None:
-        self._closing = True
-        self._commands.put(Shutdown(0))
-        self._thread.join()
-
-    def _serve(self) -> None:
-        """Obey commands until the home is closed."""
+    def run(self) -> None:
+        """Obey commands until Shutdown."""
         while not isinstance(command := self._commands.get(), Shutdown) and not self._closing:
             self._current = command.run
             try:
                 for event in self._obeyed(command):
-                    self._events.put(event)
+                    self._emit(event)
             except Stopped:
-                self._events.put(Failed(command.run, *_NOT_BEGUN))
+                self._emit(Failed(command.run, *_NOT_BEGUN))
             except UserError as error:
                 role = Role.TARGET if isinstance(command, Load) else None
-                self._events.put(Failed(command.run, error.message, error.hint, role=role))
+                self._emit(Failed(command.run, error.message, error.hint, role=role))
             except Exception as bug:
                 message = f"An unexpected error occurred: {type(bug).__name__}."  # its text may quote the key
                 details = bug_words(bug)
-                self._events.put(Failed(command.run, message, expected=False, details=details))
+                self._emit(Failed(command.run, message, expected=False, details=details))
             self._stopped.discard(command.run)
 
     def _obeyed(self, command: AnyCommand) -> Iterator[Event]:

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Protocol
 
@@ -86,17 +87,33 @@ class EngineHome(Protocol):
         """End the engine, whatever it is doing."""
 
 
+class CommandLoop(Protocol):
+    """What runs on the thread of a home."""
+
+    def submit(self, command: AnyCommand) -> None:
+        """Queue a command; safe from any thread."""
+
+    def run(self) -> None:
+        """Obey commands until Shutdown."""
+
+
 class ThreadHome:
     """The engine on a thread of this process, which a native crash ends too."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        make_loop: Callable[[Callable[[Event], None]], CommandLoop] = Server,
+        ended: tuple[str, str] = _ENDED,
+    ) -> None:
+        """`make_loop` gets what takes the events; `ended` is the message and the hint after `end`."""
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._server = Server(self._events.put)
-        self._thread = threading.Thread(target=self._server.run, name="engine", daemon=True)
+        self._loop = make_loop(self._events.put)
+        self._told_at_end = ended
+        self._thread = threading.Thread(target=self._loop.run, name="engine", daemon=True)
         self._thread.start()
 
     def send(self, command: AnyCommand) -> None:
-        self._server.submit(command)
+        self._loop.submit(command)
 
     def receive(self, timeout: float) -> Event | None:
         try:
@@ -107,11 +124,11 @@ class ThreadHome:
     def end(self) -> None:
         """Abandon the thread, which cannot be ended from outside: it runs on until its next check, and its
         events are dropped."""
-        self._server.submit(Shutdown(0))
-        self._events.put(Failed(-1, *_ENDED, gone=True))
+        self._loop.submit(Shutdown(0))
+        self._events.put(Failed(-1, *self._told_at_end, gone=True))
 
     def close(self) -> None:
-        self._server.submit(Shutdown(0))
+        self._loop.submit(Shutdown(0))
         self._thread.join(_GOODBYE_SECONDS)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -16,7 +16,7 @@ from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.report.compare import is_measured
-from app.lab.report.curves import CurveMark, CurvePlot, Curves
+from app.lab.report.curves import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.runs.events import LabEvent
 from app.lab.runs.run_record import RunRecord
@@ -208,16 +208,11 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
 
 def load_curves(report: BurstReport) -> Curves:
     """Tokens/s of all requests and of one, gain and acceptance against the requests at once."""
-    places = report.levels
-
-    def values(number: Callable[[LoadRow], float | None]) -> dict[tuple[int, int], float]:
-        return {
-            (row.lane, places.index(row.at_once)): value
-            for row in report.rows
-            if (value := number(row)) is not None
-        }
-
-    gains = values(lambda row: row.gain)
+    places, rows = report.levels, report.rows
+    of_all = values_of(places, ((row.lane, row.at_once, row.tokens_per_second) for row in rows))
+    of_one = values_of(places, ((row.lane, row.at_once, row.tokens_per_second_of_one) for row in rows))
+    gains = values_of(places, ((row.lane, row.at_once, row.gain) for row in rows))
+    acceptance = values_of(places, ((row.lane, row.at_once, row.acceptance_rate) for row in rows))
     marks = tuple(
         CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
         for crossing in report.crossings
@@ -229,22 +224,10 @@ def load_curves(report: BurstReport) -> Curves:
         lanes=tuple(lane.name for lane in report.lanes),
         baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
         plots=(
-            CurvePlot(
-                "tokens_per_second",
-                "tokens/s of all",
-                numbers.digits,
-                values(lambda row: row.tokens_per_second),
-            ),
-            CurvePlot(
-                "tokens_per_second_of_one",
-                "tokens/s of one",
-                numbers.digits,
-                values(lambda row: row.tokens_per_second_of_one),
-            ),
+            CurvePlot("tokens_per_second", "tokens/s of all", numbers.digits, of_all),
+            CurvePlot("tokens_per_second_of_one", "tokens/s of one", numbers.digits, of_one),
             CurvePlot("gain", "gain", numbers.factor, gains, level=1.0 if gains else None, marks=marks),
-            CurvePlot(
-                "acceptance_rate", "acceptance", numbers.percent, values(lambda row: row.acceptance_rate)
-            ),
+            CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -66,3 +66,15 @@ class Curves:
     def shown(self) -> Iterator[CurvePlot]:
         """The plots that have a value."""
         return (plot for plot in self.plots if plot.values)
+
+
+def values_of(
+    places: Sequence[int], rows: Iterable[tuple[int, int | None, float | None]]
+) -> dict[tuple[int, int], float]:
+    """The values of a plot from rows of (lane, place, number), without those whose place or number is not
+    known."""
+    return {
+        (lane, places.index(place)): number
+        for lane, place, number in rows
+        if place is not None and number is not None
+    }

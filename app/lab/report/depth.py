@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from app.base import numbers
-from app.lab.report.curves import CurvePlot, Curves
+from app.lab.report.curves import CurvePlot, Curves, values_of
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import Report, depths_of
-from app.lab.report.summary import Summary
 
 DEFINITION = (
     "Depth is the number of a document's tokens before the question; prompt is the median of all that was "
@@ -23,24 +22,17 @@ def depth_curves(report: Report) -> Curves | None:
     depths = depths_of(report.prompts)
     if not depths:
         return None
-
-    def values(number: Callable[[Summary], float | None]) -> dict[tuple[int, int], float]:
-        return {
-            (row.lane, depths.index(row.depth)): value
-            for row in report.by_depth
-            if row.depth is not None and (value := number(row)) is not None
-        }
-
-    speedup = values(lambda row: row.speedup.factor if row.speedup else None)
-    acceptance = values(lambda row: row.acceptance_rate)
-    first_token = values(lambda row: middle(row.first_token_seconds))
+    rows = report.by_depth
+    factors = ((row.lane, row.depth, row.speedup.factor if row.speedup else None) for row in rows)
+    acceptance = values_of(depths, ((row.lane, row.depth, row.acceptance_rate) for row in rows))
+    first_token = values_of(depths, ((row.lane, row.depth, middle(row.first_token_seconds)) for row in rows))
     return Curves(
         axis="depth",
         places=depths,
         lanes=tuple(lane.name for lane in report.lanes),
         baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
         plots=(
-            CurvePlot("speedup", "speed-up", numbers.factor, speedup),
+            CurvePlot("speedup", "speed-up", numbers.factor, values_of(depths, factors)),
             CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
             CurvePlot("first_token_seconds", "first token", numbers.milliseconds, first_token),
         ),

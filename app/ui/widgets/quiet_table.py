@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QFontMetrics, QKeySequence
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from app.ui.theme import Theme
@@ -47,6 +47,16 @@ def add_action(
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
     action.triggered.connect(act)
     view.addAction(action)
+
+
+def copy_texts(rows: Iterable[Iterable[str]]) -> None:
+    """Copy rows of texts as a table for spreadsheets."""
+    QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows))
+
+
+def selected_rows(view: QTableView) -> list[int]:
+    """The selected rows, in order."""
+    return sorted(index.row() for index in view.selectionModel().selectedRows())
 
 
 def alignment(*, right: bool) -> Qt.AlignmentFlag:

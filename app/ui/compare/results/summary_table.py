@@ -21,7 +21,14 @@ from app.lab.report.columns import COLUMNS, Column
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import add_action, alignment, fit_rows, quiet_table
+from app.ui.widgets.quiet_table import (
+    add_action,
+    alignment,
+    copy_texts,
+    fit_rows,
+    quiet_table,
+    selected_rows,
+)
 from app.ui.widgets.text.tips import as_text
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
@@ -172,14 +179,14 @@ class SummaryTable(QTableView):
     def copy(self) -> None:
         """Copy the selected rows, or all where none is selected, as a table for spreadsheets with a header
         line."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedRows())
+        rows = selected_rows(self)
         if not rows:
             self.copy_all()
             return
         columns = range(self.sorted.columnCount())
         lines = [["lane", *(measure.title for measure in self.columns)]]
         lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
-        QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
+        copy_texts(lines)
 
     @Slot()
     def copy_all(self) -> None:

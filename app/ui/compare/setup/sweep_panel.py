@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit
 
 from app.base import numbers
 from app.engine.errors import SettingError
@@ -14,7 +14,7 @@ from app.lab.axes import Axis, keys_of
 from app.lab.experiment import Experiment
 from app.lab.report.report import SweepFacts
 from app.lab.sweep import make_sweep
-from app.ui.theme.style import set_role
+from app.ui.compare.start_panel import StartPanel
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.typing import Typing
 
@@ -68,24 +68,17 @@ class AxisRow:
         return Axis.parse(f"{self.key.currentText()}={self.values.text()}")
 
 
-class SweepPanel(QWidget):
+class SweepPanel(StartPanel):
     """The set-up of a sweep, checked while it is typed."""
 
     wanted = Signal(object)
     """Measure this Sweep."""
-    last_wanted = Signal()
-    """Show the grid that was measured last."""
 
     def __init__(self, base: Callable[[], Experiment], strategy: str) -> None:
         """`base` returns the experiment without its lanes; it raises SettingError."""
-        super().__init__()
+        super().__init__("Sweep", WORDS, "Measure the grid", "Show the last grid")
         self._base = base
         self._keys: dict[str, Param] = {}
-        title = QLabel("Sweep")
-        title.setProperty("role", "title")
-        told = QLabel(WORDS)
-        told.setProperty("role", "secondary")
-        told.setWordWrap(True)
         self.strategy = QLineEdit(strategy)
         self.strategy.setProperty("kind", "mono")
         self.strategy.setAccessibleName("Strategy")
@@ -102,48 +95,19 @@ class SweepPanel(QWidget):
             Typing(axis.values, axis.values.textEdited).settled.connect(self.check)
             for place, widget in enumerate((axis.name, axis.key, axis.values)):
                 grid.addWidget(widget, line, place)
-        self.amount = QLabel()
-        self.amount.setWordWrap(True)
-        self.start = QPushButton("Measure the grid")
-        self.start.setProperty("kind", "primary")
-        self.start.clicked.connect(self._start)
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        self.last = QPushButton("Show the last grid")
-        self.last.clicked.connect(self.last_wanted)
-        self.last.hide()
-        row.addWidget(self.amount, 1)
-        row.addWidget(self.last)
-        row.addWidget(self.start)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        column.addWidget(title)
-        column.addWidget(told)
-        column.addLayout(grid)
-        column.addLayout(row)
+        self.lay_out(grid)
         self._strategy_edited()
 
     def sweep(self) -> Sweep:
         """The experiment and its grid; raises SettingError."""
         return make_sweep(self._base(), self.strategy.text(), self.across.axis, self.down.axis)
 
-    @Slot()
-    def check(self) -> None:
-        """Say how much will be measured, or what is wrong."""
-        try:
-            experiment, facts = self.sweep()
-        except SettingError as error:
-            self.start.setEnabled(False)
-            self.amount.setText(str(error))
-            set_role(self.amount, role="error")
-            return
+    def amount_words(self) -> str:
+        experiment, facts = self.sweep()
         cells = sum(cell.lane is not None for cell in facts.cells)
         runs = numbers.count(len(experiment.jobs()), "cold run")
-        self.start.setEnabled(True)
         bases = "the baseline" if facts.baselines == 1 else numbers.count(facts.baselines, "baseline")
-        self.amount.setText(f"{numbers.count(cells, 'cell')} and {bases}: {runs}")
-        set_role(self.amount, role="secondary")
+        return f"{numbers.count(cells, 'cell')} and {bases}: {runs}"
 
     @Slot()
     def _strategy_edited(self) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout
 
 from app.engine.params import param, params_of
+from app.ui.compare.start_panel import StartPanel
 from app.ui.widgets.fields.field import NumberField
 
 WORDS = (
@@ -24,39 +25,19 @@ class SearchTime:
     seconds: int = param(60, "Time for the search; loading is not part of it.", low=5, high=86_400, unit="s")
 
 
-class TunePanel(QWidget):
+class TunePanel(StartPanel):
     """The budget of a search, and a button to start it."""
 
     wanted = Signal(int)
     """Start a search of so many seconds."""
-    last_wanted = Signal()
-    """Show what the last search found."""
 
     def __init__(self) -> None:
-        super().__init__()
-        title = QLabel("Tune for me")
-        title.setProperty("role", "title")
-        words = QLabel(WORDS)
-        words.setProperty("role", "secondary")
-        words.setWordWrap(True)
+        super().__init__("Tune for me", WORDS, "Search", "Show the last result")
         self.seconds = NumberField(params_of(SearchTime)[0])
         self.seconds.edited.connect(self._edited)
-        self.start = QPushButton("Search")
-        self.start.setProperty("kind", "primary")
-        self.start.clicked.connect(self._start)
-        self.last = QPushButton("Show the last result")
-        self.last.clicked.connect(self.last_wanted)
-        self.last.hide()
-        row = QHBoxLayout()
-        row.addWidget(self.last)
-        row.addStretch(1)
-        row.addWidget(self.start)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        for part in (title, words, self.seconds):
-            column.addWidget(part)
-        column.addLayout(row)
+        fields = QVBoxLayout()
+        fields.addWidget(self.seconds)
+        self.lay_out(fields)
 
     @Slot()
     def _edited(self) -> None:

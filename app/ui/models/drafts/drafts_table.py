@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidgetItem, QWidget
 
 from app.lab.drafts.columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
 from app.lab.drafts.trials import DraftScore
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import add_action, fit_rows, quiet_table
+from app.ui.widgets.quiet_table import add_action, alignment
 from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.text_table import TextTable
 
 TITLES = ("draft", *(column.title for column in DRAFT_COLUMNS), "")
 USE_WORDS = "Use this draft"
@@ -44,33 +45,23 @@ class DraftLine:
         return (self.name, *(column.text(self.score) for column in DRAFT_COLUMNS))
 
 
-class DraftsTable(QTableWidget):
-    """The rows. Enter on a row, or its button, uses the draft; Ctrl+C copies."""
+class DraftsTable(TextTable):
+    """The rows. Enter on a row, or its button, uses the draft."""
 
     use_wanted = Signal(str)
     """Use the draft of this path."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(0, len(TITLES))
-        self._theme = theme
+        super().__init__(
+            theme, "Drafts, the largest predicted speed-up first; Enter uses one in the chat", TITLES
+        )
         self.lines: tuple[DraftLine, ...] = ()
-        self.setAccessibleName("Drafts, the largest predicted speed-up first; Enter uses one in the chat")
-        quiet_table(self)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        definitions = ("The name in the file", *(column.definition for column in DRAFT_COLUMNS), "")
-        for column, (title, definition) in enumerate(zip(TITLES, definitions, strict=True)):
-            item = QTableWidgetItem(title)
-            item.setToolTip(definition)
-            item.setTextAlignment(_side(column))
-            self.setHorizontalHeaderItem(column, item)
+        self.explain(("The name in the file", *(column.definition for column in DRAFT_COLUMNS)))
         self.activated.connect(self._use_row)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        add_action(self, "Copy", self.copy, QKeySequence.StandardKey.Copy)
-        add_action(self, "Copy the whole table", self.copy_all)
         add_action(self, "Use this draft", lambda: self._use_row(self.currentIndex()))
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        self.restyle()
 
     def set_lines(self, lines: Sequence[DraftLine]) -> None:
         """Show these rows; the selected draft stays selected."""
@@ -79,30 +70,19 @@ class DraftsTable(QTableWidget):
         current = self.currentRow()
         chosen = self.lines[current].path if 0 <= current < len(self.lines) else ""
         self.lines = tuple(lines)
-        self._fill()
+        self.fill()
         paths = [line.path for line in lines]
         if chosen in paths and paths.index(chosen) != current:
             self.selectRow(paths.index(chosen))
 
-    @Slot()
-    def copy(self) -> None:
-        """Copy the selected rows, or all where none is selected, as a table for spreadsheets."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedRows())
-        self._copy([self.lines[row] for row in rows] or self.lines)
-
-    @Slot()
-    def copy_all(self) -> None:
-        self._copy(self.lines)
-
-    def _copy(self, lines: Sequence[DraftLine]) -> None:
-        rows = [TITLES[:USE], *(line.cells for line in lines)]
-        QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows))
+    def texts(self) -> Sequence[Sequence[str]]:
+        return [line.cells for line in self.lines]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         self.clearSpans()
         self.setRowCount(len(self.lines))
         colours = self._theme.palette
@@ -111,7 +91,7 @@ class DraftsTable(QTableWidget):
                 item = self.item(row, column) or QTableWidgetItem()
                 item.setText(text)
                 sentence = bool(line.words) and column == FIRST_MEASURED
-                item.setTextAlignment(_side(0 if sentence else column))
+                item.setTextAlignment(alignment(right=column > 0 and not sentence))
                 quiet = bool(line.words) or column in range(1, FIRST_MEASURED)
                 colour = colours.secondary if quiet and column else colours.text
                 item.setForeground(QColor(colours.error if sentence and line.is_problem else colour))
@@ -140,11 +120,6 @@ class DraftsTable(QTableWidget):
         if index.isValid():
             self.use_wanted.emit(self.lines[index.row()].path)
 
-    @Slot()
-    def _restyle(self) -> None:
-        fit_rows(self, self._theme)
-        self._fill()
-
     def _fit(self) -> None:
         """Make the numbers as narrow as they are; the names take the rest."""
         gap, least = round(GAP * self._theme.scale), round(NAME_WIDTH * self._theme.scale)
@@ -165,8 +140,3 @@ class DraftsTable(QTableWidget):
             self.setColumnWidth(column, widths[column])
         longest = max((metrics.horizontalAdvance(line.name) for line in self.lines), default=0) + gap
         self.setColumnWidth(0, max(least, min(room, max(longest, 2 * least))))
-
-
-def _side(column: int) -> Qt.AlignmentFlag:
-    sides = Qt.AlignmentFlag
-    return (sides.AlignRight if 0 < column < USE else sides.AlignLeft) | sides.AlignVCenter
