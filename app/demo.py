@@ -50,12 +50,12 @@ class _PairFile(msgspec.Struct, frozen=True):
     file: str
 
 
-class _Card(msgspec.Struct, frozen=True):
+class _DemoCard(msgspec.Struct, frozen=True):
     files: dict[str, _PairFile]
     prompts: tuple[DemoPrompt, ...]
 
 
-_card = msgspec.json.Decoder(_Card)
+_card = msgspec.json.Decoder(_DemoCard)
 
 
 def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:

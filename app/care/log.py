@@ -32,7 +32,7 @@ class _OwnFile(RotatingFileHandler):
         return super()._open()
 
 
-class _Entry(logging.Formatter):
+class _EntryFormatter(logging.Formatter):
     """One entry: of an error only what quotes no data, and never without end."""
 
     def formatException(self, ei: _ExcInfo) -> str:
@@ -50,7 +50,7 @@ def keep_log(folder: Path) -> logging.Handler:
     logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
     path = folder / NAME
     handler = _OwnFile(path, maxBytes=SIZE, backupCount=OLDER, encoding="utf-8", delay=True)
-    handler.setFormatter(_Entry("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_EntryFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
     return handler
 

@@ -33,7 +33,7 @@ _LOOK = 0.05  # seconds between two checks of a file that is read beside another
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LoadedModel:
     """One loaded model file and its context."""
 
     options: ModelOptions
@@ -114,14 +114,14 @@ class LoadedPair:
         self._on_test = on_test
         self.asked = _options(target), None if draft is None else _options(draft)
         options, beside = share_workers(*self.asked)
-        old: list[_Part] = previous.parts if previous else []
+        old: list[_LoadedModel] = previous.parts if previous else []
         with ExitStack() as new:
             ahead = self._read_ahead(options, beside, old)
             if ahead is not None:
                 new.callback(ahead.give_up)
             with _told_of(Role.TARGET):
                 first = self._open(Role.TARGET, options, old, new, beside=ahead)
-            self.parts: list[_Part] = [first]
+            self.parts: list[_LoadedModel] = [first]
             self.target: Context = first.context
             self.draft: Context | None = None
             self.fit: VocabularyFit | None = None
@@ -146,7 +146,7 @@ class LoadedPair:
         )
 
     def _read_ahead(
-        self, target: ModelOptions, draft: ModelOptions | None, old: Sequence[_Part]
+        self, target: ModelOptions, draft: ModelOptions | None, old: Sequence[_LoadedModel]
     ) -> _Ahead | None:
         """Begin to read the draft beside the target, if both are to be read and stay in main memory: device
         drivers and workers are used by one thread at a time."""
@@ -169,12 +169,12 @@ class LoadedPair:
         self,
         role: Role,
         options: ModelOptions,
-        old: Sequence[_Part],
+        old: Sequence[_LoadedModel],
         new: ExitStack,
         snapshots: int = SNAPSHOTS,
         beside: _Ahead | None = None,
         ahead: _Ahead | None = None,
-    ) -> _Part:
+    ) -> _LoadedModel:
         """Return the previous pair's part if it has the same options, else a new one, whose model comes from
         `ahead` if that was given. The file of `beside` is read at the same time."""
         check_params(options)
@@ -196,7 +196,7 @@ class LoadedPair:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
-            part = _Part(options, stamp, model, Context(model, options, self._abort, snapshots))
+            part = _LoadedModel(options, stamp, model, Context(model, options, self._abort, snapshots))
             half.callback(part.context.close)
             self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
             try:

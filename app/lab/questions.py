@@ -21,7 +21,7 @@ PLACEHOLDER = "FULL BENCHMARK DATA SHOULD BE FETCHED FROM THE SOURCE"
 """The beginning of a turn that SPEED-Bench's own script replaces by a text of other data sets."""
 
 
-class _Question(msgspec.Struct, frozen=True):
+class _BenchmarkQuestion(msgspec.Struct, frozen=True):
     category: str | None = None
     turns: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
@@ -34,7 +34,7 @@ class _Question(msgspec.Struct, frozen=True):
         return tuple(text for text in self.turns or said or (self.prompt,) if text.strip())
 
 
-_question = msgspec.json.Decoder(_Question)
+_question = msgspec.json.Decoder(_BenchmarkQuestion)
 
 
 class Questions(NamedTuple):
@@ -71,7 +71,7 @@ def parse_questions(text: str, file: str) -> Questions | None:
     return Questions(prompts, any(question.turns or question.messages for question in ready), tuple(notes))
 
 
-def _questions(text: str) -> Sequence[_Question] | None:
+def _questions(text: str) -> Sequence[_BenchmarkQuestion] | None:
     """The question of every line; None where a line is none."""
     try:
         return [decode(_question, line) for line in text.split("\n") if line.strip()]

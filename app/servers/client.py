@@ -83,7 +83,7 @@ class ServerClient:
         self.stopped = False
         if request.depth:  # only the engine here knows its tokens; the answer's header says how many it read
             request = filled(request, request.filler[: request.depth * _CHARACTERS])
-        answer = _Answer(request)
+        answer = _ServerAnswer(request)
         try:
             info = self._info or self.describe()
             assert self._server is not None
@@ -109,7 +109,7 @@ def _recognised(asker: Asker) -> ServerProtocol:
     return Vllm(asker)
 
 
-class _Answer:
+class _ServerAnswer:
     """One answer of a server, as it comes."""
 
     def __init__(self, request: GenerationRequest) -> None:

@@ -62,12 +62,12 @@ class _Meta(msgspec.Struct):
     size: int = 0
 
 
-class _Model(msgspec.Struct):
+class _ModelEntry(msgspec.Struct):
     meta: _Meta | None = None
 
 
 class _Models(msgspec.Struct):
-    data: list[_Model] = []
+    data: list[_ModelEntry] = []
 
 
 class _Defaults(msgspec.Struct):

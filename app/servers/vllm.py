@@ -40,7 +40,7 @@ class _Delta(msgspec.Struct):
     reasoning: str | None = None
 
 
-class _Choice(msgspec.Struct):
+class _CompletionChoice(msgspec.Struct):
     text: str | None = None
     delta: _Delta | None = None
     token_ids: list[int] | None = None
@@ -63,17 +63,17 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _Details | None = None
 
 
-class _Steps(msgspec.Struct):
+class _StepCounts(msgspec.Struct):
     per_step_accepted: list[int] | None = None
     per_step_drafted: list[int] | None = None
 
 
 class _Metrics(msgspec.Struct):
-    speculative_decoding: _Steps | None = None
+    speculative_decoding: _StepCounts | None = None
 
 
 class _CompletionChunk(msgspec.Struct):
-    choices: list[_Choice] = []
+    choices: list[_CompletionChoice] = []
     usage: _Usage | None = None
     metrics: _Metrics | None = None
 
@@ -181,7 +181,7 @@ class Vllm:
         for at, event in self._asker.stream(path, asked.body):
             chunk = self._as(event, _CompletionChunk)
             usage = chunk.usage or usage
-            choice = chunk.choices[0] if chunk.choices else _Choice()
+            choice = chunk.choices[0] if chunk.choices else _CompletionChoice()
             told = _told(choice, usage.completion_tokens - counted)
             counted += len(told)
             cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
@@ -194,7 +194,7 @@ class Vllm:
     def whole(self) -> WholeServer | None:
         return self._counted()
 
-    def _checked(self, told: _Steps | None) -> list[tuple[int, int]]:
+    def _checked(self, told: _StepCounts | None) -> list[tuple[int, int]]:
         """Drafted and accepted tokens of every step that had a draft. Raises ServerError."""
         drafted = (told.per_step_drafted if told else None) or []
         accepted = (told.per_step_accepted if told else None) or []
@@ -205,7 +205,7 @@ class Vllm:
             )
         return steps
 
-    def _steps_of_a_request(self) -> _Steps | None:
+    def _steps_of_a_request(self) -> _StepCounts | None:
         """What it tells of the drafts of a request for one token; None where it tells nothing."""
         body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
         chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
@@ -236,7 +236,7 @@ class Vllm:
         return shaped(answer, shape, self._asker.address, "vLLM")
 
 
-def _told(choice: _Choice, counted: int) -> list[Told]:
+def _told(choice: _CompletionChoice, counted: int) -> list[Told]:
     """The tokens of a chunk; its text belongs to the last of them."""
     ids = choice.token_ids or []
     tokens = [Told(token) for token in ids] or [Told()] * max(counted, int(bool(choice.written)))

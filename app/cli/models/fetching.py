@@ -86,7 +86,7 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
     HubError."""
     events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
     downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)
-    progress = _ProgressLine()
+    progress = _DownloadLine()
     try:
         ids = downloads.add(wanted)
         items: dict[str, Download] = {download.id: download for download in downloads.downloads}
@@ -125,7 +125,7 @@ def with_token_hint(error: HubError) -> HubError:
     )
 
 
-class _ProgressLine:
+class _DownloadLine:
     """Progress on standard error: on a terminal one line that changes, else a line every few seconds."""
 
     def __init__(self) -> None:

@@ -87,7 +87,7 @@ def explain_command(text: str) -> ServerCommand:
         raise SettingError(
             f"The command cannot be read: {str(error).lower()}.", "Check its quotes."
         ) from None
-    return _Reader(_flags(words)).read()
+    return _FlagReader(_flags(words)).read()
 
 
 def _flags(words: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -110,7 +110,7 @@ def _is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not word[1].isdigit() and word[1] != "."
 
 
-class _Reader:
+class _FlagReader:
     """Reads one command's flags."""
 
     def __init__(self, flags: Sequence[tuple[str, str | None]]) -> None:

@@ -75,7 +75,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DraftPlace:
     """The draft model's proposal at a place of the text."""
 
     agrees: bool
@@ -85,7 +85,7 @@ class _Place:
     tail_end: str | None = None  # why the draft ended behind them; None where that is not known
 
 
-_UNSURE_PLACE = _Place(False, 0.0)
+_UNSURE_PLACE = _DraftPlace(False, 0.0)
 """A place where the draft model was less sure than the recorded p_min."""
 
 
@@ -183,7 +183,7 @@ class _Walk:
         self._n_min = part.shortest if KINDS[part.name].least == "n_min" else 0
         # A draft that ended by the recorded p_min ends there under every higher one.
         self._stricter = self._p_min >= getattr(before.params, "p_min", 0.0)
-        self._places: list[_Place | None] = [None] * len(self.text)
+        self._places: list[_DraftPlace | None] = [None] * len(self.text)
         for round in trace.rounds:
             for at, place in _places(round):
                 self._places[at] = place
@@ -248,16 +248,16 @@ class _Walk:
                 break
         return (drafted, accepted) if drafted >= self._n_min else (0, 0)
 
-    def _filled(self, place: _Place | None, chance: random.Random) -> _Place:
+    def _filled(self, place: _DraftPlace | None, chance: random.Random) -> _DraftPlace:
         """A place that may stand in for an open one."""
         if place is None:
             place = chance.choice(self._pool) if self._pool else _UNSURE_PLACE
         if place is _UNSURE_PLACE and not self._stricter:
             p = chance.uniform(0, self._below)
-            place = _Place(chance.random() < p, p)
+            place = _DraftPlace(chance.random() < p, p)
         return place
 
-    def _behind(self, place: _Place, drafted: int, limit: int, counts: _Counts) -> int:
+    def _behind(self, place: _DraftPlace, drafted: int, limit: int, counts: _Counts) -> int:
         """The tokens drafted in all, where the token at `place` was rejected as number `drafted`."""
         for p in place.tail:
             if drafted == limit or p < self._p_min:
@@ -284,7 +284,7 @@ class _Walk:
         return RoundCost([attempt] if asked else [], accepted, emitted, draft, target)
 
 
-def _places(round: Round) -> Iterator[tuple[int, _Place]]:
+def _places(round: Round) -> Iterator[tuple[int, _DraftPlace]]:
     """What a round tells about the places of the text, by their index in the answer."""
     last = len(round.drafted) - 1
     for at, token in enumerate(round.drafted):
@@ -293,11 +293,11 @@ def _places(round: Round) -> Iterator[tuple[int, _Place]]:
         agrees = token.verdict is Verdict.ACCEPTED
         ends = at == last and round.draft_end == _ENDED
         if agrees:
-            yield round.position + at, _Place(True, _p(token), ends)
+            yield round.position + at, _DraftPlace(True, _p(token), ends)
         else:
             tail = tuple(_p(behind) for behind in round.drafted[at + 1 :])
             end = round.draft_end if round.draft_end in (_ENDED, _UNSURE) else None
-            yield round.position + at, _Place(False, _p(token), ends, tail, end)
+            yield round.position + at, _DraftPlace(False, _p(token), ends, tail, end)
             return
     behind = round.position + len(round.drafted)
     if round.draft_end == _UNSURE and len(round.emitted) > len(round.drafted):

@@ -36,11 +36,11 @@ _LONGEST = 1e9  # seconds
 _BUFFER = 1 << 17  # bytes: a line of a sampled answer is longer than the usual buffer
 
 
-class _Format(msgspec.Struct):
+class _TraceFormat(msgspec.Struct):
     format: str
 
 
-_format = msgspec.json.Decoder(_Format)
+_format = msgspec.json.Decoder(_TraceFormat)
 
 
 @dataclass(slots=True)

@@ -105,7 +105,7 @@ def _exactly(pipe: IO[bytes], count: int) -> bytes:
     return data
 
 
-class _Generation(Extension):
+class _GenerationTag(Extension):
     """transformers' block around the assistant's text, for training; here only its body is rendered."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own way
@@ -122,7 +122,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(["*", "**"])
 
     def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _GenerationTag])
         self.filters = {name: _guarded(function) for name, function in self.filters.items()}
         self.filters["tojson"] = _guarded(_to_json)
 

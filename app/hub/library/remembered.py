@@ -18,7 +18,7 @@ VERSION = 1
 _LIST = "The list of added files"
 
 
-class _Places(msgspec.Struct, frozen=True):
+class _PlacesFile(msgspec.Struct, frozen=True):
     added: tuple[str, ...] = ()
     version: int = VERSION
 
@@ -53,7 +53,7 @@ class Places:
             return
         self._unread = ""
         try:
-            self._added = decode_kept(self._file.read_bytes(), _Places, VERSION).added
+            self._added = decode_kept(self._file.read_bytes(), _PlacesFile, VERSION).added
         except FileNotFoundError:
             self._added = ()
         except OSError as error:  # this may be temporary, and the file is intact
@@ -68,7 +68,7 @@ class Places:
                 raise UserError(self._unread, f"Look at {self._file}.")
             try:
                 make_own_folder(self._file.parent)
-                write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_Places(added))))
+                write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_PlacesFile(added))))
             except UnicodeEncodeError as error:
                 raise UserError(
                     f"{_LIST} was not saved: a name in it is not valid text.",

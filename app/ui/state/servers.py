@@ -33,7 +33,7 @@ class KnownServer:
 
 
 @dataclass(slots=True)
-class _Question:
+class _Inquiry:
     """A server that is being asked."""
 
     key: str  # that was typed; "" takes the known one
@@ -54,7 +54,7 @@ class Servers(QObject):
         self._mailbox = Mailbox(call_each)
         self._known: dict[str, KnownServer] = {}
         self._keys: dict[str, str] = {}
-        self._questions: dict[str, _Question] = {}
+        self._inquiries: dict[str, _Inquiry] = {}
 
     def known(self, address: str) -> KnownServer:
         return self._known.get(address, KnownServer())
@@ -65,52 +65,52 @@ class Servers(QObject):
 
     def ask(self, address: str, key: str = "", *, keep: bool = False) -> None:
         """Ask what the server is; `changed` tells the end. Nothing happens while it is being asked."""
-        if address in self._questions:
+        if address in self._inquiries:
             return
         known = self.known(address)
         try:
-            question = _Question(checked_key(key) if key else "", keep)
+            inquiry = _Inquiry(checked_key(key) if key else "", keep)
         except UserError as error:
             self._set(address, KnownServer(info=known.info, problem=error, wants_key=True))
             return
-        self._questions[address] = question
-        question.thread = threading.Thread(
-            target=self._work, args=(address, question), name="asking a server", daemon=True
+        self._inquiries[address] = inquiry
+        inquiry.thread = threading.Thread(
+            target=self._work, args=(address, inquiry), name="asking a server", daemon=True
         )
         self._set(address, KnownServer(asking=True, info=known.info, wants_key=known.wants_key))
-        question.thread.start()
+        inquiry.thread.start()
 
     def stop(self, address: str) -> None:
         """Stop asking a server."""
-        if (question := self._questions.get(address)) is not None:
-            question.stopped.set()
+        if (inquiry := self._inquiries.get(address)) is not None:
+            inquiry.stopped.set()
 
     def close(self) -> None:
-        """End all questions; nothing is emitted afterwards."""
+        """End all inquiries; nothing is emitted afterwards."""
         self._mailbox.close()
-        for question in self._questions.values():
-            question.stopped.set()
-        for question in self._questions.values():
-            if question.thread is not None:
-                question.thread.join()
+        for inquiry in self._inquiries.values():
+            inquiry.stopped.set()
+        for inquiry in self._inquiries.values():
+            if inquiry.thread is not None:
+                inquiry.thread.join()
 
     def _set(self, address: str, known: KnownServer) -> None:
         self._known[address] = known
         self.changed.emit(address)
 
-    # ------------------------------------------------------------------ on a question's thread
+    # ------------------------------------------------------------------ on an inquiry's thread
 
-    def _work(self, address: str, question: _Question) -> None:
+    def _work(self, address: str, inquiry: _Inquiry) -> None:
         from app.servers.client import ServerClient  # its HTTP client takes a moment to import
         from app.servers.errors import ServerError
         from app.servers.http import Stopped
 
         end: Callable[[], None] = partial(self._end, address, None, None)
         try:
-            key = question.key or self.key_of(address)
-            info = ServerClient(address, key, question.stopped.is_set, self._patience).describe()
-            end = partial(self._end, address, info, self._key_kept(address, question))
-        except Stopped:
+            key = inquiry.key or self.key_of(address)
+            info = ServerClient(address, key, inquiry.stopped.is_set, self._patience).describe()
+            end = partial(self._end, address, info, self._key_kept(address, inquiry))
+        except Stopped:  # no failure: `end` leaves what was known as it is
             pass
         except UserError as error:
             refused = isinstance(error, ServerError) and error.status in (401, 403)
@@ -122,13 +122,13 @@ class Servers(QObject):
             end = partial(self._end, address, None, unexpected)
         self._mailbox.post(end)
 
-    def _key_kept(self, address: str, question: _Question) -> UserError | None:
+    def _key_kept(self, address: str, inquiry: _Inquiry) -> UserError | None:
         """Take over the typed key, which the server accepted; the error where the keyring refused it."""
-        if question.key:
-            self._keys[address] = question.key
+        if inquiry.key:
+            self._keys[address] = inquiry.key
         try:
-            if question.key and question.keep:
-                keep_key(address, question.key)
+            if inquiry.key and inquiry.keep:
+                keep_key(address, inquiry.key)
         except UserError as error:
             return error
         return None
@@ -138,8 +138,8 @@ class Servers(QObject):
     def _end(
         self, address: str, info: PairInfo | None, problem: UserError | None, wants_key: bool = False
     ) -> None:
-        del self._questions[address]
+        del self._inquiries[address]
         before = self.known(address)
-        # What it told before is no longer so where it fails; where the question was stopped, it still is.
+        # What it told before is no longer so where it fails; where the inquiry was stopped, it still is.
         kept = before.info if info is None and problem is None else info
         self._set(address, KnownServer(info=kept, problem=problem, wants_key=wants_key))

@@ -52,7 +52,7 @@ class NgramCacheParams:
     )
 
 
-class _Statistics(Protocol):
+class _FollowerTable(Protocol):
     def get(self, key: bytes, /) -> Followers | None: ...
 
 
@@ -125,7 +125,7 @@ class NgramCache(Drafter):
 
 
 def _likely(
-    statistics: _Statistics, tail: bytes, static: Followers | None, limits: tuple[tuple[int, int], ...]
+    statistics: _FollowerTable, tail: bytes, static: Followers | None, limits: tuple[tuple[int, int], ...]
 ) -> int | None:
     """The likeliest follower of the longest n-gram that was seen often enough and is sure enough."""
     for size in range(min(MAX_SIZE, len(tail) // TOKEN_BYTES), 0, -1):

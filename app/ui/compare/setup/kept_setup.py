@@ -20,7 +20,7 @@ from app.ui.setup.sampling_panel import AnswerOptions
 _VERSION = 1
 
 
-class _KeptSetup(msgspec.Struct, frozen=True):
+class _SetupFields(msgspec.Struct, frozen=True):
     suite: str  # by its name: its prompts come with the app
     lanes: tuple[Lane, ...]
     source: Source
@@ -47,7 +47,7 @@ class KeptSetup:
     def load(self) -> tuple[CompareSetup | None, str]:
         """The saved set-up or None, and a sentence on what was wrong with its file or ""."""
         try:
-            kept = _checked(decode_kept(self._path.read_bytes(), _KeptSetup, _VERSION))
+            kept = _checked(decode_kept(self._path.read_bytes(), _SetupFields, _VERSION))
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError) as error:
@@ -57,12 +57,12 @@ class KeptSetup:
 
     def save(self, setup: CompareSetup) -> None:
         """Save atomically; raises UserError where the folder cannot be used, and OSError."""
-        kept = _KeptSetup(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
+        kept = _SetupFields(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
         make_folder(self._path.parent)
         write_atomic(self._path, msgspec.json.encode(kept))
 
 
-def _checked(kept: _KeptSetup) -> _KeptSetup:
+def _checked(kept: _SetupFields) -> _SetupFields:
     """The set-up as read; raises ValueError for values that the panels would refuse."""
     try:
         check_params(kept.amount)

@@ -47,9 +47,9 @@ class TurnEditor(QWidget):
         self.setFocusProxy(self.field)
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
-    def _add_field(self, name: str, text: str, kind: str) -> _Field:
+    def _add_field(self, name: str, text: str, kind: str) -> _TurnField:
         """A field in the font of its kind, "prose" or "mono"."""
-        field = _Field(self)
+        field = _TurnField(self)
         field.setProperty("kind", kind)
         field.setFont(self._theme.mono(1) if kind == "mono" else self._theme.sans(2))
         field.setPlainText(text)
@@ -106,7 +106,7 @@ class TurnEditor(QWidget):
             self.submitted.emit(self.question)
 
 
-class _Field(QPlainTextEdit):
+class _TurnField(QPlainTextEdit):
     enter = Signal()
     escape = Signal()
     focus = Signal()

@@ -1,0 +1,21 @@
+"""One name, one meaning: the names of classes."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import app
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    """Not even where one of them is private."""
+    files: defaultdict[str, list[str]] = defaultdict(list)
+    root = Path(app.__file__).parent
+    for file in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ClassDef):
+                files[node.name.lstrip("_")].append(str(file.relative_to(root)))
+    assert len(files) > 500
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
