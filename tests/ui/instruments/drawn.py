@@ -1,24 +1,21 @@
-"""What the plots draw, asked of pyqtgraph."""
+"""The marks of the plots, and the values at their edges."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyqtgraph as pg
-
 from app.ui.instruments.plots.canvas import Canvas
+from app.ui.instruments.plots.marks import PlotDots, PlotLine
 
 
-def lines(canvas: Canvas) -> list[Any]:
+def lines(canvas: Canvas) -> list[PlotLine]:
     """The lines of a plot, in the order in which they are painted."""
-    return [item for item in canvas.box.allChildren() if isinstance(item, pg.PlotCurveItem)]
+    return [mark for mark in canvas.marks if isinstance(mark, PlotLine)]
 
 
-def dots(canvas: Canvas) -> list[Any]:
+def dots(canvas: Canvas) -> list[PlotDots]:
     """The groups of dots of a plot, in the order in which they are painted."""
-    return [item for item in canvas.box.allChildren() if isinstance(item, pg.ScatterPlotItem)]
+    return [mark for mark in canvas.marks if isinstance(mark, PlotDots)]
 
 
 def top(canvas: Canvas) -> float:
     """The value at the upper edge of a plot."""
-    return float(canvas.box.viewRange()[1][1])
+    return canvas.area.up[1]
