@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -70,6 +71,7 @@ class Paths:
             make_folder(folder)
 
 
+@cache
 def resource_folder() -> Path:
     """The folder of the app's resources: inside an installed package, and beside `app` in a source tree."""
     package = Path(__file__).resolve().parents[1]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QIcon, QImage, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QStyleOption, QToolButton, QWidget
 
 from app.base.paths import resource_folder
 from app.ui.theme import Theme
 from app.ui.widgets.text.tips import as_text
-
-SIZES = (16, 20, 24, 32, 40, 48)  # device pixels: one and two a point, plain and enlarged text
 
 
 @lru_cache(maxsize=64)
@@ -24,18 +22,12 @@ def _source(name: str) -> str:
 
 def pixmap(name: str, colour: str, size: int) -> QPixmap:
     """An icon, `size` device pixels high and wide, its lines in `colour` ("#RRGGBB")."""
-    return QPixmap.fromImage(_images(name, colour, (size,))[0])
+    return QPixmap.fromImage(_image(name, colour, size))
 
 
-# Many controls show the same icon, each in many sizes: drawing them all took a tenth of the start-up time.
-@lru_cache(maxsize=512)
-def _images(name: str, colour: str, sizes: tuple[int, ...]) -> tuple[QImage, ...]:
-    """An icon in several sizes; its text is parsed once for all."""
+@lru_cache(maxsize=512)  # many controls show the same icon
+def _image(name: str, colour: str, size: int) -> QImage:
     svg = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
-    return tuple(_painted(svg, size) for size in sizes)
-
-
-def _painted(svg: QSvgRenderer, size: int) -> QImage:
     image = QImage(size, size, QImage.Format.Format_ARGB32_Premultiplied)
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
@@ -46,15 +38,35 @@ def _painted(svg: QSvgRenderer, size: int) -> QImage:
 
 def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon:
     """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` where it is on."""
-    made = QIcon()
-    for shade, mode, state in (
-        (colour, QIcon.Mode.Normal, QIcon.State.Off),
-        (checked, QIcon.Mode.Normal, QIcon.State.On),
-        (disabled, QIcon.Mode.Disabled, QIcon.State.Off),
-    ):
-        for image in _images(name, shade, SIZES) if shade else ():
-            made.addPixmap(QPixmap.fromImage(image), mode, state)
-    return made
+    return QIcon(_IconEngine(name, colour, disabled, checked))
+
+
+class _IconEngine(QIconEngine):
+    """Draws an icon in the size that is asked for, once it is: drawing all icons in the sizes of all screens
+    took a tenth of the start."""
+
+    def __init__(self, name: str, colour: str, disabled: str, checked: str) -> None:
+        super().__init__()
+        self._looks = (name, colour, disabled, checked)
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        name, colour, disabled, checked = self._looks
+        is_disabled = mode is QIcon.Mode.Disabled
+        if is_disabled and disabled:
+            colour = disabled
+        elif state is QIcon.State.On and checked:
+            colour = checked
+        made = pixmap(name, colour, min(size.width(), size.height()))
+        if is_disabled and not disabled:
+            return QApplication.style().generatedIconPixmap(mode, made, QStyleOption())
+        return made
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        size = rect.size() * painter.device().devicePixelRatio()
+        painter.drawPixmap(rect, self.pixmap(size, mode, state))
+
+    def clone(self) -> QIconEngine:
+        return _IconEngine(*self._looks)
 
 
 class IconButton(QToolButton):

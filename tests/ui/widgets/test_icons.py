@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QIcon, QImage
 from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import resource_folder
 from app.ui.theme import DARK, LIGHT, Theme
-from app.ui.widgets.icons import IconButton, pixmap
+from app.ui.widgets.icons import IconButton, icon, pixmap
 
 NAMES = [
     "chat",
@@ -68,3 +68,20 @@ def test_a_button_follows_the_theme_and_says_its_name(qtbot: QtBot, theme: Theme
     size = button.iconSize().width()
     theme.set_scale(1.5)
     assert button.iconSize().width() == round(size * 1.5)
+
+
+@pytest.mark.parametrize("size", [13, 37, 100])
+def test_an_icon_is_drawn_in_the_size_asked_for(qtbot: QtBot, size: int) -> None:
+    picture = icon("copy", "#007F5F").pixmap(size).toImage()
+    assert (picture.width(), picture.height()) == (size, size)
+    assert picture == pixmap("copy", "#007F5F", size).toImage()
+
+
+def test_an_icon_shows_what_its_control_is(qtbot: QtBot) -> None:
+    made = icon("copy", LIGHT.text, LIGHT.faint, LIGHT.good)
+    modes, states = QIcon.Mode, QIcon.State
+    assert colours(made.pixmap(48, modes.Normal, states.On).toImage()) == {LIGHT.good}
+    assert colours(made.pixmap(48, modes.Disabled, states.On).toImage()) == {LIGHT.faint}
+    assert colours(made.pixmap(48, modes.Active, states.Off).toImage()) == {LIGHT.text}
+    grey = icon("copy", "#007F5F").pixmap(48, modes.Disabled, states.Off)
+    assert "#007F5F" not in colours(grey.toImage())
