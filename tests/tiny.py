@@ -67,6 +67,8 @@ class Tiny:
     eps: float = 1e-5  # below zero: llama.cpp aborts the process
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
+    mtp: bool = False  # qwen35: an MTP head behind the layers
+    trunk: bool = True  # False: the head alone, in a file of its own
 
 
 def byte_alphabet() -> list[str]:
@@ -127,7 +129,7 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     writer.add_name(tiny.name)
     writer.add_context_length(tiny.n_ctx)
     writer.add_embedding_length(tiny.n_embd)
-    writer.add_block_count(tiny.n_layers)
+    writer.add_block_count(tiny.n_layers + tiny.mtp)
     writer.add_feed_forward_length(tiny.n_ff)
     writer.add_head_count(tiny.n_heads)
     hybrid = [0 if _is_recurrent(tiny, layer) else tiny.n_heads for layer in range(tiny.n_layers)]
@@ -155,6 +157,11 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         writer.add_ssm_state_size(tiny.n_embd // tiny.n_heads)
         writer.add_ssm_time_step_rank(tiny.n_heads)
         writer.add_ssm_group_count(tiny.n_heads)
+        if tiny.mtp:
+            writer.add_nextn_predict_layers(1)
+    if tiny.architecture == "eagle3":
+        writer.add_array("eagle3.target_layers", [0, 1, 1])
+        writer.add_uint32("eagle3.target_hidden_size", tiny.n_embd)
     if tiny.architecture == "lfm2":
         writer.add_shortconv_l_cache(CONV_SIZE)
     if tiny.tokenizer_of:
@@ -250,9 +257,13 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
             weights[f"{block}ffn_down.weight"] = normal(d, ff)
         norm = "post_attention_norm" if tiny.architecture == "qwen35" else "ffn_norm"
         weights[f"{block}{norm}.weight"] = ones(d)
+    if tiny.architecture == "eagle3":
+        _eagle3(tiny, weights, normal)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
     weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)
+    if tiny.mtp:
+        _mtp(tiny, weights, normal)
     if tiny.chain:
         _chain(tiny, weights)
     elif tiny.order:
@@ -289,6 +300,29 @@ def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:
         "ssm_d": np.ones(inner, np.float32),
         "ssm_out.weight": normal(d, inner),
     }
+
+
+def _eagle3(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
+    """Layers that read the embedding beside what three layers of a target made."""
+    d = tiny.n_embd
+    weights["fc.weight"] = normal(d, 3 * d)
+    for layer in range(tiny.n_layers):
+        weights[f"blk.{layer}.attn_norm_2.weight"] = np.ones(d, np.float32)
+        for name in ("attn_q", "attn_k", "attn_v"):
+            weights[f"blk.{layer}.{name}.weight"] = normal(d, 2 * d)
+
+
+def _mtp(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
+    """A block like those with attention, and what joins it to the layers below."""
+    d, last, block = tiny.n_embd, tiny.n_layers - 1, f"blk.{tiny.n_layers}."
+    below = {name: weight for name, weight in weights.items() if name.startswith(f"blk.{last}.")}
+    weights |= {f"{block}{name.split('.', 2)[2]}": weight for name, weight in below.items()}
+    weights[f"{block}nextn.eh_proj.weight"] = normal(d, 2 * d)
+    for name in ("enorm", "hnorm"):
+        weights[f"{block}nextn.{name}.weight"] = np.ones(d, np.float32)
+    if not tiny.trunk:
+        for name in [name for name in weights if name.startswith("blk.") and not name.startswith(block)]:
+            del weights[name]
 
 
 def _delta_net(tiny: Tiny, normal) -> dict[str, np.ndarray]:

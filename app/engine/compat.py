@@ -12,7 +12,27 @@ from typing import Protocol
 MAX_SIZE_DIFFERENCE = 128
 FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ between conversions
 
+MTP = "mtp"
+"""What stands for the architecture of a file that holds an MTP head without the model below."""
+_HEADS = {  # architecture -> what such a file is, and llama.cpp's name for drafting with it
+    MTP: ("an MTP head without its model", "draft-mtp"),
+    "eagle3": ("an EAGLE-3 draft", "draft-eagle3"),
+    "dflash": ("a DFlash or DSpark draft", "draft-dflash"),
+    "gemma4-assistant": ("an MTP draft", "draft-mtp"),
+}
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
+
+
+def head_words(architecture: str) -> tuple[str, str] | None:
+    """Why Draftscope cannot draft with a file of this architecture, and what can; None where it can."""
+    if architecture not in _HEADS:
+        return None
+    what, strategy = _HEADS[architecture]
+    return (
+        f"it is {what}, which Draftscope cannot use yet",
+        f"llama-server drafts with it (--spec-type {strategy}), and Draftscope shows the answers of a "
+        "running llama-server (in the target's panel, or by --server).",
+    )
 
 
 class FitKind(StrEnum):

@@ -168,6 +168,11 @@ def is_synthetic(spec: str) -> bool:
         return False
 
 
+def undrafted(strategy: str) -> str:
+    """A strategy spec without the strategies that need a draft model; ngram-mod where no strategy is left."""
+    return str(StrategySpec.parse(strategy).without_draft() or UNDRAFTED)
+
+
 def longest_draft(strategy: str) -> int | None:
     """The most tokens that a draft of a strategy spec may have; None where that is not known."""
     try:

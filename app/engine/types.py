@@ -174,39 +174,85 @@ class Sampling:
     top-k, typical-p, top-p, min-p, XTC, temperature."""
 
     temperature: float = param(
-        0.0, "0 always takes the most probable token; higher is more varied.", low=0, high=10
+        0.0,
+        "0 always takes the most probable token; higher is more varied. Usually 0 to 1: the higher, the "
+        "fewer drafted tokens are accepted.",
+        low=0,
+        high=10,
     )
-    top_k: int = param(0, "Keep only the K most probable tokens. 0 keeps all.", low=0, high=1_000_000)
+    top_k: int = param(
+        0,
+        "Keep only the K most probable tokens. 0 keeps all. Usually 20 to 100: fewer make odd tokens rarer, "
+        "and answers more alike.",
+        low=0,
+        high=1_000_000,
+    )
     top_p: float = param(
-        1.0, "Keep the smallest set whose probability reaches P. 1 keeps all.", low=0, high=1
+        1.0,
+        "Keep the most probable tokens that together reach P. 1 keeps all. Usually 0.8 to 0.95: lower is "
+        "safer and less varied.",
+        low=0,
+        high=1,
     )
     min_p: float = param(
-        0.0, "Drop tokens less probable than this share of the best one. 0 keeps all.", low=0, high=1
+        0.0,
+        "Drop tokens less probable than this share of the best one. 0 keeps all. Usually 0.01 to 0.1: "
+        "higher is safer and less varied.",
+        low=0,
+        high=1,
     )
     repeat_penalty: float = param(
-        1.0, "Divide the logits of recent tokens by this. 1 is off.", low=0.01, high=10
+        1.0,
+        "Make recent tokens less likely: their logits are divided by this. 1 is off. Usually 1 to 1.2: a "
+        "higher one also suppresses repetitions that are right, as in code.",
+        low=0.01,
+        high=10,
     )
     repeat_last_n: int = param(
-        64, "How many of the latest tokens the penalties count. -1 is the whole context.", low=-1
+        64,
+        "How many of the latest tokens the penalties count. -1 is the whole context. Usually 64 to 512: more "
+        "prevents repetitions further apart.",
+        low=-1,
     )
     frequency_penalty: float = param(
-        0.0, "Lower a recent token's logit by this for every time it was used. 0 is off.", low=-2, high=2
+        0.0,
+        "Lower a recent token's logit by this for every time it was used. 0 is off. Usually 0 to 0.5: higher "
+        "keeps words from coming again, needed ones too.",
+        low=-2,
+        high=2,
     )
     presence_penalty: float = param(
-        0.0, "Lower the logit of every recent token by this. 0 is off.", low=-2, high=2
+        0.0,
+        "Lower the logit of every recent token by this, however often it was used. 0 is off. Usually 0 to "
+        "0.5: higher leads to new subjects, and away from the question.",
+        low=-2,
+        high=2,
     )
     dry_multiplier: float = param(
         0.0,
-        "Lower the logit of a token that continues a repetition by this (DRY). 0 is off.",
+        "Lower the logit of a token that continues a repetition by this (DRY). 0 is off. Usually 0.5 to 1: "
+        "higher ends loops sooner, and breaks quotations.",
         low=0,
         high=100,
     )
     dry_base: float = param(
-        1.75, "Multiply the DRY penalty by this for every further token of the repetition.", low=1, high=100
+        1.75,
+        "Multiply the DRY penalty by this for every further token of the repetition. Usually 1.5 to 2: "
+        "higher stops long repetitions sooner.",
+        low=1,
+        high=100,
     )
-    dry_allowed_length: int = param(2, "Leave repetitions of fewer tokens than this alone.", low=0)
+    dry_allowed_length: int = param(
+        2,
+        "Leave repetitions of fewer tokens than this alone. Usually 2 to 4: lower penalises common phrases "
+        "too.",
+        low=0,
+    )
     dry_penalty_last_n: int = param(
-        64, "How many of the latest tokens DRY compares. -1 is the whole context.", low=-1
+        64,
+        "How many of the latest tokens DRY compares. -1 is the whole context. Usually 64 to 2,048: more "
+        "finds repetitions further apart.",
+        low=-1,
     )
     dry_sequence_breaker: str = param(
         r'\n : " *',
@@ -214,22 +260,32 @@ class Sampling:
         words=True,
     )
     top_n_sigma: float = param(
-        0.0, "Keep logits within this many standard deviations of the largest. 0 keeps all.", low=0, high=100
+        0.0,
+        "Keep logits within this many standard deviations of the largest. 0 keeps all. Usually 1 to 2: "
+        "lower is safer and less varied.",
+        low=0,
+        high=100,
     )
     typical_p: float = param(
         1.0,
-        "Keep the tokens whose surprise is nearest to the mean, until they reach P. 1 keeps all.",
+        "Keep the tokens whose surprise is nearest to the mean, until they reach P. 1 keeps all. Usually "
+        "0.9 to 1: lower drops very likely tokens and very unlikely ones.",
         low=0,
         high=1,
     )
     xtc_probability: float = param(
         0.0,
-        "How often XTC drops the most probable tokens, so that less usual ones come. Needs a temperature.",
+        "How often XTC drops the most probable tokens, so that less usual ones come. Needs a temperature. 0 "
+        "is off. Usually 0.1 to 0.5: higher is more surprising, and fewer drafted tokens are accepted.",
         low=0,
         high=1,
     )
     xtc_threshold: float = param(
-        0.1, "XTC drops all tokens above this probability except the least probable of them.", low=0, high=1
+        0.1,
+        "XTC drops all tokens above this probability except the least probable of them. Usually 0.05 to 0.2: "
+        "lower drops more often; above 0.5 none is dropped.",
+        low=0,
+        high=1,
     )
     seed: int = param(
         -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1

@@ -27,13 +27,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A target and a draft that are known to work together."""
+    """A target and a draft that are known to work together, or a target that has no draft that can be used
+    here."""
 
     id: str
     title: str
     good_for: str
     models: tuple[Entry, ...]
     note: str = ""
+    limits: str = ""  # what cannot be done with it here, and what can
+    published: str = ""  # speeds that others measured: of which models, on what, and where they stand
 
     @property
     def size(self) -> int:

@@ -13,12 +13,14 @@ import msgspec
 from huggingface_hub.utils import validate_repo_id
 
 from app.base.files import decode
+from app.engine.compat import head_words
 from app.engine.shards import shard_of
 from app.hub.errors import HubError, Trouble, unusable_answer
 from app.hub.hub import Hub
 from app.hub.names import is_model, is_safe, quantisation_of
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_WITH_HEAD = re.compile(r"(?<![A-Za-z])MTP(?![A-Za-z])", re.IGNORECASE)
 _USUAL = ("Q4_K_M", "Q8_0")
 
 
@@ -86,6 +88,18 @@ class Repo:
     context: int | None = None  # tokens
     notices: tuple[str, ...] = ()  # files that are left out, and why
     revision: str = "main"  # as requested
+
+    @property
+    def limits(self) -> str:
+        """What Draftscope cannot do with its models, for people; "" where there is nothing to say."""
+        if head := head_words(self.architecture):
+            return f"Do not fetch it for Draftscope: {head[0]}. {head[1]}"
+        if _WITH_HEAD.search(self.repo):
+            return (
+                "Its name tells of an MTP head. Draftscope loads such a model, and cannot draft with the "
+                "head yet: ngram-mod, suffix or prompt-lookup draft for it."
+            )
+        return ""
 
     def matching(self, file: str) -> tuple[Quantisation, ...]:
         """The quantisation that contains `file`, else all that have it as their name."""

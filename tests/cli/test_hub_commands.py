@@ -98,6 +98,22 @@ def test_search_of_one_repository_lists_its_quantisations(command: Command, serv
     assert "licence apache-2.0" in ended.err and "Free now:" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("repo", "architecture", "words"),
+    [
+        ("owner/Some-eagle3-GGUF", "eagle3", "Do not fetch it for Draftscope: it is an EAGLE-3 draft"),
+        ("owner/Qwen3.6-27B-MTP-GGUF", "qwen35", "cannot draft with the head yet"),
+    ],
+)
+def test_what_cannot_be_used_is_said_before_a_download(
+    command: Command, server: FakeHub, repo: str, architecture: str, words: str
+) -> None:
+    server.repos[repo] = FakeRepo({"Some-Q8_0.gguf": b"GGUF"}, architecture=architecture)
+    assert words in command("search", repo).err
+    pulled = command("pull", repo, "q8_0")
+    assert words in pulled.err
+
+
 @pytest.mark.usefixtures("repos")
 def test_search_that_finds_nothing(command: Command) -> None:
     ended = command("search", "nothing", "has", "this")

@@ -14,7 +14,7 @@ from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import LengthRule, Verification
+from app.engine.types import LengthRule, Sampling, Verification
 
 lookups = st.builds(
     PromptLookupParams, max_ngram_size=st.integers(1, 64), num_pred_tokens=st.integers(1, 512)
@@ -201,6 +201,10 @@ def test_settings_of_ewma_that_cannot_be(text: str, said: str) -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
     for param in params_of(kind.params):
-        told = param.name == "p_min" or param.unit == "tokens"
-        if told and param.name not in ("max_spec_offset", "max_cached_tokens"):
-            assert "Usually" in param.doc, param.name
+        told = param.kind in (int, float) and "No effect" not in param.doc
+        assert not told or "Usually" in param.doc, param.name
+
+
+def test_sampler_settings_tell_what_is_usual() -> None:
+    numbers = [param for param in params_of(Sampling) if param.kind in (int, float) and param.name != "seed"]
+    assert len(numbers) > 12 and all("Usually" in param.doc for param in numbers)

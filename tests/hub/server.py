@@ -51,6 +51,7 @@ class FakeRepo:
     gated: bool = False
     allowed: bool = True  # whether a token opens it
     licence: str = "apache-2.0"
+    architecture: str = "llama"
     lfs: bool = True
     downloads: int = 10
     history: int = 0  # changes the commit
@@ -219,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
             "likes": 3,
             "lastModified": "2026-05-01T10:00:00.000Z",
             "tags": ["gguf", f"license:{repo.licence}"],
-            "gguf": {"total": 1_700_000_000, "architecture": "llama", "context_length": 8192},
+            "gguf": {"total": 1_700_000_000, "architecture": repo.architecture, "context_length": 8192},
             "siblings": siblings,
         }
 

@@ -73,6 +73,8 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
     quantisation = repo.chosen(address.file)
     found = Cache().find_first(address.repo, quantisation.files)
     if found is None:
+        if repo.limits:
+            say(repo.limits)
         say(f"Downloading {quantisation.file} of {address.repo}, {file_size(quantisation.size)}.")
     fetched = fetch(hub, (Wanted.of(repo, quantisation),), interrupt)
     if fetched is None:

@@ -86,6 +86,8 @@ def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
 
 def _wanted(hub: Hub, address: Address) -> Wanted:
     repo = read_repo(hub, address.repo, address.revision)
+    if repo.limits:
+        say(repo.limits)
     return Wanted.of(repo, repo.holding(address.file))
 
 

@@ -83,7 +83,7 @@ def _print_repo(repo: Repo) -> None:
         )
     about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not given'}"]
     say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
-    for notice in repo.notices:
+    for notice in filter(None, (repo.limits, *repo.notices)):
         say(notice)
     if not rows:
         raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")

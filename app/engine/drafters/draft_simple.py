@@ -53,7 +53,9 @@ class DraftSimpleParams:
         high=1,
     )
     sample: bool = param(
-        False, "Draw draft tokens at the target's temperature instead of taking the most probable."
+        False,
+        "Draw draft tokens at the target's temperature instead of taking the most probable. Usually off: "
+        "drawn tokens may be accepted more often at a high temperature, and take more time.",
     )
     replace: str = param(
         "",

@@ -166,7 +166,7 @@ def _losing(
     if v is not None and v >= _NO_BATCHING * (k + 1):
         text = (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
-            "this target is too small for speculation to pay here. Use none."
+            "this target is too small for speculation to pay here. Use strategy none."
         )
         return Finding.TARGET_SMALL, text, (PLAIN,)
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
@@ -218,9 +218,9 @@ def _said(shares: Balance, start: bool = True) -> str:
 
 def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Remedy, ...]]:
     instead = None if spec.needs_draft else another_kind(spec, statistics)
-    ways = "Use none, or another draft model."
+    ways = "Use strategy none, or another draft model."
     if instead is not None:
-        ways = f"Use none, or try {instead.text}."
+        ways = f"Use strategy none, or try {instead.text}."
     text = f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
     return text, (PLAIN, instead) if instead is not None else (PLAIN,)
 

@@ -54,7 +54,7 @@ class AnswerSetup:
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
 
 
-PLAIN = Remedy("none", StrategySpec())
+PLAIN = Remedy("strategy none", StrategySpec())
 UNDRAFTED = Remedy("ngram-mod, which needs no draft model", StrategySpec.parse("ngram-mod"))
 
 

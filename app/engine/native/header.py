@@ -9,6 +9,7 @@ from typing import Any
 
 import llama_cpp
 
+from app.engine.native.heads import why_head
 from app.engine.native.library import captured_log, read_metadata
 from app.engine.native.model import check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
@@ -33,6 +34,7 @@ class FileHeader:
     def __init__(self, path: Path) -> None:
         """Raises ModelFileError. Of a sharded model, `path` is the first file, and all must be there."""
         check_file(path)
+        self._path = path
         params = llama_cpp.llama_model_default_params()
         params.vocab_only = True
         with captured_log() as lines:
@@ -52,6 +54,11 @@ class FileHeader:
     def metadata(self, key: str) -> str:
         """A metadata value as text; empty if the file has none."""
         return read_metadata(self._handle, key)
+
+    @property
+    def why_head(self) -> tuple[str, str] | None:
+        """Why it cannot be used, and what can use it, where it only drafts for another model."""
+        return why_head(self._path, self.metadata)
 
     def number(self, key: str) -> int:
         """A number in the architecture's metadata, such as "context_length"; 0 if the file has none."""

@@ -7,10 +7,10 @@ layers that llama.cpp put on each device.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import llama_cpp
@@ -19,11 +19,12 @@ from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
 from app.engine.native.context import SNAPSHOTS, explain_context
 from app.engine.native.devices.offload_devices import OffloadDevice, chosen_devices
-from app.engine.native.library import captured_log, captured_report
-from app.engine.native.library import raw_call as _call
+from app.engine.native.heads import refuse_head
+from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import MEASURED, ModelParams, context_params
 from app.engine.native.model import check_file, explain_failure
 from app.engine.native.report import LoadReport
+from app.engine.native.tensors import tensor_sizes
 from app.engine.types import ModelOptions
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
@@ -32,7 +33,6 @@ _EMBEDDING = "token_embd.weight"  # also the output layer's weights, if it has n
 _OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
 _CACHE_LAYER = re.compile(r"llama_kv_cache: layer +\d+: dev = (\S+)")
 _CACHE_SIZE = re.compile(r"llama_kv_cache: size = +([\d.]+) MiB")
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _MIB = 2**20
 
 
@@ -62,6 +62,11 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
         model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params.value)
         if not model:
             raise explain_failure(path.name, lines)
+        try:
+            refuse_head(path, partial(read_metadata, model))
+        except ModelFileError:
+            llama_cpp.llama_model_free(model)
+            raise
         n_ctx_train = max(0, int(llama_cpp.llama_model_n_ctx_train(model)))
         asked = context_params(options, n_ctx_train, snapshots)
         context = llama_cpp.llama_init_from_model(model, asked)
@@ -100,37 +105,3 @@ def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[s
             yield output if _OUTPUT.match(name) else CPU, size
     if "output.weight" not in tensors and output != CPU:
         yield output, tensors.get(_EMBEDDING, 0)
-
-
-def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield name and bytes of every tensor of a model file, in all its shards."""
-    for shard in _shards(path):
-        head = _open(os.fsencode(shard), _NoAlloc(True, None))
-        if not head:
-            raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
-        try:
-            for index in range(_count(head)):
-                yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
-        finally:
-            _free(head)
-
-
-def _shards(path: Path) -> list[Path]:
-    found = _SHARD.search(path.name)
-    if found is None:
-        return [path]
-    stem = path.name[: found.start()]
-    return [path.with_name(f"{stem}-{n:05d}-of-{found[2]}.gguf") for n in range(1, int(found[2]) + 1)]
-
-
-class _NoAlloc(ctypes.Structure):
-    """gguf_init_params"""
-
-    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
-
-
-_open = _call("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _NoAlloc)
-_free = _call("gguf_free", None, ctypes.c_void_p)
-_count = _call("gguf_get_n_tensors", ctypes.c_int64, ctypes.c_void_p)
-_name = _call("gguf_get_tensor_name", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
-_size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)

@@ -13,6 +13,7 @@ import llama_cpp
 
 from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
+from app.engine.native.heads import refuse_head
 from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
@@ -114,6 +115,11 @@ class Model:
             self.handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self.handle:
             raise explain_failure(path.name, lines)
+        try:
+            refuse_head(path, self.metadata)
+        except ModelFileError:
+            llama_cpp.llama_model_free(self.handle)
+            raise
         self._workers = {device.endpoint for device in self.devices if device.endpoint}
         hold(self._workers)
         self.path = path

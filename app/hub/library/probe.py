@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from app.engine.native.header import FileHeader
 
 _KEPT_OPEN = 2  # a target, and one draft after another
-_ONE_TARGET = ("eagle3", "dflash", "dspark")
 _EMBEDDING = ("bert", "embedding")
 
 
@@ -150,8 +149,8 @@ def _facts(header: FileHeader) -> Facts:
 
 
 def _refusal(header: FileHeader) -> str:
-    if header.architecture in _ONE_TARGET:
-        return "it drafts for one particular target only"
+    if head := header.why_head:
+        return head[0]
     if header.is_diffusion or header.has_encoder or not header.has_decoder:
         return "it does not write text token by token"
     if any(word in header.architecture for word in _EMBEDDING):

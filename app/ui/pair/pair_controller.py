@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.base.paths import BUNDLED
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
-from app.engine.strategy import UNDRAFTED, StrategySpec
+from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, PairInfo, Role, ServerInfo
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
@@ -159,8 +159,7 @@ class PairController(QObject):
         """Load a pair that takes less memory, with a strategy that it can be used with."""
         if self._may_load(panel):
             if draft is None:
-                spec = StrategySpec.parse(self._settings.now.strategy)
-                self._settings.change(strategy=str(spec.without_draft() or UNDRAFTED))
+                self._settings.change(strategy=undrafted(self._settings.now.strategy))
             self.load(target, draft)
 
     def _named(self, options: ModelOptions) -> ModelOptions:

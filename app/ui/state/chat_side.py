@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.base.paths import BUNDLED
 from app.engine.errors import UserError
+from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.inspection import Inspection
@@ -72,12 +73,15 @@ class ChatSide:
         return target.path, draft.path if draft is not None else ""
 
     def use_models(self, target: str | None, draft: str | None) -> None:
-        """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away.
+        """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away, and the
+        strategies that need it.
 
         Raises UserError.
         """
         if self.engine.activity in BUSY:
             raise UserError("The engine is still at work.", "Stop the answer first.")
+        if draft == "":
+            self.settings.change(strategy=undrafted(self.settings.now.strategy))
         settings = self.settings.now
         self._load(
             settings.target if target is None else ModelOptions(target),

@@ -15,6 +15,7 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
+from app.engine.native.memory import measure
 from app.engine.types import DEFAULT_CTX, ModelOptions, Role
 from tests.answers import answer, assert_same_answer
 from tests.tiny import Tiny
@@ -336,3 +337,28 @@ def test_what_a_file_is(engine: Engine, pair_files: tuple[Path, Path]) -> None:
     assert target.n_params == sum(int(tensor.n_elements) for tensor in reader.tensors)
     assert (target.n_layers, target.n_vocab, target.n_ctx, target.n_ctx_train) == (2, 259, 1024, 1024)
     assert target.has_chat_template
+
+
+HEADS = {
+    "an EAGLE-3 draft": Tiny(name="eagle", architecture="eagle3", n_layers=1),
+    "an MTP head without its model": Tiny(name="head", architecture="qwen35", mtp=True, trunk=False),
+}
+
+
+@pytest.mark.parametrize("words", HEADS)
+def test_what_drafts_for_one_target_only_is_refused(tiny_file: Callable[[Tiny], Path], words: str) -> None:
+    """A pass through it alone would end the process."""
+    path = tiny_file(HEADS[words])
+    error = refusal(path)
+    check(error, path.name, f"it is {words}, which Draftscope cannot use yet")
+    assert "llama-server drafts with it" in error.hint
+    with pytest.raises(ModelFileError, match=words):
+        measure(ModelOptions(str(path)))
+
+
+def test_a_model_with_an_mtp_head_answers_without_it(tiny_file: Callable[[Tiny], Path]) -> None:
+    said = []
+    for mtp in (False, True):
+        with Engine(tiny_file(Tiny(name="q", architecture="qwen35", mtp=mtp))) as engine:
+            said.append(answer(engine, "abcabc", strategy="suffix", max_tokens=30, ignore_eos=True).token_ids)
+    assert len(said[0]) == 30 and said[0] == said[1]

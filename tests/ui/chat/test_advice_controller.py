@@ -32,12 +32,12 @@ def nothing_accepted(strategy: str) -> Trace:
 def test_an_advice_is_taken_by_a_click(windows: Windows) -> None:
     desk = windows.open(strategy="prompt-lookup")
     show(desk, nothing_accepted("prompt-lookup"))
-    assert list(offered(desk)) == ["Use none", "Use suffix in place of prompt-lookup"]
+    assert list(offered(desk)) == ["Use strategy none", "Use suffix in place of prompt-lookup"]
     offered(desk)["Use suffix in place of prompt-lookup"].click()
     assert desk.window.settings.now.strategy == "suffix"
-    assert list(offered(desk)) == ["Use none"], "a remedy in use is no longer offered"
+    assert list(offered(desk)) == ["Use strategy none"], "a remedy in use is no longer offered"
     assert desk.prompt.hasFocus()
-    offered(desk)["Use none"].click()
+    offered(desk)["Use strategy none"].click()
     assert desk.window.settings.now.strategy == "none"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from app.base.paths import find_paths
 from app.engine.errors import UserError
@@ -210,3 +210,31 @@ def test_what_was_deleted_can_be_fetched_again(shop: Shop) -> None:
     shop.until(lambda: card.button.text().startswith("Fetch "))
     shop.click(card.button)
     shop.until(card.use.isVisible)
+
+
+def told(card: QWidget) -> str:
+    """The texts of a card."""
+    return "\n".join(label.text() for label in card.findChildren(QLabel) if label.isVisibleTo(card))
+
+
+def test_a_pair_says_what_others_measured_or_that_nobody_did(shop: Shop) -> None:
+    for card in shop.place.catalogue.cards:
+        published = card.pair.published
+        assert (f"Published: {published}" if published else "No published figure for this pair") in told(card)
+
+
+def test_a_target_alone_says_what_drafts_for_it_before_it_is_fetched(
+    make_shop: Callable[..., Shop], stocked: FakeHub
+) -> None:
+    stocked.repos["ggml-org/gpt-oss-20b-GGUF"] = FakeRepo({"gpt-oss-20b-mxfp4.gguf": b"GGUF"})
+    shop = make_shop()
+    card = shop.card("gpt-oss 20B, without a draft")
+    assert "EAGLE-3 files, which Draftscope cannot use yet" in told(card)
+    assert "look-ups draft for it: ngram-mod, suffix, prompt-lookup" in told(card)
+    assert card.use.text() == "Use this model" and "both" not in card.use.toolTip()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    shop.click(card.button)
+    shop.until(card.use.isVisible)
+    shop.click(card.use)
+    ((target, draft),) = shop.used
+    assert target is not None and target.endswith("/gpt-oss-20b-mxfp4.gguf") and draft == ""

@@ -115,6 +115,18 @@ def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
     assert desk.trace is not None and desk.trace.header.pair.draft is not None
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("suffix+draft-simple", "suffix"), ("draft-simple", "ngram-mod")]
+)
+def test_a_target_used_alone_leaves_no_strategy_that_needs_a_draft(
+    windows: Windows, before: str, after: str
+) -> None:
+    desk = windows.open(strategy=before)
+    desk.window.chat_side.use_models(None, "")
+    now = desk.window.settings.now
+    assert (now.draft, now.strategy) == (None, after)
+
+
 def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
     windows: Windows, tiny_file: Callable[[Tiny], Path]
 ) -> None:

@@ -55,11 +55,17 @@ class SuffixParams:
         high=64,
     )
     max_spec_offset: float = param(  # Arctic Inference's max_spec_offset
-        0.0, "Draft this many tokens more than max_spec_factor allows.", low=-64, high=512, unit="tokens"
+        0.0,
+        "Draft this many tokens more than max_spec_factor allows. Usually 0 to 8: more are drafted after "
+        "short matches, and fewer of them are accepted.",
+        low=-64,
+        high=512,
+        unit="tokens",
     )
     max_cached_tokens: int = param(
         100_000,
-        "Remember at most this many tokens of earlier answers: 100,000 take 60 MB. 0 remembers none.",
+        "Remember at most this many tokens of earlier answers. 0 remembers none. Usually 10,000 to 100,000, "
+        "which take 6 to 60 MB: more finds phrases of older answers.",
         low=0,
         high=10_000_000,
         unit="tokens",

@@ -24,7 +24,7 @@ MOST_COLUMNS = 4
 OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
 INTRO = (
     "Pairs that are known to go together: a target that writes, and a small draft with the same vocabulary "
-    "that guesses ahead."
+    "that guesses ahead. A target that is listed alone says why."
 )
 
 

@@ -37,6 +37,7 @@ from app.ui.widgets.words.numbers import file_size, percent
 from app.ui.widgets.work.background import Query
 
 BARS = 1000  # steps of a progress bar
+UNPUBLISHED = "No published figure for this pair. Compare measures it on this machine."
 
 
 class PairCard(QFrame):
@@ -65,9 +66,11 @@ class PairCard(QFrame):
         title = QLabel(self.pair.title)
         title.setProperty("role", "strong")
         title.setTextFormat(Qt.TextFormat.PlainText)
-        good_for = QLabel(joined(self.pair.good_for, self.pair.note).replace(". · ", ". "))
-        good_for.setProperty("role", "secondary")
-        good_for.setWordWrap(True)
+        good_for = _wrapped(" ".join(filter(None, (self.pair.good_for, self.pair.note))), "secondary")
+        limits = _wrapped(self.pair.limits)
+        limits.setVisible(bool(self.pair.limits))
+        figure = f"Published: {self.pair.published}" if self.pair.published else UNPUBLISHED
+        published = _wrapped(figure, "caption")
         models = QGridLayout()
         models.setHorizontalSpacing(12)
         models.setVerticalSpacing(2)
@@ -100,10 +103,13 @@ class PairCard(QFrame):
         self.queue = QPushButton("Show downloads")
         self.queue.setProperty("kind", "flat")
         self.queue.clicked.connect(self.downloads_wanted)
-        self.use = QPushButton("Use this pair")
+        alone = self.pair.draft is None
+        self.use = QPushButton("Use this model" if alone else "Use this pair")
         self.use.setProperty("kind", "primary")
-        self.use.setToolTip("Load both models into the chat")
-        self.use.setAccessibleName(f"Use this pair: {self.pair.title}")
+        self.use.setToolTip(
+            "Load it into the chat, without a draft model" if alone else "Load both models into the chat"
+        )
+        self.use.setAccessibleName(f"{self.use.text()}: {self.pair.title}")
         self.use.clicked.connect(self._use)
         self._transport = QWidget()
         transport = QHBoxLayout(self._transport)
@@ -123,7 +129,9 @@ class PairCard(QFrame):
         column.setSpacing(8)
         column.addWidget(title)
         column.addWidget(good_for)
+        column.addWidget(limits)
         column.addLayout(models)
+        column.addWidget(published)
         column.addWidget(self.light)
         column.addWidget(self._state)
         column.addWidget(self._transport)
@@ -325,6 +333,14 @@ class PairCard(QFrame):
         return next(
             (answer.problem for answer in self._confirmed.values() if answer.problem is not None), None
         )
+
+
+def _wrapped(words: str, role: str = "") -> QLabel:
+    made = QLabel(words)
+    made.setProperty("role", role)
+    made.setWordWrap(True)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    return made
 
 
 def _model_name(file: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.explain.purposes import PURPOSES, KindOfWork
+from app.engine.explain.purposes import PURPOSES, FirstStrategy, KindOfWork
 from app.engine.strategy import StrategySpec
 
 ASK = "Choose a kind of work…"
@@ -69,14 +69,18 @@ class PurposeChoice(QWidget):
         return PURPOSES[index] if index >= 0 else None
 
     @property
+    def _first(self) -> FirstStrategy | None:
+        return self.purpose.first(self._has_draft) if self.purpose is not None else None
+
+    @property
     def _spec(self) -> StrategySpec | None:
-        return self.purpose.spec(self._has_draft) if self.purpose is not None else None
+        return self._first.spec if self._first is not None else None
 
     @Slot()
     def _show(self) -> None:
-        purpose, spec = self.purpose, self._spec
-        self.reason.setText(purpose.reason if purpose is not None else "")
-        self.reason.setVisible(purpose is not None)
+        first, spec = self._first, self._spec
+        self.reason.setText(first.reason if first is not None else "")
+        self.reason.setVisible(first is not None)
         taken = str(spec) == self._in_use
         self.use.setVisible(spec is not None)
         self.compare.setVisible(spec is not None and self._comparable)

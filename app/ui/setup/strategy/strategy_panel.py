@@ -36,9 +36,10 @@ AUTO = "auto"
 ANY_VOCABULARY = 2**31 - 1  # the number of tokens while no target is loaded
 LENGTHS = {
     "fixed": "As long as the strategy's own settings allow.",
-    "ewma": "One token more or fewer per round, by the smoothed acceptance, within the strategy's settings "
-    "and those below.",
-    "auto": "The length with the most expected tokens/s, by measured cost of drafts and passes; may be 0.",
+    "ewma": "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. "
+    "Its settings stand below.",
+    "auto": "The length that promises the most tokens/s, by the measured cost of drafts and passes. Where no "
+    "draft pays, nothing is drafted.",
 }
 RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",

@@ -667,8 +667,11 @@ def test_a_purpose_proposes_a_strategy_and_says_why(qtbot: QtBot, panel: Strateg
 def test_without_a_draft_a_purpose_proposes_what_needs_none(panel: StrategyPanel) -> None:
     use_with(panel, draft=False)
     for purpose in PURPOSES:
-        assert choose_purpose(panel, purpose.name).text() in (f"Use {purpose.without_draft}", "In use")
-        assert not purpose.spec(has_draft=False).needs_draft
+        proposed = purpose.first(has_draft=False)
+        assert choose_purpose(panel, purpose.name).text() in (f"Use {proposed.strategy}", "In use")
+        assert not proposed.spec.needs_draft and "the draft model" not in proposed.reason
+        with_draft = purpose.first(has_draft=True)
+        assert not with_draft.spec.needs_draft or "draft model" in with_draft.reason
 
 
 def test_a_purpose_leaves_the_verification_as_it_is(qtbot: QtBot, panel: StrategyPanel) -> None:

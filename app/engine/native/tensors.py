@@ -1,0 +1,48 @@
+"""The tensors of a model's files, from their headers: nothing is loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.engine.errors import ModelFileError
+from app.engine.native.library import raw_call as _call
+
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+
+
+class _NoAlloc(ctypes.Structure):
+    """gguf_init_params"""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
+
+
+_open = _call("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _NoAlloc)
+_free = _call("gguf_free", None, ctypes.c_void_p)
+_count = _call("gguf_get_n_tensors", ctypes.c_int64, ctypes.c_void_p)
+_name = _call("gguf_get_tensor_name", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
+_size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)
+
+
+def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and bytes of every tensor of a model file, in all its shards. Raises ModelFileError."""
+    for shard in _shards(path):
+        head = _open(os.fsencode(shard), _NoAlloc(True, None))
+        if not head:
+            raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
+        try:
+            for index in range(_count(head)):
+                yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
+        finally:
+            _free(head)
+
+
+def _shards(path: Path) -> list[Path]:
+    found = _SHARD.search(path.name)
+    if found is None:
+        return [path]
+    stem = path.name[: found.start()]
+    return [path.with_name(f"{stem}-{n:05d}-of-{found[2]}.gguf") for n in range(1, int(found[2]) + 1)]
