@@ -14,11 +14,12 @@ from console import run
 _FOLDERS = (
     "bin", "include", "lib", "lib64", "share", "Scripts", "setuptools*", "_distutils_hack", "pkg_resources",
     "distutils-precedence.pth", "llama_cpp/server", "llama_cpp/include",
-    "numpy/_core/include", "numpy/_core/lib", "numpy/random/lib", "numpy/f2py",
+    "numpy/_core/include", "numpy/_core/lib", "numpy/random/lib", "numpy/f2py", "pyqtgraph/examples",
 )  # fmt: skip
 
-# Parts of Qt: those that Python imports here, and those that only Qt's own libraries and plug-ins need.
-_IMPORTED = ("Core", "Gui", "Widgets", "Svg")
+# Parts of Qt: those that Python imports here (for pyqtgraph OpenGL too), and those that only Qt's own
+# libraries and plug-ins need.
+_IMPORTED = ("Core", "Gui", "Widgets", "Svg", "OpenGL", "OpenGLWidgets")
 _BELOW = ("DBus", "XcbQpa", "WaylandClient", "WlShellIntegration")
 _PART = re.compile(r"(?:lib)?Qt6?([A-Z3][A-Za-z0-9]*)(?=\.|$)")
 _QT_TOOLS = (

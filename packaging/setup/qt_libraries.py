@@ -98,7 +98,8 @@ def _missing(python: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()  # starting Qt will say why
     qt = Path(found)
     plugins = qt / "Qt" / "plugins" / "platforms"
-    core = _unresolved([*qt.glob("QtWidgets*.so"), plugins / "libqoffscreen.so"])
+    widgets = [*qt.glob("QtWidgets*.so"), *qt.glob("QtOpenGLWidgets*.so")]
+    core = _unresolved([*widgets, plugins / "libqoffscreen.so"])
     return core, tuple(name for name in _unresolved([plugins / "libqxcb.so"]) if name not in core)
 
 

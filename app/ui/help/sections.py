@@ -32,6 +32,7 @@ _LICENCES = {
     "numpy": "BSD",
     "msgspec": "BSD",
     "Jinja2": "BSD",
+    "pyqtgraph": "MIT",
     "markdown-it-py": "MIT",
     "Pygments": "BSD",
     "platformdirs": "MIT",

@@ -1,21 +1,24 @@
-"""The marks of the plots, and the values at their edges."""
+"""What the plots draw, asked of pyqtgraph."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyqtgraph as pg
+
 from app.ui.instruments.plots.canvas import Canvas
-from app.ui.instruments.plots.marks import PlotDots, PlotLine
 
 
-def lines(canvas: Canvas) -> list[PlotLine]:
+def lines(canvas: Canvas) -> list[Any]:
     """The lines of a plot, in the order in which they are painted."""
-    return [mark for mark in canvas.marks if isinstance(mark, PlotLine)]
+    return [item for item in canvas.box.allChildren() if isinstance(item, pg.PlotCurveItem)]
 
 
-def dots(canvas: Canvas) -> list[PlotDots]:
+def dots(canvas: Canvas) -> list[Any]:
     """The groups of dots of a plot, in the order in which they are painted."""
-    return [mark for mark in canvas.marks if isinstance(mark, PlotDots)]
+    return [item for item in canvas.box.allChildren() if isinstance(item, pg.ScatterPlotItem)]
 
 
 def top(canvas: Canvas) -> float:
     """The value at the upper edge of a plot."""
-    return canvas.area.up[1]
+    return float(canvas.box.viewRange()[1][1])

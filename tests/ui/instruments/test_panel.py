@@ -41,7 +41,7 @@ def point(canvas: Canvas, index: float) -> QPoint:
 
 
 def hover(canvas: Canvas, index: int) -> None:
-    QTest.mouseMove(canvas, point(canvas, index))
+    QTest.mouseMove(canvas.viewport(), point(canvas, index))
     QApplication.processEvents()
 
 
@@ -265,7 +265,7 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
     pinned: list[object] = []
     panel.answer.pinned.connect(lambda: pinned.append(panel.answer.pinned_at))
     canvas = panel.length.canvas
-    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     leave(canvas)
     panel.answer.add(rounds[50:])
     panel.answer.end(totals(rounds))
@@ -279,9 +279,9 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
 def test_a_click_on_the_pinned_round_inspects_it(panel, qtbot) -> None:
     show(panel, trace(64))
     canvas = panel.length.canvas
-    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     with qtbot.waitSignal(panel.inspect_requested) as told:
-        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+        QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     assert told.args == [12] and panel.answer.pinned_at == 12
     with qtbot.waitSignal(panel.inspect_requested) as told:
         panel.table.inspect.click()
@@ -326,7 +326,7 @@ def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:
         at, QPointF(canvas.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, 120),
         Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
-    QApplication.sendEvent(canvas, event)
+    QApplication.sendEvent(canvas.viewport(), event)
     return event.isAccepted()
 
 
@@ -345,7 +345,7 @@ def test_ctrl_and_wheel_zoom_all_plots_a_double_click_ends_it(panel) -> None:
     assert len(spans) == 1
     (first, last) = spans.pop()
     assert last - first == pytest.approx((whole[1] - whole[0]) / 1.25)
-    QTest.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 300))
+    QTest.mouseDClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 300))
     rect = canvas.plot_rect()
     assert [canvas.round_at(rect.left()), canvas.round_at(rect.right())] == pytest.approx(whole)
 
@@ -365,10 +365,10 @@ def test_dragging_moves_a_zoomed_plot(panel) -> None:
         wheel(canvas, 200, Qt.KeyboardModifier.ControlModifier)
     start, target = point(canvas, 200), point(canvas, 200) + QPoint(40, 0)
     before = canvas.round_at(target.x())
-    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
-    QTest.mouseMove(canvas, start + QPoint(20, 0))
-    QTest.mouseMove(canvas, target)
-    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=target)
+    QTest.mousePress(canvas.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas.viewport(), start + QPoint(20, 0))
+    QTest.mouseMove(canvas.viewport(), target)
+    QTest.mouseRelease(canvas.viewport(), Qt.MouseButton.LeftButton, pos=target)
     assert canvas.round_at(target.x()) < before - 5
     assert panel.table.unpin.isHidden(), "a drag is no click"
 
@@ -436,7 +436,7 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
 def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
     made = trace(32)
     show(panel, made)
-    whole, partial = ((group.x, group.y) for group in dots(panel.acceptance.canvas))
+    whole, partial = (group.getData() for group in dots(panel.acceptance.canvas))
     drafted = [round for round in made.rounds if round.drafted]
     assert whole[0].tolist() == [r.index for r in drafted if r.accepted == len(r.drafted)]
     expected = {r.index: r.accepted / len(r.drafted) for r in drafted if r.accepted < len(r.drafted)}
@@ -448,7 +448,7 @@ def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
     width = panel.acceptance.canvas.plot_width
     acceptance, speed = panel.acceptance.canvas, panel.speed.canvas
     for item in (*dots(acceptance), *lines(acceptance), *lines(speed)):
-        assert len(item.x) <= width / 2 + 1
+        assert len(item.getData()[0]) <= width / 2 + 1
     # A power of two that leaves at least two pixels for a dot, three for a bar.
     for card, pixels, mark in ((panel.acceptance, 2, "dot"), (panel.length, 3, "bar")):
         step = next(2**n for n in range(20) if 20_000 / 2**n <= width // pixels)
@@ -488,8 +488,8 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
     round = next(round for round in panel.answer.rounds if round.accepted)
     assert bar_pixel(panel, image, round.index, 0.5) == QColor(palette.fate("accepted"))
     smoothed, pooled = lines(panel.acceptance.canvas)
-    assert smoothed.pen.color() == QColor(palette.secondary)
-    assert pooled.pen.color() == QColor(palette.fate("accepted"))
+    assert smoothed.opts["pen"].color() == QColor(palette.secondary)
+    assert pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
 def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:

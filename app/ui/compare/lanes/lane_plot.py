@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
@@ -119,9 +120,9 @@ class LanePlot(Plot):
         self._draw_baseline(painter, plot)
         self._draw_strip(painter, edges[:-1], edges[1:])
         painter.setPen(QPen(QColor(colours.text), 1.4))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
         heights = self._y(plot, np.array(self._rates[: self._shown]))
-        middles = (edges[:-1] + edges[1:]) / 2
-        painter.drawPolyline([QPointF(*at) for at in zip(middles.tolist(), heights.tolist(), strict=True)])
+        painter.drawPath(pg.arrayToQPath((edges[:-1] + edges[1:]) / 2, heights))
         painter.setFont(self._theme.sans(-2))
         painter.setPen(QColor(colours.secondary))
         label = f"{significant(self._top)}{SPACE}tok/s"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QColor, QPainter
+import pyqtgraph as pg
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.engine.fates import Origin
-from app.ui.instruments.plots.marks import PlotArea, PlotMark
 from app.ui.state.series import Bins
 from app.ui.theme import Palette
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class DraftBars(PlotMark):
+class DraftBars(pg.GraphicsObject):
     """One bar per group of rounds: accepted tokens, on top the target's own token in the colour of its
     origin; behind them, in a neutral colour, the length of the draft. What stays neutral was drafted in
     vain."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._bins: Bins | None = None
         self._colours: dict[Origin, QColor] = {}
         self._behind = QColor()
@@ -34,23 +36,39 @@ class DraftBars(PlotMark):
     def set_palette(self, palette: Palette) -> None:
         self._colours = {origin: QColor(palette.area(origin)) for origin in Origin}
         self._behind = QColor(palette.line)
+        self.update()
 
     def set_bins(self, bins: Bins | None) -> None:
+        self.prepareGeometryChange()
         self._bins = bins
+        self.update()
 
-    def paint(self, painter: QPainter, area: PlotArea) -> None:
+    def boundingRect(self) -> QRectF:
+        bins = self._bins
+        if bins is None or not len(bins.left):
+            return QRectF()
+        highest = float((bins.drafted + 1).max())
+        first, last = float(bins.left[0]), float(bins.right[-1])
+        return QRectF(first - 0.5, 0, last - first, highest)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
         bins = self._bins
         if bins is None or not len(bins.left):
             return
         # Bars are drawn on whole pixels: narrow ones would otherwise blur and differ in width.
+        to_pixels = painter.transform()
+        painter.save()
+        painter.setTransform(QTransform())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(Qt.PenStyle.NoPen)
 
         def x_of(rounds: Floats) -> Ints:
-            return np.rint(area.x_of(rounds - 0.5)).astype(int)
+            return np.rint((rounds - 0.5) * to_pixels.m11() + to_pixels.dx()).astype(int)
 
         def y_of(values: Floats) -> Ints:
-            return np.rint(area.y_of(values)).astype(int)
+            return np.rint(values * to_pixels.m22() + to_pixels.dy()).astype(int)
 
         left = x_of(bins.left)
         room = x_of(bins.right) - left
@@ -65,3 +83,4 @@ class DraftBars(PlotMark):
             rects = np.stack((left, top, width, y_of(low) - top), axis=1)
             painter.setBrush(colour)
             painter.drawRects([QRect(*row) for row in rects[rects[:, 3] > 0].tolist()])
+        painter.restore()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from app.engine.fates import Origin, Verdict
@@ -14,13 +15,11 @@ from app.ui.instruments import definitions
 from app.ui.instruments.plots.bars import DraftBars
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.draft_ends import DraftEnds
-from app.ui.instruments.plots.marks import PlotDots, PlotLine
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.state.series import RATE_WINDOW, Bins
 from app.ui.widgets.export import Cell
 from app.ui.widgets.words import numbers
 
-_DOT = 4.5  # pixels: the diameter of a dot
 _DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; where there is less, rounds are grouped
 _BAR_PIXELS = 3
 _LINE_PIXELS = 2
@@ -48,6 +47,12 @@ def _grouped(step: int, mark: str) -> str:
     return f"{numbers.count(step)} rounds per {mark}" if step > 1 else ""
 
 
+def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
+    colour = pg.QtGui.QColor(name)
+    colour.setAlphaF(alpha)
+    return colour
+
+
 def length_words(at: LengthAt) -> str:
     """What a draft length rule goes by."""
     return f"smoothed {numbers.ratio(at.acceptance)} · k {'≥ ' if at.at_least else ''}{numbers.count(at.k)}"
@@ -69,20 +74,21 @@ class AcceptancePlot(PlotCard):
     file_name = "acceptance"
 
     def set_up(self) -> None:
-        self._whole = PlotDots(_DOT)
-        self._partial = PlotDots(_DOT)
-        self._pooled = PlotLine()
-        self._smoothed = PlotLine()
-        self.canvas.add(self._whole, self._partial, self._smoothed, self._pooled)
+        self._whole = pg.ScatterPlotItem(size=4.5, pen=None)
+        self._partial = pg.ScatterPlotItem(size=4.5, pen=None)
+        self._pooled = pg.PlotCurveItem(antialias=True, connect="finite")
+        self._smoothed = pg.PlotCurveItem(antialias=True)
+        for item in (self._whole, self._partial, self._smoothed, self._pooled):
+            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
 
     def apply_theme(self) -> None:
         super().apply_theme()
         palette = self._theme.palette
-        self._whole.set_filled(palette.fate(Origin.ACCEPTED), 0.55)
-        self._partial.set_filled(palette.fate(Origin.RESAMPLED), 0.6)
-        self._pooled.set_look(palette.fate(Origin.ACCEPTED), 1.8)
-        self._smoothed.set_look(palette.secondary, 1.2, Qt.PenStyle.DotLine)
+        self._whole.setBrush(_colour(palette.fate(Origin.ACCEPTED), 0.55))
+        self._partial.setBrush(_colour(palette.fate(Origin.RESAMPLED), 0.6))
+        self._pooled.setPen(pg.mkPen(palette.fate(Origin.ACCEPTED), width=1.8))
+        self._smoothed.setPen(pg.mkPen(palette.secondary, width=1.2, style=Qt.PenStyle.DotLine))
 
     def draw(self, first: int, last: int) -> None:
         series, width = self.answer.series, self.canvas.plot_width
@@ -90,14 +96,13 @@ class AcceptancePlot(PlotCard):
         self.canvas.set_note(_grouped(dots.step, "dot"))
         whole = dots.acceptance == 1
         partial = dots.acceptance < 1
-        self._whole.set_points(dots.centre[whole], dots.acceptance[whole])
-        self._partial.set_points(dots.centre[partial], dots.acceptance[partial])
+        self._whole.setData(dots.centre[whole], dots.acceptance[whole])
+        self._partial.setData(dots.centre[partial], dots.acceptance[partial])
         line = series.bins(first, last, width // _LINE_PIXELS)
-        self._pooled.set_points(line.right - 1, line.pooled)
+        self._pooled.setData(line.right - 1, line.pooled)
         lengths, at = self.answer.lengths, line.right - 1
         smoothed = [lengths[int(index)].acceptance for index in at] if lengths else []
-        self._smoothed.set_points(at[: len(smoothed)], smoothed)
-        self.canvas.update()
+        self._smoothed.setData(at[: len(smoothed)], np.array(smoothed))
 
     def show_numbers(self) -> None:
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
@@ -145,22 +150,22 @@ class SpeedPlot(PlotCard):
     file_name = "tokens-per-second"
 
     def set_up(self) -> None:
-        self._plain = PlotLine()
-        self._rate = PlotLine()
-        self.canvas.add(self._plain, self._rate)
+        self._plain = pg.PlotCurveItem(antialias=True, connect="finite")
+        self._rate = pg.PlotCurveItem(antialias=True, connect="finite")
+        for item in (self._plain, self._rate):
+            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        self._rate.set_look(self._theme.palette.text, 1.5)
-        self._plain.set_look(self._theme.palette.faint, 1.5)
+        self._rate.setPen(pg.mkPen(self._theme.palette.text, width=1.5))
+        self._plain.setPen(pg.mkPen(self._theme.palette.faint, width=1.5))
 
     def draw(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
         rate, plain = self._lines(bins)
-        self._rate.set_points(bins.right - 1, rate)
-        self._plain.set_points(bins.right - 1, plain)
-        self.canvas.update()
+        self._rate.setData(bins.right - 1, rate)
+        self._plain.setData(bins.right - 1, plain)
         if self.answer.live:  # the axis covers all rounds, so that it stays calm while more arrive
             every = self.answer.series.bins(self.answer.start, self.answer.last, _MOST_BINS)
             rate, plain = self._lines(every)
@@ -254,7 +259,7 @@ class LengthPlot(PlotCard):
         assert column is not None
         column.addWidget(self.ends)
         self._bars = DraftBars()
-        self.canvas.add(self._bars)
+        self.canvas.box.addItem(self._bars, ignoreBounds=True)
         self._set_top(4)
 
     def _set_top(self, top: int) -> None:
@@ -270,7 +275,6 @@ class LengthPlot(PlotCard):
     def draw(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
         self._bars.set_bins(bins)
-        self.canvas.update()
         length = self.answer.statistics.draft_length
         drafts = f"drafts of {numbers.significant(length)}" if length is not None else ""
         self.canvas.set_note(", ".join(filter(None, (_grouped(bins.step, "bar"), drafts))))

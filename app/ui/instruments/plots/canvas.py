@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -14,20 +15,17 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
     QPen,
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QGraphicsView, QWidget
 
-from app.ui.instruments.plots.marks import PlotArea, PlotMark
 from app.ui.theme import Theme
 from app.ui.widgets.words.numbers import count
 
 _ABOVE = 4  # pixels above the highest tick, so that a dot there is not cut
 _BELOW = 3
-_BETWEEN = 3  # pixels between the plot and the words below it
 _LEAST = 76  # pixels at text scale 1: the height that the plot keeps while the words around it grow
 _ZOOM_STEP = 1.25
 
@@ -38,7 +36,7 @@ class Tick:
     text: str
 
 
-class Canvas(QWidget):
+class Canvas(pg.GraphicsView):
     """x is the round (or what `axis` names), y begins at 0. Input only emits signals: the panel decides, so
     that all plots show the same rounds."""
 
@@ -51,9 +49,8 @@ class Canvas(QWidget):
     resized = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, background=None)
         self._theme = theme
-        self._marks: list[PlotMark] = []
         self._ticks: tuple[Tick, ...] = ()
         self._top = 1.0
         self._span = (-0.5, 31.5)
@@ -64,62 +61,68 @@ class Canvas(QWidget):
         self._reading: tuple[int, str] | None = None
         self._note = ""
         self.axis = "round"
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
+        self.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
+        self.box.disableAutoRange()
+        holder = pg.GraphicsLayout()
+        holder.setSpacing(0)
+        holder.addItem(self.box)
+        self._holder = holder
+        self.setCentralItem(holder)
+        self._marker = pg.InfiniteLine(angle=90, movable=False)
+        self._marker.setZValue(-5)
+        self._marker.hide()
         self.marked: int | None = None  # the round marked with a line
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.box.addItem(self._marker, ignoreBounds=True)
         self.apply_theme()
 
     # ------------------------------------------------------------------------------- what is shown
 
     def apply_theme(self) -> None:
+        palette = self._theme.palette
+        self._marker.setPen(pg.mkPen(palette.faint, width=1))
         self._label_font = self._theme.sans(-2)
         metrics = QFontMetricsF(self._label_font)
-        self._label_height = metrics.height()
         self._axis_width = metrics.horizontalAdvance("8,888") + 8
+        self._axis_height = metrics.height() + 3
+        self._holder.layout.setContentsMargins(self._axis_width, metrics.height() / 2, 2, self._axis_height)
         self.setMinimumHeight(round(_LEAST * self._theme.scale))
-        self.update()
-
-    def add(self, *marks: PlotMark) -> None:
-        """Paint these marks too, each over those before it."""
-        self._marks += marks
-
-    @property
-    def marks(self) -> Sequence[PlotMark]:
-        """The marks, in the order in which they are painted."""
-        return self._marks
+        self._update_range()
 
     def set_ticks(self, ticks: Sequence[Tick]) -> None:
         """Label these values; the last is the top of the axis."""
         if tuple(ticks) != self._ticks:
             self._ticks = tuple(ticks)
             self._top = ticks[-1].value
-            self.update()
+            self._update_range()
 
     def set_span(self, first: float, last: float) -> None:
         """Show x from `first` to `last`."""
         if (first, last) != self._span:
             self._span = (first, last)
-            self.update()
+            self._update_range()
 
     def set_level(self, value: float | None, text: str = "") -> None:
         """Draw a dashed line across at `value`, with its meaning below the plot."""
         level = None if value is None else (value, text)
         if level != self._level:
             self._level = level
-            self.update()
+            self.viewport().update()
 
     def mark(self, index: int | None) -> None:
         """Draw a thin line at that round."""
-        if index != self.marked:
-            self.marked = index
-            self.update()
+        self.marked = index
+        self._marker.setVisible(index is not None)
+        if index is not None:
+            self._marker.setValue(index)
 
     def set_note(self, text: str) -> None:
         """Show a text in the middle of the axis."""
         if text != self._note:
             self._note = text
-            self.update()
+            self.viewport().update()
 
     @property
     def note(self) -> str:
@@ -131,7 +134,7 @@ class Canvas(QWidget):
         reading = None if index is None else (index, text)
         if reading != self._reading:
             self._reading = reading
-            self.update()
+            self.viewport().update()
 
     @property
     def reading(self) -> str:
@@ -141,58 +144,46 @@ class Canvas(QWidget):
     @property
     def plot_width(self) -> int:
         """The width in pixels that the rounds take."""
-        return max(int(self.plot_rect().width()), 1)
+        return max(int(self.box.width()), 1)
 
     def plot_rect(self) -> QRectF:
         """Where the data is drawn, in pixels of this widget."""
-        above, below = self._label_height / 2, self._label_height + _BETWEEN
-        return QRectF(self.rect()).adjusted(self._axis_width, above, -2, -below)
-
-    @property
-    def area(self) -> PlotArea:
-        """The place of the values in `plot_rect`."""
-        rect = self.plot_rect()
-        pixel = self._top / max(rect.height() - _ABOVE - _BELOW, 1)
-        return PlotArea(rect, self._span, (-_BELOW * pixel, self._top + _ABOVE * pixel))
+        rect: QRectF = self.box.sceneBoundingRect()
+        return rect
 
     def x_of(self, index: float) -> float:
         """Pixel of a round."""
-        return self.area.x_of(index)
+        rect, (first, last) = self.plot_rect(), self._span
+        return rect.left() + (index - first) / (last - first) * rect.width()
 
     def y_of(self, value: float) -> float:
         """Pixel of a value."""
-        return self.area.y_of(value)
+        rect = self.plot_rect()
+        low, high = map(float, self.box.state["viewRange"][1])
+        return rect.bottom() - (value - low) / (high - low) * rect.height()
 
     def round_at(self, x: float) -> float:
         """Round at a pixel, with its fraction."""
         rect, (first, last) = self.plot_rect(), self._span
         return first + (x - rect.left()) / max(rect.width(), 1) * (last - first)
 
-    # --------------------------------------------------------------------------------- painting
+    def _update_range(self) -> None:
+        height = max(self.box.height(), 1)
+        pixel = self._top / max(height - _ABOVE - _BELOW, 1)
+        self.box.setRange(
+            xRange=self._span,
+            yRange=(-_BELOW * pixel, self._top + _ABOVE * pixel),
+            padding=0,
+            disableAutoRange=True,
+        )
+        self.viewport().update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        palette, area = self._theme.palette, self.area
-        painter.fillRect(self.rect(), QColor(palette.ground))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._draw_axes(painter)
-        painter.save()
-        painter.setClipRect(area.rect)
-        if self.marked is not None:
-            x = self.x_of(self.marked)
-            painter.setPen(QPen(QColor(palette.faint), 1))
-            painter.drawLine(QLineF(x, area.rect.top(), x, area.rect.bottom()))
-        for mark in self._marks:
-            painter.save()
-            mark.paint(painter, area)
-            painter.restore()
-        painter.restore()
-        self._draw_over(painter)
-
-    def _draw_axes(self, painter: QPainter) -> None:
-        palette, plot = self._theme.palette, self.plot_rect()
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
+        palette = self._theme.palette
+        painter.fillRect(rect, QColor(palette.ground))
+        plot = self.plot_rect()
         painter.setFont(self._label_font)
-        height = self._label_height
+        height = QFontMetricsF(self._label_font).height()
         for tick in self._ticks:
             y = round(self.y_of(tick.value))
             painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(palette.line))
@@ -208,8 +199,7 @@ class Canvas(QWidget):
         painter.drawText(below, Qt.AlignmentFlag.AlignRight, count(last))
         painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, self._note)
 
-    def _draw_over(self, painter: QPainter) -> None:
-        """Draw what stands over the data: the focus ring, the level, the values of a round."""
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
         if self._ring:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             painter.setPen(QColor(self._theme.palette.secondary))
@@ -255,9 +245,12 @@ class Canvas(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(300, round(96 * self._theme.scale))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self.resized.emit()
+        if hasattr(self, "_holder"):
+            self._holder.layout.activate()
+            self._update_range()
+            self.resized.emit()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         x = event.position().x()
@@ -287,12 +280,12 @@ class Canvas(QWidget):
         keyboard = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         self._ring = event.reason() in keyboard
         super().focusInEvent(event)
-        self.update()
+        self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self._ring = False
         super().focusOutEvent(event)
-        self.update()
+        self.viewport().update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         event.ignore()  # the card handles it

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel
 
@@ -14,7 +16,6 @@ from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.by_round import nice_above
 from app.ui.instruments.plots.canvas import Tick
-from app.ui.instruments.plots.marks import PlotDots, PlotLine, PlotWords
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.remedies import Remedies
 from app.ui.widgets.export import Cell
@@ -38,11 +39,12 @@ class CostPlot(PlotCard):
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)
-        self._words = PlotWords("you are here")
-        self._line = PlotLine()
-        self._best = PlotDots(9)
-        self._here = PlotDots(8)
-        self.canvas.add(self._line, self._best, self._here, self._words)
+        self._words = pg.TextItem("you are here", anchor=(0.5, 1.25))
+        self._line = pg.PlotCurveItem(antialias=True)
+        self._best = pg.ScatterPlotItem(size=9, brush=None)
+        self._here = pg.ScatterPlotItem(size=8, pen=None)
+        for item in (self._line, self._best, self._here, self._words):
+            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
@@ -52,33 +54,34 @@ class CostPlot(PlotCard):
     def apply_theme(self) -> None:
         super().apply_theme()
         palette = self._theme.palette
-        self._line.set_look(palette.text, 1.5)
-        self._here.set_filled(palette.good)
-        self._best.set_outlined(palette.aim, 1.8)
-        self._words.set_look(self._theme.sans(-2), palette.good)
+        self._line.setPen(pg.mkPen(palette.text, width=1.5))
+        self._here.setBrush(pg.mkBrush(palette.good))
+        self._best.setPen(pg.mkPen(palette.aim, width=1.8))
         self.facts.setFont(self._theme.sans(-1.5))
         self.facts.setStyleSheet(f"color: {palette.secondary}")
+        self._words.setFont(self._theme.sans(-2))
+        self._words.setColor(palette.good)
 
     def draw(self, first: int, last: int) -> None:
         """Show the current cost model; the range of rounds does not matter."""
         factors = self._factors()
         self._show_message(bool(factors))
-        self.canvas.update()
-        for mark in (self._line, self._best, self._here):
-            mark.set_points((), ())
-        self._words.show_at(None)
+        self._words.hide()
         if not factors:
+            for item in (self._line, self._best, self._here):
+                item.setData(np.empty(0), np.empty(0))
             self.canvas.set_level(None)
             return
         self.canvas.set_span(-0.5, self.answer.cost.longest + 0.5)
         cost = self.answer.cost
         best = max(range(len(factors)), key=factors.__getitem__)
         here = cost.over_rounds
-        self._line.set_points(range(len(factors)), factors)
-        self._best.set_points([best], [factors[best]])
+        self._line.setData(np.arange(len(factors)), np.array(factors))
+        self._best.setData([best], [factors[best]])
         if here is not None and cost.mean_length is not None:
-            self._here.set_points([cost.mean_length], [here])
-            self._words.show_at((cost.mean_length, here))
+            self._here.setData([cost.mean_length], [here])
+            self._words.setPos(cost.mean_length, here)
+            self._words.show()
         top = nice_above(max(*factors, here or 0, 1.2))
         self.canvas.set_ticks([Tick(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")

@@ -59,10 +59,10 @@ def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
     cost, alpha = CostModel.of(ROUNDS), Statistics.of(ROUNDS).alpha
     assert alpha is not None
     (curve,), (_best, here) = lines(panel.cost.canvas), dots(panel.cost.canvas)
-    x, y = curve.x, curve.y
+    x, y = curve.getData()
     assert list(x) == list(range(LONGEST + 1))
     assert list(y) == pytest.approx([cost.predicted(alpha, k) for k in range(LONGEST + 1)])
-    (here_x,), (here_y,) = here.x, here.y
+    (here_x,), (here_y,) = here.getData()
     assert (here_x, here_y) == pytest.approx((cost.mean_length, cost.over_rounds))
     assert panel.cost.value.text() == numbers.factor(cost.over_rounds)
     assert panel.cost.message.isHidden()
@@ -77,17 +77,17 @@ def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     mean = CostModel.of(long).mean_length
     assert mean is not None and mean > LONGEST + 1
     (curve,), (_best, here) = lines(panel.cost.canvas), dots(panel.cost.canvas)
-    (x,) = here.x
-    left, right = panel.cost.canvas.area.across
+    (x,), _ = here.getData()
+    left, right = panel.cost.canvas.box.viewRange()[0]
     assert left < x < right
-    last = int(curve.x[-1])
+    last = int(curve.getData()[0][-1])
     assert last >= x
     panel.cost.canvas.hovered.emit(last)
     assert panel.cost.canvas.reading.startswith(f"k = {last}: ")
     begin(panel, header())
     panel.answer.add(ROUNDS)
     panel.answer.end(totals(ROUNDS))
-    assert panel.cost.canvas.area.across[1] == pytest.approx(LONGEST + 0.5)
+    assert panel.cost.canvas.box.viewRange()[0][1] == pytest.approx(LONGEST + 0.5)
 
 
 def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
