@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+
+class Defined(Protocol):
+    """A number with a title and a definition."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def definition(self) -> str: ...
+
+
+def definitions(columns: Iterable[Defined]) -> list[str]:
+    """What the columns of a table mean, a line each."""
+    return [f"{column.title}: {column.definition}" for column in columns]
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()) -> list[str]:

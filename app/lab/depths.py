@@ -39,8 +39,9 @@ def without_depths(experiment: Experiment) -> tuple[Prompt, ...]:
     """The prompts of a depth measurement, each once; of another experiment its prompts."""
     if not has_depths(experiment):
         return experiment.prompts
-    bare = (msgspec.structs.replace(prompt, depth=None) for prompt in experiment.prompts)
-    return tuple(dict.fromkeys(bare))
+    first = experiment.prompts[0].depth
+    once = (prompt for prompt in experiment.prompts if prompt.depth == first)
+    return tuple(msgspec.structs.replace(prompt, depth=None) for prompt in once)
 
 
 def has_depths(experiment: Experiment) -> bool:

@@ -50,12 +50,23 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """One prompt of a suite."""
+    """One prompt of a suite, or one turn of its conversation."""
 
     prompt: str
     category: str | None = None
     suffix: str | None = None  # the text after the answer, which fills the middle; without a chat template
     depth: int | None = None  # tokens of the experiment's documents that stand before it
+    before: tuple[str, ...] = ()
+    """The user's earlier turns of the same conversation. They are the prompts right before this one."""
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn in its conversation, from 1 on."""
+        return len(self.before) + 1
+
+    def follows(self, prompt: Prompt) -> bool:
+        """Whether this is the turn right behind `prompt` in one conversation."""
+        return (prompt.depth, (*prompt.before, prompt.prompt)) == (self.depth, self.before)
 
 
 class Job(msgspec.Struct, frozen=True, order=True):
@@ -139,13 +150,19 @@ class Experiment(msgspec.Struct, frozen=True):
             groups.setdefault(lane.model or self._loaded(index), []).append(index)
         return list(groups.values())
 
-    def request(self, prompt: int, strategy: str, sampling: Sampling | None = None) -> GenerationRequest:
-        """The engine's request for a prompt and a strategy, with the experiment's sampling or another."""
+    def request(
+        self, prompt: int, strategy: str, sampling: Sampling | None = None, said: Sequence[str] = ()
+    ) -> GenerationRequest:
+        """The engine's request for a prompt and a strategy, with the experiment's sampling or another. `said`
+        are the answers to the turns before it; without a chat template all texts stand behind each other."""
         asked = self.prompts[prompt]
         chat = self.chat and asked.suffix is None
+        pairs = zip(asked.before, said, strict=True)
+        texts = [*(text for pair in pairs for text in pair), asked.prompt]
+        roles = ("user", "assistant")
         return GenerationRequest(
-            prompt=None if chat else asked.prompt,
-            messages=(Message("user", asked.prompt),) if chat else (),
+            prompt=None if chat else "\n\n".join(texts),
+            messages=tuple(Message(roles[at % 2], text) for at, text in enumerate(texts)) if chat else (),
             suffix=asked.suffix,
             strategy=strategy,
             sampling=sampling or self.sampling,
@@ -157,6 +174,17 @@ class Experiment(msgspec.Struct, frozen=True):
             depth=asked.depth or 0,
             template_options=self.template_options if chat else {},
         )
+
+
+def conversations(prompts: Sequence[Prompt]) -> list[tuple[Prompt, ...]]:
+    """The prompts by conversation: each first turn with the turns right behind it."""
+    found: list[tuple[Prompt, ...]] = []
+    for prompt in prompts:
+        if found and prompt.follows(found[-1][-1]):
+            found[-1] = (*found[-1], prompt)
+        else:
+            found.append((prompt,))
+    return found
 
 
 def with_baselines(experiment: Experiment) -> Experiment:
@@ -207,6 +235,10 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
         raise SettingError("There is no prompt.", "Give at least one.")
     if any(prompt.depth and prompt.suffix is not None for prompt in experiment.prompts):
         raise SettingError("A gap cannot stand behind a document.", "Choose other prompts for the depth.")
+    if any(asked[0].before for asked in conversations(experiment.prompts)):
+        raise SettingError(
+            "A later turn stands without the turns before it.", "Put the turns of a conversation in order."
+        )
     for name in ("repeats", "max_tokens"):
         if getattr(experiment, name) < 1:
             raise SettingError(f"{name} cannot be below 1.", "Ask for at least one.")

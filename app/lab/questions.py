@@ -38,7 +38,7 @@ _question = msgspec.json.Decoder(_BenchmarkQuestion)
 
 
 class Questions(NamedTuple):
-    """The prompts of a file, whether they are a user's messages, and what was left out, in sentences."""
+    """The prompts of a file, whether they are a user's messages, and what to know of them, in sentences."""
 
     prompts: tuple[Prompt, ...]
     chat: bool
@@ -48,14 +48,14 @@ class Questions(NamedTuple):
 def parse_questions(text: str, file: str) -> Questions | None:
     """The questions of a file; None for a text that has no such object on each line.
 
-    Every run begins cold, so only the first of several turns is asked. Raises PromptError where a file has
-    placeholders only.
+    Each turn of a conversation is a prompt of its own. Raises PromptError where a file has placeholders only.
     """
     questions = _questions(text)
     if not questions or not any(question.asked for question in questions):
         return None
-    ready = [question for question in questions if question.asked and PLACEHOLDER not in question.asked[0]]
-    missing = sum(PLACEHOLDER in question.asked[0] for question in questions if question.asked)
+    asked = [question for question in questions if question.asked]
+    ready = [question for question in asked if not any(PLACEHOLDER in turn for turn in question.asked)]
+    missing = len(asked) - len(ready)
     if not ready:
         raise PromptError(
             f"{file} holds placeholders in place of its prompts.",
@@ -66,8 +66,15 @@ def parse_questions(text: str, file: str) -> Questions | None:
         left_out = numbers.count(missing, "placeholder")
         notes.append(f"{file}: {left_out} left out: SPEED-Bench's script fetches these prompts.")
     if several := sum(len(question.asked) > 1 for question in ready):
-        notes.append(f"{file}: of {numbers.count(several, 'prompt')} with several turns the first is asked.")
-    prompts = tuple(Prompt(question.asked[0], question.category) for question in ready)
+        notes.append(
+            f"{file}: {numbers.count(several, 'conversation')} of several turns. Each turn is a prompt, "
+            "asked with the conversation before it."
+        )
+    prompts = tuple(
+        Prompt(text, question.category, before=question.asked[:at])
+        for question in ready
+        for at, text in enumerate(question.asked)
+    )
     return Questions(prompts, any(question.turns or question.messages for question in ready), tuple(notes))
 
 

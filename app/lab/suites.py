@@ -39,7 +39,7 @@ class Suite(msgspec.Struct, frozen=True):
     about: str = ""
     chat: bool = True  # its prompts are user messages
     max_tokens: int = 256  # enough for its answers
-    notes: tuple[str, ...] = ()  # what of its file is not asked, in sentences
+    notes: tuple[str, ...] = ()  # what to know of its file, in sentences
 
     @property
     def categories(self) -> tuple[str, ...]:

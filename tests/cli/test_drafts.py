@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.lab.drafts.columns import DRAFT_COLUMNS
 from tests.commands import Command
 
 
@@ -27,6 +28,7 @@ def test_a_folder_of_drafts_is_judged(
     lines = ended.out.splitlines()
     assert {line.split()[0] for line in lines[2:4]} == {"itself.gguf", "draft.gguf"}
     assert any(line.startswith("damaged.gguf was not judged: ") for line in lines)
+    assert {f"{column.title}: {column.definition}" for column in DRAFT_COLUMNS} <= set(lines)
     assert lines[-1].startswith(f"Over 3 answers of {target.name}, 60 tokens.")
     report = json.loads(out.read_text())
     assert [draft["file"] for draft in report["drafts"]][-1] == "damaged.gguf"

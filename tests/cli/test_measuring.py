@@ -22,7 +22,7 @@ import pytest
 from app.base.numbers import digits
 from app.engine.errors import UserError
 from app.engine.record.trace import parse_trace
-from app.lab.report.heat import heat_map
+from app.lab.report.heat import MAPS, heat_map
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
@@ -262,6 +262,7 @@ def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
     shown = [row.split()[1:] for row in lines[head + 3 : head + 5]]
     speeds = [digits(cell.tokens_per_second) for cell in heat_map(report)]
     assert shown == [speeds[:3], speeds[3:]]
+    assert {f"{each.title}: {each.definition}" for each in MAPS} <= set(lines)
     assert any(line.endswith(("for an interval.", "includes 1×.")) for line in lines), (
         "no fastest without a caveat"
     )
@@ -322,6 +323,12 @@ def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
     ended = measure(*words)
     assert ended.code == 0
     assert ended.out.splitlines()[-1] in ("none", "draft-simple:n_max=2", "suffix")
+    for defined in (
+        "speed-up (95 %): tokens/s over",
+        "end to end: The same,",
+        "acceptance: Accepted / drafted",
+    ):
+        assert f"\n{defined}" in ended.out
     written = json.loads(out.read_text())
     assert written["winner"] == ended.out.splitlines()[-1]
     assert written["reason"] in ended.out
@@ -401,11 +408,24 @@ def test_a_suite_is_a_file_of_spec_bench_too(
 ) -> None:
     questions, out = tmp_path / "question.jsonl", tmp_path / "out.json"
     questions.write_text('{"question_id": 81, "category": "qa", "turns": ["abc", "more"]}')
-    words = ["bench", "--target", pair_files[0], "--suite", questions, "--strategy", "suffix", "--repeat", 1]
+    words = ["--target", pair_files[0], "--suite", questions, "--strategy", "suffix", "--repeat", 1]
     words += ["--max-tokens", 4, "--ignore-eos", "--engine", "thread", "--json", out]
-    ended = command(*words)
-    assert "with several turns the first is asked." in ended.err
-    assert [prompt.category for prompt in Report.from_json(out.read_bytes()).prompts] == ["qa"]
+    table, page = tmp_path / "out.csv", tmp_path / "out.html"
+    for more in (
+        ["bench", "--csv", table, "--html", page],
+        ["sweep", "--x", "n_max=1,2", "--y", "p_min=0"],
+    ):
+        ended = command(*more, *words)
+        assert ended.code == 0 and "asked with the conversation before it." in ended.err
+        report = Report.from_json(out.read_bytes())
+        assert [(prompt.category, prompt.before) for prompt in report.prompts] == [
+            ("qa", ()),
+            ("qa", ("abc",)),
+        ]
+        assert {(run.prompt_index, run.turn, run.failure) for run in report.runs} == {(0, 1, ""), (1, 2, "")}
+    rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"))))
+    assert {row["turn"] for row in rows} == {"1", "2"}
+    assert "[turn 2] more" in page.read_text(encoding="utf-8")
 
 
 def test_an_output_that_cannot_be_written_is_told_before_anything_runs(
@@ -517,6 +537,13 @@ def test_compare_reads_what_bench_wrote(measure: Command, command: Command, tmp_
     assert head.split()[0] == "lane"
     assert [row.split()[0] for row in rows[:2]] == ["none", "suffix"]
     assert rows[0].endswith("6 of 6")
+    for defined in (
+        "tokens/s: Median",
+        "speed-up (95 %): tokens/s over",
+        "acceptance: Accepted",
+        "after / before: ",
+    ):
+        assert f"\n{defined}" in ended.out
     assert "Over 2 prompts that both files have." in rows
 
 

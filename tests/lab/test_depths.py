@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from app.engine.errors import SettingError
@@ -15,7 +16,7 @@ from app.lab.depths import (
     suggested_depths,
     without_depths,
 )
-from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, conversations, make_experiment
 from app.lab.suites import Suite
 
 LONG_SUITE = Suite("long", "Long", (Prompt("Sum it up:\n\nOnce upon a time", "story"),))
@@ -47,6 +48,14 @@ def test_every_prompt_is_asked_at_every_depth_and_known_again() -> None:
     assert deep.documents == "Once upon a time"
     assert has_depths(deep) and not has_depths(base)
     assert without_depths(deep) == without_depths(base) == base.prompts
+
+
+def test_conversations_stay_whole_at_every_depth() -> None:
+    turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("one"), Prompt("three", before=("one",))
+    base = msgspec.structs.replace(experiment(), prompts=turns)
+    deep = make_experiment(at_depths(base, (0, 64), LONG_SUITE))
+    assert [len(asked) for asked in conversations(deep.prompts)] == [2, 2, 2, 2]
+    assert without_depths(deep) == turns
 
 
 def test_the_long_documents_are_not_put_behind_themselves() -> None:

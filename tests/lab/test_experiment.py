@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from app.engine.errors import SettingError
-from app.engine.types import ModelOptions, Sampling
-from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
+from app.engine.types import Message, ModelOptions, Sampling
+from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, conversations, make_experiment
 
 PAIR = Pair(ModelOptions("t.gguf"), ModelOptions("d.gguf"))
 OTHER_DRAFT = Pair(ModelOptions("t.gguf"), ModelOptions("e.gguf"))
@@ -111,6 +112,35 @@ def test_an_open_seed_is_chosen_once_for_all() -> None:
 def test_what_is_refused(lanes: list[Lane], settings: dict[str, object], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         experiment(*lanes, **settings)
+
+
+def two_turns() -> Experiment:
+    prompts = Prompt("Count."), Prompt("Go on.", before=("Count.",))
+    return msgspec.structs.replace(experiment(Lane("suffix")), prompts=prompts)
+
+
+def test_a_turn_is_asked_with_the_conversation_before_it() -> None:
+    asked = two_turns()
+    request = asked.request(1, "none", said=("One.",))
+    assert request.messages == (
+        Message("user", "Count."),
+        Message("assistant", "One."),
+        Message("user", "Go on."),
+    )
+    raw = msgspec.structs.replace(asked, chat=False).request(1, "none", said=("One.",))
+    assert raw.prompt == "Count.\n\nOne.\n\nGo on." and not raw.messages
+
+
+def test_conversations_are_the_turns_that_stand_behind_each_other() -> None:
+    first, second = two_turns().prompts
+    assert conversations((first, second, first, first, second)) == [
+        (first, second), (first,), (first, second),
+    ]  # fmt: skip
+
+
+def test_a_turn_without_those_before_it_is_refused() -> None:
+    with pytest.raises(SettingError, match="without the turns before it"):
+        make_experiment(msgspec.structs.replace(two_turns(), prompts=two_turns().prompts[::-1]))
 
 
 def test_no_prompt_is_refused() -> None:

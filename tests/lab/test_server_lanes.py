@@ -103,6 +103,23 @@ def test_every_server_is_asked_what_it_is_and_warmed_up_once():
     runner.close()
 
 
+def test_a_server_without_a_baseline_goes_on_from_its_own_answers():
+    with serving(llama_server(*DRAFTING)) as server:
+        (lane,) = lanes_of(server)
+        turns = Prompt("one"), Prompt("two", before=("one",))
+        experiment = msgspec.structs.replace(experiment_of(lane), prompts=turns)
+        runner, _events = finished(experiment)
+        asked = [body["messages"] for body in server.bodies("/apply-template")]
+
+    assert asked[-1] == [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "abc"},
+        {"role": "user", "content": "two"},
+    ]
+    assert [record.turn for record in runner.records.values()] == [1, 2]
+    runner.close()
+
+
 def test_texts_are_compared_where_tokens_are_not_told():
     def untold(text: str) -> list[dict[str, Any]]:
         hidden = {**counted(0, text, 2), "tokens": []}

@@ -13,6 +13,7 @@ from app.engine.errors import PromptError
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.depths import documents_of
 from app.lab.experiment import Experiment, Pair, Prompt
+from app.lab.questions import PLACEHOLDER
 from app.lab.suites import LONG, SPEED_BENCH, built_in, parse_suite, read_suite
 from tests.answers import answer
 
@@ -170,10 +171,25 @@ def test_spec_bench_is_read_as_it_is_published(tmp_path: Path) -> None:
     file = tmp_path / "question.jsonl"
     file.write_text(SPEC_BENCH)
     suite = read_suite(file)
-    assert suite.prompts == (Prompt("Compose a blog post.", "writing"), Prompt("Translate.", "translation"))
+    first = "Compose a blog post."
+    assert suite.prompts == (
+        Prompt(first, "writing"),
+        Prompt("Rewrite it.", "writing", before=(first,)),
+        Prompt("Translate.", "translation"),
+    )
+    assert [prompt.turn for prompt in suite.prompts] == [1, 2, 1]
     assert suite.chat, "turns are a user's messages"
-    assert suite.notes == ("question.jsonl: of 1 prompt with several turns the first is asked.",)
-    assert suite.only(("writing",)).prompts == suite.prompts[:1]
+    assert suite.notes == (
+        "question.jsonl: 1 conversation of several turns. Each turn is a prompt, asked with the conversation "
+        "before it.",
+    )
+    assert suite.only(("writing",)).prompts == suite.prompts[:2]
+
+
+def test_a_conversation_with_a_placeholder_in_a_later_turn_is_left_out() -> None:
+    rows = [{"turns": ["Why?", f"{PLACEHOLDER} USING SPECDEC_BENCH"]}, {"turns": ["How?"]}]
+    suite = parse_suite("\n".join(map(json.dumps, rows)), "speed")
+    assert suite.prompts == (Prompt("How?"),) and "1 placeholder left out" in suite.notes[0]
 
 
 def test_placeholders_of_speed_bench_are_left_out_and_told(tmp_path: Path) -> None:

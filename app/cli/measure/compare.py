@@ -10,9 +10,10 @@ from app.base import numbers
 from app.base.files import DamagedError, decode, reason
 from app.cli.arguments import Parser
 from app.cli.console import put
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.errors import UserError
 from app.lab.report.change import LaneChange, ReportChange, change_between
+from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import FORMAT, Report
 
@@ -31,6 +32,12 @@ _HEAD = (
     "acceptance before",
     "after",
     "same tokens",
+)
+_SHOWN = ("tokens_per_second", "speedup", "acceptance_rate")
+_DEFINITIONS = (
+    *definitions(column for column in COLUMNS if column.key in _SHOWN),
+    "after / before: of tokens/s, and of speed-ups, of the same prompts: geometric mean over prompts.",
+    "same tokens: answers with the same tokens in both.",
 )
 
 
@@ -72,7 +79,7 @@ def read_report(path: Path) -> Report:
 
 
 def _lines(change: ReportChange) -> list[str]:
-    lines = table(_HEAD, [_row(lane) for lane in change.lanes])
+    lines = [*table(_HEAD, [_row(lane) for lane in change.lanes]), "", *_DEFINITIONS]
     lines += ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
     for names, which in ((change.only_before, "before"), (change.only_after, "after")):
         if names:

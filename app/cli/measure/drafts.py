@@ -19,7 +19,7 @@ from app.cli.console import put, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure.options import add_prompt_options, asked_suite
 from app.cli.models.common import open_shelf
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.errors import ModelFileError, UserError
 from app.engine.params import check_params
 from app.engine.process.host import make_home
@@ -156,6 +156,7 @@ def _lines(report: DraftsReport) -> list[str]:
     judged = [draft for draft in report.drafts if not draft.problem]
     lines = table(head, [[draft.file, *(column.text(draft) for column in DRAFT_COLUMNS)] for draft in judged])
     lines += [f"{draft.file} was not judged: {draft.problem}" for draft in report.drafts if draft.problem]
+    lines += ["", *definitions(DRAFT_COLUMNS)]
     texts, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")
     lines += ["", f"Over {texts} of {report.target}, {tokens}. bench measures what is predicted here."]
     if report.sampling.temperature > 0:

@@ -14,9 +14,9 @@ from app.cli.arguments import UsageError
 from app.cli.console import put, say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure.options import Outputs
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.errors import SettingError, UserError
-from app.lab.load.export import load_cells, load_csv, load_html, load_markdown
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
 from app.lab.load.levels import parse_levels
 from app.lab.load.report import BurstDone, BurstReport, load_sentences
 
@@ -65,7 +65,7 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
         return INTERRUPTED
     report = runner.report()
     head, rows = load_cells(report)
-    put([*table(head, rows), "", *load_sentences(report)])
+    put([*table(head, rows), "", *definitions(LOAD_COLUMNS), "", *load_sentences(report)])
     _write(files, report)
     if interrupt.pressed:
         return INTERRUPTED

@@ -14,7 +14,7 @@ from app.cli.answer.template_options import unread
 from app.cli.console import say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure.options import Outputs
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
 from app.lab.facts import sha256
@@ -226,7 +226,7 @@ def summary_lines(report: Report) -> list[str]:
         lines += ["", *_lane_table(shape, drafting)]
     if len(report.categories) > 1:
         lines += ["", *table(["strategy", *report.categories], category_cells(report)), CATEGORIES]
-    return [*lines, "", *(f"{column.title}: {column.definition}" for column in (*main, *shape))]
+    return [*lines, "", *definitions((*main, *shape))]
 
 
 def _lane_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:

@@ -23,7 +23,7 @@ from app.cli.measure.options import (
     local_experiment,
     outputs,
 )
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.process.host import make_home
 from app.lab.axes import Axis
 from app.lab.report.heat import MAPS, heat_map, left_out
@@ -98,4 +98,4 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
             ],
         )
         lines += [""]
-    return [*lines, *left_out(facts, cells)]
+    return [*lines, *definitions(MAPS), "", *left_out(facts, cells)]

@@ -16,11 +16,12 @@ from app.cli.drafters import know_drafters
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure.measuring import ProgressLine
 from app.cli.measure.options import add_measure_options, asked_experiment, local_experiment
-from app.cli.table import table
+from app.cli.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
+from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.tune_page import tune_html
 from app.lab.tune.report import TuneReport
@@ -29,6 +30,7 @@ from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 
 PROG = "draftscope tune"
 DEFAULT_SECONDS = 120.0
+_SHOWN = ("speedup", "whole_speedup", "acceptance_rate")
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
 Find the fastest strategy and settings on these prompts by successive halving: every strategy that can work,
@@ -133,7 +135,9 @@ def _tried(result: Tuned) -> list[str]:
         ]
         for number, score in result.latest
     ]
-    return table(["strategy", "round", "answers", "speed-up (95 %)", "end to end", "acceptance"], lines)
+    shown = [column for column in COLUMNS if column.key in _SHOWN]
+    head = ["strategy", "round", "answers", *(column.title for column in shown)]
+    return [*table(head, lines), "", *definitions(shown)]
 
 
 def _seconds(text: str) -> float:

@@ -47,14 +47,16 @@ def document(vocabulary: Vocabulary, text: str, depth: int) -> str:
 
 
 def filled(request: GenerationRequest, text: str) -> GenerationRequest:
-    """The request with a document before its question: in the last message, or before the raw prompt."""
+    """The request with a document before everything that was asked: in the user's first message, or before
+    the raw prompt."""
     if request.prompt_ids or request.suffix is not None:
         raise PromptError("Only a question can stand behind a document.", "Leave out the depth.")
     if not request.messages:
         return replace(request, prompt=f"{text}\n\n{request.prompt}", filler="", depth=0)
-    *before, last = request.messages
-    asked = Message(last.role, f"{text}\n\n{last.content}")
-    return replace(request, messages=(*before, asked), filler="", depth=0)
+    at = next((index for index, message in enumerate(request.messages) if message.role == "user"), 0)
+    asked = Message(request.messages[at].role, f"{text}\n\n{request.messages[at].content}")
+    messages = (*request.messages[:at], asked, *request.messages[at + 1 :])
+    return replace(request, messages=messages, filler="", depth=0)
 
 
 def from_ids(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[str, NDArray[np.int32]]:

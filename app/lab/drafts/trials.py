@@ -153,25 +153,35 @@ class DraftTrials:
         for file, fraction in engine.load(Pair(experiment.pair.target)):
             yield Loading(file, fraction)
         refused: UserError | None = None
-        for index in range(len(experiment.prompts)):
+        said: list[str] = []  # in the conversation so far
+        for index, prompt in enumerate(experiment.prompts):
             yield TargetAnswers(index, len(experiment.prompts))
-            request = experiment.request(index, NONE)
+            del said[len(prompt.before) :]
+            if len(said) < len(prompt.before):
+                continue  # the turn before was refused
+            request = experiment.request(index, NONE, said=said)
             try:
-                if ids := self._answer_to(request):
+                ids, text = self._answer_to(request)
+                said.append(text)
+                if ids:
                     self._texts.append(ForcedText(request, ids))
             except UserError as error:
                 refused = refused or error
         if not self._texts:
             raise refused or UserError("The target's answers are empty.", "Choose other prompts.")
 
-    def _answer_to(self, request: GenerationRequest) -> tuple[int, ...]:
+    def _answer_to(self, request: GenerationRequest) -> tuple[tuple[int, ...], str]:
+        """The tokens of an answer, and its text. Raises UserError."""
         ids: list[int] = []
+        text = ""
         for event in self._engine.generate(request):
             if isinstance(event, RoundFinished):
                 ids += [token.id for token in event.round.emitted]
-            elif isinstance(event, Finished) and event.totals.error:
-                raise UserError(event.totals.error)
-        return tuple(ids)
+            elif isinstance(event, Finished):
+                text = event.totals.text
+                if event.totals.error:
+                    raise UserError(event.totals.error)
+        return tuple(ids), text
 
     def _judge(self, draft: ModelOptions) -> Iterator[LabEvent]:
         target = self._experiment.pair.target

@@ -92,6 +92,8 @@ def load_markdown(report: BurstReport) -> str:
     lines = [f"### {report.title or 'Load'}", ""]
     lines += [f"| {' | '.join(words)} |" for words in [head, [":--", *["--:"] * len(LOAD_COLUMNS)], *rows]]
     lines += ["", *(f"- {' '.join(said.split())}" for said in load_sentences(report))]
+    lines += ["", "What the columns mean:", ""]
+    lines += [f"- {column.title}: {column.definition}" for column in LOAD_COLUMNS]
     return "\n".join(lines) + "\n"
 
 

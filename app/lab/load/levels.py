@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.engine.errors import SettingError
-from app.lab.experiment import Experiment, make_experiment
+from app.lab.experiment import Experiment, Prompt, conversations, make_experiment
 
 MOST_AT_ONCE = 256
 """More would measure this program's threads."""
@@ -33,9 +33,12 @@ def checked_levels(levels: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(levels)))
 
 
-def requests_of(level: int, prompts: int) -> int:
-    """The requests of a burst: all prompts, and at least two for each request at once."""
-    return max(prompts, 2 * level)
+def burst_of(level: int, prompts: Sequence[Prompt]) -> list[tuple[int, ...]]:
+    """The prompts of a burst by their indices, a tuple for each conversation, whose turns wait for each
+    other: all prompts, and at least two conversations for each request at once."""
+    places = iter(range(len(prompts)))
+    every = [tuple(next(places) for _turn in turns) for turns in conversations(prompts)]
+    return [every[at % len(every)] for at in range(max(len(every), 2 * level))]
 
 
 def server_lanes_of(experiment: Experiment) -> Experiment:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from app.engine.errors import SettingError, UserError
 from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.load.levels import checked_levels, requests_of
+from app.lab.load.levels import burst_of, checked_levels
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, LabEvent, WarmingUp
@@ -110,23 +112,27 @@ class LoadRunner:
         if self._clients[address].stopped:
             raise Stopped
 
-    def _request(self, job: Job) -> GenerationRequest:
-        return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
+    def _request(self, job: Job, said: Sequence[str] = ()) -> GenerationRequest:
+        return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy, said=said)
 
     def _burst(self, lane: int, level: int, repeat: int) -> Burst:
         """Ask all prompts, `level` of them at once: as one ends, the next is sent. Every lane and level gets
-        the same prompts in the same order, at least two for each request at once. Raises Stopped."""
-        client, prompts = self._clients[self._address(lane)], len(self.experiment.prompts)
-        jobs = [Job(repeat, place % prompts, lane) for place in range(requests_of(level, prompts))]
+        the same prompts in the same order (`burst_of`). Raises Stopped."""
+        client = self._clients[self._address(lane)]
+        jobs = [
+            [Job(repeat, prompt, lane) for prompt in turns]
+            for turns in burst_of(level, self.experiment.prompts)
+        ]
         before = client.whole()
         started = time.perf_counter()
         with ThreadPoolExecutor(level) as pool:
-            asked = list(pool.map(lambda job: self._answer(client.another(), job, started), jobs))
+            answered = list(pool.map(lambda turns: self._answers(client.another(), turns, started), jobs))
         seconds = time.perf_counter() - started
         if self.control.cancelled:
             raise Stopped
         # From this end on nothing is sent in the place of what ended.
-        busy = sorted(request.ended for request in asked)[-level]
+        busy = sorted(turns[-1].ended for turns in answered)[-level]
+        asked = [request for turns in answered for request in turns]
         return Burst(
             lane=lane,
             at_once=level,
@@ -139,13 +145,23 @@ class LoadRunner:
             whole_server=client.since(before),
         )
 
-    def _answer(self, client: ServerClient, job: Job, started: float) -> _Answered:
-        """One answer, also where it failed; times count from `started`."""
+    def _answers(self, client: ServerClient, jobs: Sequence[Job], started: float) -> list[_Answered]:
+        """The answers to the turns of a conversation, one after another. One that fails ends it."""
+        answers: list[_Answered] = []
+        for job in jobs:
+            said = [answer.record.text for answer in answers]
+            answers.append(self._answer(client, job, said, started))
+            if answers[-1].record.failure:
+                break
+        return answers
+
+    def _answer(self, client: ServerClient, job: Job, said: Sequence[str], started: float) -> _Answered:
+        """One answer behind those of the turns before, also where it failed; times count from `started`."""
         trace: Trace | None = None
         came: list[tuple[float, int]] = []
         problem = "It was stopped."  # before its first token
         try:
-            for event in client.generate(self._request(job)):
+            for event in client.generate(self._request(job, said)):
                 if isinstance(event, Started):
                     trace = Trace(event.header)
                 elif isinstance(event, RoundFinished) and trace is not None:
@@ -160,7 +176,8 @@ class LoadRunner:
     def _record(self, job: Job, trace: Trace | None, problem: str) -> RunRecord:
         if trace is None:
             return RunRecord.of_failed(self.experiment, job, problem)
-        category = self.experiment.prompts[job.prompt].category
-        return RunRecord.of(
-            trace, category=category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
+        prompt = self.experiment.prompts[job.prompt]
+        record = RunRecord.of(
+            trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
+        return msgspec.structs.replace(record, turn=prompt.turn)

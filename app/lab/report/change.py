@@ -103,14 +103,18 @@ def _runs(report: Report, prompts: Mapping[int, int]) -> Runs:
 
 
 def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt]) -> dict[int, int]:
-    """Index in `before` -> index in `after`, of prompts with the same text; a text that occurs twice is
-    matched in order."""
-    places: dict[tuple[str, str | None], list[int]] = {}
+    """Index in `before` -> index in `after`, of prompts with the same text behind the same turns; a text that
+    occurs twice is matched in order."""
+
+    def text_of(prompt: ReportPrompt) -> tuple[object, ...]:
+        return prompt.prompt, prompt.suffix, prompt.before
+
+    places: dict[tuple[object, ...], list[int]] = {}
     for index, prompt in enumerate(after):
-        places.setdefault((prompt.prompt, prompt.suffix), []).append(index)
+        places.setdefault(text_of(prompt), []).append(index)
     shared = {}
     for index, prompt in enumerate(before):
-        if left := places.get((prompt.prompt, prompt.suffix)):
+        if left := places.get(text_of(prompt)):
             shared[index] = left.pop(0)
     return shared
 

@@ -11,8 +11,9 @@ from app.lab.report.report import Report, depths_of
 
 DEFINITION = (
     "Depth is the number of a document's tokens before the question; prompt is the median of all that was "
-    "read. Speed-up is tokens/s over that of none at the same depth, end to end with reading the prompt; "
-    "acceptance is accepted / drafted tokens; first token is the median time from the request."
+    "read. Tokens/s are emitted tokens / wall time from the start of round 0; speed-up is that over none at "
+    "the same depth, end to end with reading the prompt; acceptance is accepted / drafted tokens; first "
+    "token is the median time from the request."
 )
 HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")
 

@@ -59,11 +59,14 @@ class ReportPrompt(msgspec.Struct, frozen=True):
     prompt: str
     suffix: str | None = None
     depth: int | None = None
+    before: tuple[str, ...] = ()  # the user's earlier turns of the same conversation
 
     @property
     def shown(self) -> str:
-        """The text, with a mark where an answer fills in the middle or a document stands before it."""
+        """The text, with a mark where an answer fills in the middle, a document stands before it, or earlier
+        turns of its conversation do."""
         before = f"[{self.depth:,} tokens of a document] " if self.depth else ""
+        before += f"[turn {len(self.before) + 1}] " if self.before else ""
         return before + (self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}")
 
 
@@ -143,7 +146,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
     return tuple(
-        ReportPrompt(prompt.category, prompt.prompt, prompt.suffix, prompt.depth)
+        ReportPrompt(prompt.category, prompt.prompt, prompt.suffix, prompt.depth, prompt.before)
         for prompt in experiment.prompts
     )
 

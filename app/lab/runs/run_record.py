@@ -118,6 +118,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     joules: float | None = None  # from the request to the end; None where the system does not tell it
     energy_of: str = ""  # what was counted, such as "RAPL package-0"
     depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
+    turn: int = 1  # of the prompt's conversation
 
     @property
     def failure(self) -> str:
@@ -187,6 +188,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             lane=job.lane,
             error=problem,
             depth=experiment.prompts[job.prompt].depth,
+            turn=experiment.prompts[job.prompt].turn,
         )
 
     @property

@@ -252,19 +252,31 @@ class Runner:
             kinds.setdefault(self._drafters_of(lane), lane)
         return [lane for kind, lane in kinds.items() if kind not in self._unfit]
 
-    def _request(self, prompt: int, lane: int) -> GenerationRequest:
-        experiment = self.experiment
-        return experiment.request(prompt, experiment.lanes[lane].strategy, experiment.sampling_of(lane))
+    def _request(self, job: Job) -> GenerationRequest:
+        """The request of a run. Raises UserError for a turn behind one that was not answered."""
+        experiment, strategy = self.experiment, self.experiment.lanes[job.lane].strategy
+        return experiment.request(job.prompt, strategy, experiment.sampling_of(job.lane), self._said(job))
+
+    def _said(self, job: Job) -> tuple[str, ...]:
+        """The answers to the turns before a prompt: those of the lane's baseline, so that compared runs read
+        the same conversation; without a baseline, its own. Raises UserError where one is missing."""
+        base = self.experiment.baseline_job(job) or job
+        first = job.prompt - len(self.experiment.prompts[job.prompt].before)
+        turns = [msgspec.structs.replace(base, prompt=prompt) for prompt in range(first, job.prompt)]
+        answers = [self._records.get(turn) for turn in turns]
+        if any(answer is None or answer.failure for answer in answers):
+            raise UserError("The turn before this one was not answered.")
+        return tuple(answer.text for answer in answers if answer is not None)
 
     def _drafters_of(self, lane: int) -> tuple[str, ...]:
         return strategy_names(self.experiment.lanes[lane].strategy)
 
     def _warm_up(self, lane: int, job: Job) -> None:
         """Do a short run that is not recorded. Drafters that kill the engine here are not warmed up again."""
-        request = self._request(job.prompt, lane)
-        short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
         try:
             with suppress(UserError):  # a lane that cannot run reports it in its first run
+                request = self._request(msgspec.structs.replace(job, lane=lane))
+                short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
                 for _event in self._engine.generate(short, self.experiment.drafters):
                     continue
         except EngineGone as gone:
@@ -291,8 +303,8 @@ class Runner:
         """Do the run and keep its record. A refused request is a failed run."""
         started, load, energy = time.monotonic(), OtherLoad(), EnergyMeter()
         trace: Trace | None = None
-        request = self._request(job.prompt, job.lane)
         try:
+            request = self._request(job)
             for event in self._engine.generate(request, self.experiment.drafters):
                 if isinstance(event, Started):
                     trace = Trace(event.header)
@@ -311,7 +323,7 @@ class Runner:
             trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
         self._left.add(job, time.monotonic() - started)
-        record = msgspec.structs.replace(record, depth=prompt.depth)
+        record = msgspec.structs.replace(record, depth=prompt.depth, turn=prompt.turn)
         if trace.header.pair.server is None:  # a server may be another program here, or on another machine
             used, counted = energy.joules()
             record = msgspec.structs.replace(record, other_load=load.cores(), joules=used, energy_of=counted)

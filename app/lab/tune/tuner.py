@@ -15,7 +15,7 @@ from app.engine.explain.remedies import AnswerSetup
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
-from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
+from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations, make_experiment
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.runs.control import Control
 from app.lab.runs.disturbance import other_load, unsteady
@@ -346,14 +346,14 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
 
 def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
     """The prompts with the categories in turn, so that the first few are of all kinds. Each rung begins at
-    another prompt: the same prompts would select the same winners."""
-    by_category: dict[str | None, list[Prompt]] = {}
-    for prompt in prompts:
-        by_category.setdefault(prompt.category, []).append(prompt)
+    another prompt: the same prompts would select the same winners. Conversations stay whole."""
+    by_category: dict[str | None, list[tuple[Prompt, ...]]] = {}
+    for turns in conversations(prompts):
+        by_category.setdefault(turns[0].category, []).append(turns)
     longest = max(len(group) for group in by_category.values())
     mixed = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
     start = rung * max(1, len(mixed) // 3) % len(mixed)
-    return tuple(mixed[start:] + mixed[:start])
+    return tuple(prompt for turns in mixed[start:] + mixed[:start] for prompt in turns)
 
 
 def _promising_first(experiment: Experiment) -> list[Job]:

@@ -27,7 +27,7 @@ class Measurement:
 
 
 def _speed(trace: Trace) -> float:
-    speed = Statistics.of(trace.rounds).tokens_per_second
+    speed = Statistics.of_answer(trace).tokens_per_second
     if not speed:
         raise TraceError("The measured run has no tokens, or took no time.", "Measure the baseline again.")
     return speed

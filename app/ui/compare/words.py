@@ -107,7 +107,8 @@ def prompt_words(experiment: Experiment, prompt: int) -> str:
     asked = experiment.prompts[prompt]
     text = " ".join(asked.prompt.split())
     category = f"{asked.category} · " if asked.category else ""
-    return f"{prompt + 1} · {category}{text[:80]}{'…' if len(text) > 80 else ''}"
+    turn = f"turn {asked.turn} · " if asked.before else ""
+    return f"{prompt + 1} · {category}{turn}{text[:80]}{'…' if len(text) > 80 else ''}"
 
 
 def shown_text(text: str) -> str:

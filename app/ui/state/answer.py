@@ -136,8 +136,11 @@ class AnswerModel(QObject):
 
     @property
     def statistics(self) -> Statistics:
-        """The statistics of the rounds from `start` up to the cursor."""
+        """The statistics of the rounds from `start` up to the cursor; of a whole answer with its whole wall
+        time, as measurements have it."""
         self._fold()
+        if self.whole and not self.start and self.totals is not None:
+            self._statistics.end_whole(self.totals)
         return self._statistics
 
     @property

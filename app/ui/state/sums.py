@@ -45,6 +45,8 @@ class Sums:
 def _whole(answer: AnswerModel) -> Statistics:
     if answer.start == 0:
         return answer.statistics  # folded once, and kept up to date
+    if answer.trace is not None and answer.whole:
+        return Statistics.of_answer(answer.trace)
     return Statistics.of(answer.rounds[: answer.cursor])
 
 
@@ -59,18 +61,23 @@ class SinceReset(QObject):
         self._answer: AnswerModel | None = None  # the last one
         self._last = Statistics()
         self._folded = 0  # its rounds that are in `_last`, or came before the reset
+        self._since = 0  # the first of them that counts
 
     def follow(self, answer: AnswerModel) -> None:
         """Count an answer that is about to be made. Rounds that it has when it begins are not new."""
         self._ended = self.sums  # the answer before has ended
-        self._last, self._folded = Statistics(), 0
+        self._last, self._folded, self._since = Statistics(), 0, 0
         before, self._answer = self._answer, answer
-        reconnect(lambda last: ((last.began, self._begin), (last.grew, self._grow)), before, answer)
+        reconnect(
+            lambda last: ((last.began, self._begin), (last.grew, self._grow), (last.ended, self._end)),
+            before,
+            answer,
+        )
 
     def reset(self) -> None:
         """Begin again with the next round."""
         self._ended, self._last = Sums(), Statistics()
-        self._folded = len(self._answer.rounds) if self._answer is not None else 0
+        self._folded = self._since = len(self._answer.rounds) if self._answer is not None else 0
         self.changed.emit()
 
     @property
@@ -86,7 +93,14 @@ class SinceReset(QObject):
     @Slot()
     def _begin(self) -> None:
         assert self._answer is not None
-        self._folded = len(self._answer.rounds)
+        self._folded = self._since = len(self._answer.rounds)
+
+    @Slot()
+    def _end(self) -> None:
+        assert self._answer is not None
+        if self._answer.totals is not None and self._last.rounds and not self._since:
+            self._last.end_whole(self._answer.totals)
+            self.changed.emit()
 
     @Slot(int, int)
     def _grow(self, _first: int, last: int) -> None:

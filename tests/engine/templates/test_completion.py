@@ -12,6 +12,7 @@ from app.engine.engine import Engine
 from app.engine.errors import PromptError
 from app.engine.process.messages import Started
 from app.engine.record.recheck import recheck
+from app.engine.templates.completion import filled
 from app.engine.types import GenerationRequest, Message, TraceHeader
 from app.lab.depths import documents_of
 from app.lab.suites import LONG, read_suite
@@ -123,6 +124,17 @@ def test_a_document_of_so_many_tokens_stands_before_the_question(demo_engine: En
         read(1_000_000)
     with pytest.raises(PromptError, match="context holds"):
         read(4_000)
+
+
+def test_a_document_stands_before_a_whole_conversation() -> None:
+    said = (
+        Message("system", "Be brief."),
+        Message("user", "Why?"),
+        Message("assistant", "So."),
+        Message("user", "How?"),
+    )
+    request = filled(GenerationRequest(messages=said, filler="A text", depth=2), "A text")
+    assert request.messages == (said[0], Message("user", "A text\n\nWhy?"), *said[2:]) and not request.depth
 
 
 def test_only_a_question_can_stand_behind_a_document(demo_engine: Engine) -> None:

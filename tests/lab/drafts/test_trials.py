@@ -103,6 +103,17 @@ def test_a_draft_that_cannot_be_judged_says_why_and_the_others_go_on(
     assert events[-1] == Ended(True)
 
 
+def test_a_draft_reads_every_turn_of_a_conversation(pair_files: tuple[Path, Path]) -> None:
+    turns = Prompt("abc"), Prompt("abd", before=("abc",)), Prompt("xyz")
+    asked = msgspec.structs.replace(experiment(pair_files[0]), prompts=turns, chat=True)
+    _, report = tried(asked, [pair_files[1]])
+    assert (report.texts, report.tokens) == (3, 240)
+    long = "abc " * 500
+    refused = (Prompt(long), Prompt("abd", before=(long,)), Prompt("xyz"))
+    _, report = tried(msgspec.structs.replace(asked, prompts=refused), [pair_files[1]])
+    assert report.texts == 1, "a turn behind a refused one is left out, too"
+
+
 def test_a_prompt_that_does_not_fit_is_left_out(pair_files: tuple[Path, Path]) -> None:
     asked = experiment(pair_files[0])
     long = Prompt("abc " * 500)

@@ -14,7 +14,7 @@ import pytest
 from app.engine.errors import SettingError
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
-from app.lab.load.export import load_csv, load_html, load_markdown
+from app.lab.load.export import LOAD_COLUMNS, load_csv, load_html, load_markdown
 from app.lab.load.levels import parse_levels, server_lanes_of
 from app.lab.load.report import BurstDone, BurstReport, load_curves, load_sentences, make_load_report
 from app.lab.load.runner import LoadRunner
@@ -122,6 +122,37 @@ def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
     assert len(burst.measured) == 6 and not together.broken
+
+
+def test_turns_of_a_conversation_wait_for_each_other_under_load():
+    turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three")
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        asked = msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns)
+        runner = LoadRunner(asked, (2,))
+        (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
+        said = [len(body["messages"]) for body in server.bodies("/apply-template")]
+
+    assert [(run.prompt_index, run.turn) for run in burst.runs] == [(0, 1), (1, 2), (2, 1)] * 2
+    assert sorted(said) == [1] * 5 + [3] * 2, "with the warm-up"
+    ends = dict(zip(((0, 1), (1, 2), (2, 1)), burst.ends[:3], strict=True))
+    assert ends[0, 1] < ends[1, 2]
+    assert burst.tokens_per_second is not None
+
+
+def test_a_conversation_ends_with_a_turn_that_fails():
+    def complete(asked: Asked) -> Answer:
+        if not asked.body.get("stream"):
+            return Answer({"generation_settings": {"speculative.types": "none"}})
+        late = len(server.bodies("/completion")) > 4
+        return Answer({"error": {"message": "slot lost"}}, 500) if late else Answer(pieces=map(event, PLAIN))
+
+    turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three", before=("one", "two"))
+    with serving(llama_server(types="none") | {"/completion": complete}) as server:
+        runner = LoadRunner(msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns), (1,))
+        (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
+
+    assert [(run.turn, bool(run.failure)) for run in burst.runs][:2] == [(1, False), (2, True)]
+    assert all(run.turn < 3 for run in burst.runs)
 
 
 def test_a_burst_with_a_failed_request_counts_for_no_rate():
@@ -270,7 +301,13 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
     assert "4/4  2 at once:" in ended.err
     report = BurstReport.from_json(files["json"].read_bytes())
     assert len(report.bursts) == 4 and report.title == "One prompt"
-    assert all(path.stat().st_size for path in files.values())
+    markdown = files["markdown"].read_text(encoding="utf-8")
+    for column in LOAD_COLUMNS:
+        assert f"{column.title}: {column.definition}" in rows
+        assert f"- {column.title}: {column.definition}" in markdown
+    assert "tokens/s of one" in files["html"].read_text(encoding="utf-8")
+    table = list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))
+    assert [row["at_once"] for row in table] == ["1", "2"] * 2
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from app.engine.errors import UserError
 from app.engine.process.host import ProcessHome, ThreadHome
 from app.engine.process.messages import AnyCommand, Event, Failed, Generate, Load
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
-from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt
 from app.lab.runs.control import Control
 from app.lab.runs.events import (
     Begun,
@@ -70,6 +70,66 @@ def test_the_tokens_are_those_of_the_engine_itself(pair_files: Files, engine: En
         request = experiment.request(0, experiment.lanes[job.lane].strategy)
         assert isinstance(request, GenerationRequest)
         assert record.token_ids == trace_of(events_of(engine, request)).token_ids
+
+
+def talk(files: Files, **settings: Any) -> Experiment:
+    """A conversation of three turns, and a prompt behind it."""
+    before = ("abc", "abd", "abe")
+    turns = [Prompt(text, before=before[:at]) for at, text in enumerate(before)]
+    return small(files, DRAFT, LOOKUP, prompts=(*turns, Prompt("xyz")), **settings)
+
+
+def test_every_turn_of_a_conversation_is_a_run_behind_the_answers_before_it(pair_files: Files) -> None:
+    experiment = talk(pair_files, chat=True, repeats=2)
+    runner, events = finished(experiment)
+    done = [event for event in events if isinstance(event, RunDone)]
+    assert len(done) == len(experiment.jobs()) == 2 * 3 * 4
+    assert not any(event.record.failure for event in done)
+    for event in done:
+        job, record = event.job, event.record
+        assert record.turn == experiment.prompts[job.prompt].turn == [1, 2, 3, 1][job.prompt]
+        texts = [runner.records[Job(job.repeat, turn, 0)].text for turn in range(record.turn - 1)]
+        asked = [text for pair in zip(("abc", "abd"), texts, strict=False) for text in pair]
+        assert event.trace is not None
+        said = [message.content for message in event.trace.header.messages]
+        assert said == [*asked, experiment.prompts[job.prompt].prompt]
+    runner.close()
+
+
+def test_all_lanes_read_the_conversation_of_the_baseline(pair_files: Files) -> None:
+    """Texts drawn under `speculative` differ from the baseline's, and then the prompts would."""
+    drawn = Sampling(temperature=1.0, seed=3)
+    runner, events = finished(talk(pair_files, sampling=drawn))
+    texts = {(record.prompt_index, record.text) for record in runner.records.values()}
+    assert len(texts) > len(runner.experiment.prompts), "some answers differ"
+    prompts = {(event.job.prompt, event.header.prompt) for event in events if isinstance(event, RunStarted)}
+    assert len(prompts) == len(runner.experiment.prompts)
+    runner.close()
+
+
+def test_behind_a_turn_without_an_answer_the_later_ones_fail(pair_files: Files) -> None:
+    prompts = Prompt("a" * 3000), Prompt("abd", before=("a" * 3000,)), Prompt("xyz")
+    runner, _ = finished(small(pair_files, prompts=prompts))
+    failures = {job.prompt: record.failure for job, record in runner.records.items() if job.lane == 1}
+    assert "context holds" in failures[0] and not failures[2]
+    assert failures[1] == "The turn before this one was not answered."
+    runner.close()
+
+
+def test_a_journal_is_resumed_inside_a_conversation(pair_files: Files, tmp_path: Path) -> None:
+    experiment, journal = talk(pair_files, chat=True), tmp_path / "journal.jsonl"
+    runner = Runner(experiment, ThreadHome, journal=journal)
+    for _event in runner.run():
+        if len(runner.records) == 5:  # in the second turn
+            break
+    runner.close()
+    resumed, events = finished(experiment, journal=journal)
+    whole, _ = finished(experiment)
+    assert isinstance(events[0], Begun) and events[0].done == 5
+    ids = [{job: record.token_ids for job, record in run.records.items()} for run in (resumed, whole)]
+    assert ids[0] == ids[1] and not any(record.failure for record in resumed.records.values())
+    resumed.close()
+    whole.close()
 
 
 def test_all_lanes_are_warmed_up_before_the_first_run(pair_files: Files) -> None:

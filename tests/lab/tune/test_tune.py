@@ -232,6 +232,20 @@ def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> l
     return groups
 
 
+def test_conversations_stay_whole_in_every_round(pair_files: tuple[Path, Path]) -> None:
+    turns = tuple(
+        Prompt(text, name, before=("abc", "abd")[:at])
+        for name in ("qa", "code", "chat")
+        for at, text in enumerate(("abc", "abd", "abe"))
+    )
+    clock = Clock()
+    experiment = msgspec.structs.replace(asked(pair_files), prompts=turns)
+    tuner = Tuner(experiment, lambda: Paced(clock, PACE), 30.0, strategies=STRATEGIES, clock=clock)
+    done = [event.record for event in tuner.run() if isinstance(event, RunDone)]
+    assert {record.turn for record in done} == {1, 2, 3}
+    assert not any(record.failure for record in done)
+
+
 def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path]) -> None:
     """Two prompts remain two measurements of similar prompts, however often they are repeated."""
     experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from app.engine.errors import TraceError, UserError
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import FinishReason
@@ -245,6 +246,13 @@ def test_a_measured_baseline_is_kept_beside_its_answer(store: ChatStore) -> None
     assert store.load_measurement(chat.id, answer) is None
     store.keep_measurement(chat.id, answer, measured())  # ended after the answer was replaced
     assert store.load_measurement(chat.id, answer) is None
+
+
+def test_a_measured_speed_is_over_the_whole_wall_time() -> None:
+    slow, fast = (msgspec.structs.replace(totals(), seconds=seconds) for seconds in (4.0, 2.0))
+    measurement = Measurement(Trace(header(), rounds(), slow), Trace(header(), rounds(), fast))
+    assert measurement.factor == 2.0
+    assert measurement.strategy_speed == Statistics.of(rounds()).emitted / 2.0
 
 
 def test_a_damaged_measurement_is_refused(store: ChatStore) -> None:

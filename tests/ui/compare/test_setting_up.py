@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
 from app.base.paths import resource_folder
 from app.cli.measure.bench import parse_bench
 from app.engine.types import ModelOptions
-from app.lab.experiment import Lane, Pair
+from app.lab.experiment import Lane, Pair, Prompt
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
 from app.ui.state.engine_session import Activity
@@ -24,7 +24,7 @@ from app.ui.theme.style import chosen
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.text.elided import ElidedButton
-from tests.ui.compare.measuring import opened
+from tests.ui.compare.measuring import measured, opened
 from tests.ui.named import named, words_in
 from tests.ui.windows import Windows
 
@@ -54,6 +54,24 @@ def test_built_in_prompts_have_their_template_again_after_a_plain_file(
     panel.source.picked.emit(Source.SUITE)
     assert place.chips.setup.chat and panel.chat.isChecked()
     assert "up to 16 tokens" in words_in(panel)
+
+
+def test_every_turn_of_a_published_conversation_is_measured(windows: Windows, tmp_path: Path) -> None:
+    questions = tmp_path / "question.jsonl"
+    questions.write_text('{"question_id": 81, "category": "qa", "turns": ["abc", "more"]}')
+    desk = windows.open()
+    place = opened(desk, tokens=4, repeats=1)
+    panel = place.head.prompts_panel
+    panel.choose = lambda _parent: str(questions)
+    panel.source.picked.emit(Source.FILE)
+    panel.open.click()
+    assert "asked with the conversation before it" in words_in(panel) and "2 prompts of 2 taken" in words_in(
+        panel
+    )
+    report = measured(desk, place)
+    assert {(run.prompt_index, run.turn) for run in report.runs} == {(0, 1), (1, 2)}
+    assert not any(run.failure for run in report.runs)
+    assert named(place, "Prompt that the lanes show", QComboBox).itemText(1) == "2 · qa · turn 2 · more"
 
 
 def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> None:
@@ -203,6 +221,9 @@ def test_prompts_are_taken_by_category() -> None:
     assert not dataclasses.replace(setup, source=Source.FILE).prompts
     none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
     assert none.prompts == ()
+    talk = Prompt("a", "qa"), Prompt("b", "qa", before=("a",)), Prompt("c", "qa")
+    one = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", talk), amount=Amount(1, 1))
+    assert one.prompts == talk[:2], "a conversation is taken whole"
 
 
 def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:

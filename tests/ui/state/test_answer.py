@@ -15,6 +15,7 @@ from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round
+from app.lab.runs.run_record import RunRecord
 from app.ui.instruments import InstrumentsPanel
 from app.ui.state.answer import AnswerModel, Note, reconnect
 from app.ui.theme import Theme
@@ -99,6 +100,20 @@ def test_numbers_are_those_of_the_rounds_shown() -> None:
     model.move(22)
     model.add(WHOLE.rounds[22:24])
     assert model.cursor == 24 and model.statistics == Statistics.of(WHOLE.rounds[4:24])
+
+
+def test_a_whole_answer_is_as_fast_as_its_measurement_says() -> None:
+    model, measured = live(len(WHOLE.rounds)), RunRecord.of(WHOLE)
+    assert model.statistics == Statistics.of(WHOLE.rounds)
+    model.end(WHOLE.totals)
+    assert model.statistics.tokens_per_second == measured.tokens_per_second
+    assert model.statistics.seconds == measured.seconds > Statistics.of(WHOLE.rounds).seconds
+    model.move(5)
+    assert model.statistics == Statistics.of(WHOLE.rounds[:5])
+    model.move(len(WHOLE.rounds))
+    assert model.statistics.tokens_per_second == measured.tokens_per_second
+    model.count_from(4)
+    assert model.statistics == Statistics.of(WHOLE.rounds[4:])
 
 
 def test_going_back_in_a_long_answer_folds_few_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:

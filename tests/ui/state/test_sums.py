@@ -15,6 +15,12 @@ from tests.ui.traces import make_header, simulate
 FIRST, SECOND = (simulate("one two three four five " * 20, seed=seed) for seed in (1, 2))
 
 
+def wall(trace: Trace) -> float:
+    """The whole wall time of an answer, which is longer than its rounds."""
+    assert trace.totals is not None and trace.totals.seconds > Statistics.of(trace.rounds).seconds
+    return trace.totals.seconds
+
+
 def test_sums_over_answers_are_those_of_all_their_rounds() -> None:
     sums = Sums.over([AnswerModel(FIRST), AnswerModel(None), AnswerModel(SECOND)])
     together = Statistics.of([*FIRST.rounds, *SECOND.rounds])
@@ -30,14 +36,14 @@ def test_sums_over_answers_are_those_of_all_their_rounds() -> None:
         "draft_share",
     ):
         assert getattr(sums.statistics, name) == getattr(together, name), name
-    seconds = Statistics.of(FIRST.rounds).seconds + Statistics.of(SECOND.rounds).seconds
-    assert sums.statistics.seconds == pytest.approx(seconds)
+    assert sums.statistics.seconds == pytest.approx(wall(FIRST) + wall(SECOND))
 
 
 def test_a_reset_of_the_plots_leaves_the_sums_whole() -> None:
     answer = AnswerModel(FIRST)
     answer.count_from(5)
-    assert Sums.over([answer]).statistics.rounds == len(FIRST.rounds)
+    whole = Sums.over([answer]).statistics
+    assert whole.rounds == len(FIRST.rounds) and whole.seconds == wall(FIRST)
 
 
 def test_lines_count_every_answer_as_a_generation() -> None:
@@ -82,6 +88,23 @@ def test_a_reset_begins_with_the_next_round() -> None:
     assert since.sums.statistics.rounds == 0 and not since.sums.headers
     answer.add(SECOND.rounds[5:9])
     assert since.sums.statistics == Statistics.pooled([Statistics.of(SECOND.rounds[5:9])])
+
+
+def test_since_reset_an_ended_answer_counts_with_its_whole_time() -> None:
+    since = SinceReset()
+    told: list[float] = []
+    since.changed.connect(lambda: told.append(since.sums.statistics.seconds))
+    grown(since, FIRST, len(FIRST.rounds)).end(FIRST.totals)
+    assert told[-1] == since.sums.statistics.seconds == wall(FIRST)
+
+
+def test_after_a_reset_an_answer_counts_with_the_time_of_its_later_rounds() -> None:
+    since = SinceReset()
+    answer = grown(since, FIRST, 10)
+    since.reset()
+    answer.add(FIRST.rounds[10:])
+    answer.end(FIRST.totals)
+    assert since.sums.statistics.seconds == Statistics.of(FIRST.rounds[10:]).seconds
 
 
 def test_the_known_rounds_of_a_continued_answer_are_not_new() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from app.base import numbers as words
 from app.lab.experiment import Experiment
-from app.lab.load.levels import parse_levels, requests_of, server_lanes_of
+from app.lab.load.levels import burst_of, parse_levels, server_lanes_of
 from app.ui.compare.curves.curves_panel import CurvesPanel
 
 WORDS = (
@@ -33,7 +33,7 @@ class LoadPanel(CurvesPanel):
 
     def amount_of(self, experiment: Experiment, numbers: Sequence[int]) -> str:
         lanes, repeats = len(experiment.lanes), experiment.repeats
-        each = sum(requests_of(level, len(experiment.prompts)) for level in numbers)
+        each = sum(len(turns) for level in numbers for turns in burst_of(level, experiment.prompts))
         factors = (
             words.count(lanes, "server lane"),
             words.count(len(numbers), "load"),

@@ -144,7 +144,7 @@ class PromptsPanel(QWidget):
             chosen = numbers.count(len(setup.prompts), "prompt")
             self._about.setText(
                 f"{listed.about} {chosen} of {len(listed.prompts)} taken. Answers take up to "
-                f"{numbers.count(setup.max_tokens, 'token')}.".strip()
+                f"{numbers.count(setup.max_tokens, 'token')}. {' '.join(listed.notes)}".strip()
             )
         else:
             self._about.setText("A JSON list, or text with one prompt per line.")

@@ -12,7 +12,7 @@ from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.strategy import NONE
 from app.lab.depths import without_depths
-from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, conversations, make_experiment
 from app.lab.suites import Suite
 from app.ui.setup.sampling_panel import AnswerOptions
 
@@ -81,14 +81,15 @@ class CompareSetup:
         if listed is None:
             return ()
         taken: Counter[str | None] = Counter()
-        kept = []
-        for prompt in listed.prompts:
-            if self.categories and prompt.category not in self.categories:
+        kept: list[Prompt] = []
+        for turns in conversations(listed.prompts):
+            category = turns[0].category
+            if self.categories and category not in self.categories:
                 continue
-            if self.amount.per_category and taken[prompt.category] >= self.amount.per_category:
+            if self.amount.per_category and taken[category] >= self.amount.per_category:
                 continue
-            taken[prompt.category] += 1
-            kept.append(prompt)
+            taken[category] += 1
+            kept += turns
         return tuple(kept)
 
     @property
