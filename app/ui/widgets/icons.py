@@ -56,7 +56,8 @@ class _IconEngine(QIconEngine):
             colour = disabled
         elif state is QIcon.State.On and checked:
             colour = checked
-        made = pixmap(name, colour, min(size.width(), size.height()))
+        side = min(size.width(), size.height())
+        made = pixmap(name, colour, side) if side > 0 else QPixmap()  # a control may have no room yet
         if is_disabled and not disabled:
             return QApplication.style().generatedIconPixmap(mode, made, QStyleOption())
         return made

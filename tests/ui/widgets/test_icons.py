@@ -77,6 +77,10 @@ def test_an_icon_is_drawn_in_the_size_asked_for(qtbot: QtBot, size: int) -> None
     assert picture == pixmap("copy", "#007F5F", size).toImage()
 
 
+def test_an_icon_without_room_shows_nothing(qtbot: QtBot) -> None:
+    assert icon("copy", "#007F5F").pixmap(0).isNull()  # a warning of Qt would fail this test
+
+
 def test_an_icon_shows_what_its_control_is(qtbot: QtBot) -> None:
     made = icon("copy", LIGHT.text, LIGHT.faint, LIGHT.good)
     modes, states = QIcon.Mode, QIcon.State
