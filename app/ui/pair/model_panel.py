@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -61,6 +62,10 @@ class ModelPanel(QWidget):
     """It was opened: what it shows should be brought up to date."""
     edited = Signal()
     """What Apply would load has changed."""
+    fit_asked = Signal()
+    look_asked = Signal()
+    workers_changed = Signal(str)
+    """See ModelForm."""
     offer_taken = Signal()
     """The other way to load that an error offered was chosen."""
 
@@ -94,14 +99,27 @@ class ModelPanel(QWidget):
         self._build_head()
         self._build_state()
         self._build_choices()
-        self.form = ModelForm(theme)
-        self.form.set_value(ModelOptions(bundled))
-        self.form.changed.connect(self._edited)
-        self.memory = MemoryView(theme)
-        self.form.insert_below_layers(self.memory)
+        self._value = ModelOptions(bundled)  # what the form shows, until it is made
+        self.memory = MemoryView(theme, self)
         self._layout.addSpacing(8)
-        self._layout.addWidget(self.form)
         self._refresh()
+
+    @cached_property
+    def form(self) -> ModelForm:
+        """How the model is loaded; made when the panel is first opened, or when something asks for it."""
+        form = ModelForm(self._theme)
+        form.set_value(self._value)
+        form.insert_below_layers(self.memory)
+        form.changed.connect(self._edited)
+        form.fit_asked.connect(self.fit_asked)
+        form.look_asked.connect(self.look_asked)
+        form.workers_changed.connect(self.workers_changed)
+        self._layout.addWidget(form)
+        form.setVisible(self._path is not None)
+        return form
+
+    def _has_form(self) -> bool:
+        return "form" in vars(self)
 
     # ------------------------------------------------------------------ what the window says
 
@@ -112,7 +130,9 @@ class ModelPanel(QWidget):
         self._applied = options
         self._path = options.path if options is not None else None
         if options is not None:
-            self.form.set_value(options)
+            self._value = options
+            if self._has_form():
+                self.form.set_value(options)
         self._retry = False
         self._refresh()
 
@@ -215,11 +235,12 @@ class ModelPanel(QWidget):
         """What Apply would load; raises SettingError where the form is wrong."""
         if self._path is None:
             return None
-        return dataclasses.replace(self.form.value(), path=self._path)
+        shown = self.form.value() if self._has_form() else self._value
+        return dataclasses.replace(shown, path=self._path)
 
     def can_load(self) -> bool:
         """Whether `options` would succeed."""
-        return self._path is None or self.form.valid()
+        return self._path is None or not self._has_form() or self.form.valid()
 
     @property
     def failed(self) -> bool:
@@ -372,12 +393,14 @@ class ModelPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.form.setVisible(self._path is not None)
         self.opened.emit()
 
     @Slot()
     def _refresh(self) -> None:
         pending = self.pending()
-        self.form.setVisible(self._path is not None)
+        if self._has_form():
+            self.form.setVisible(self._path is not None)
         self._beside_words.setVisible(self._beside)
         usable = (pending or self._beside) and self.can_load()
         if self._apply.hasFocus() and not usable:

@@ -64,9 +64,9 @@ class OffloadController(QObject):
         for panel, other in ((target, draft), (draft, target)):
             panel.opened.connect(self._look_again)
             panel.edited.connect(self._edited)
-            panel.form.look_asked.connect(self._look_again)
-            panel.form.workers_changed.connect(other.take_workers)
-            panel.form.fit_asked.connect(self._fit)
+            panel.look_asked.connect(self._look_again)
+            panel.workers_changed.connect(other.take_workers)
+            panel.fit_asked.connect(self._fit)
             panel.memory.lighter.chosen.connect(self._take_lighter)
 
     # ------------------------------------------------------------------ when to ask

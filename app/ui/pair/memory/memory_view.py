@@ -29,8 +29,8 @@ Files = tuple[str, str]
 class MemoryView(QWidget):
     """A bar with its numbers for every device that is used."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._theme = theme
         self.memory: PairMemory | None = None
         self._files: Files = ("", "")  # the files that the numbers are for

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.errors import SettingError
@@ -20,7 +21,8 @@ GAP = 12
 
 
 class ParamForm(QWidget):
-    """Edits an instance of a parameter dataclass; fields that are no parameters keep their values."""
+    """Edits an instance of a parameter dataclass; fields that are no parameters keep their values. The fields
+    are made when they are first shown or asked for: most forms are never opened."""
 
     changed = Signal()
     """A field was edited; its value may be wrong."""
@@ -36,8 +38,60 @@ class ParamForm(QWidget):
         """`initial` is needed where the dataclass has fields without default. With `first`, the fields of
         these names are shown and the others folded away until one of them is not the default."""
         super().__init__(parent)
+        self._theme = theme
+        self._type = params_type
+        self._first = first
         self._base = params_type() if initial is None else initial
-        self._fields: dict[str, Field] = {}
+        self._fields: ParamFields | None = None
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._made()
+
+    def _made(self) -> ParamFields:
+        if self._fields is None:
+            self._fields = ParamFields(self._theme, self._type, self._base, self._first)
+            self._fields.changed.connect(self.changed)
+            self._layout.addWidget(self._fields)
+            self._fields.show()  # not a moment later, when the form was measured
+        return self._fields
+
+    def value(self) -> Any:
+        """The edited dataclass, in which a wrong field keeps its previous value; raises SettingError where
+        values that are valid one by one do not go together."""
+        return self._base if self._fields is None else self._fields.value()
+
+    def set_value(self, value: Any) -> None:
+        """Show an instance, without emitting a signal."""
+        self._base = value
+        if self._fields is not None:
+            self._fields.set_value(value)
+
+    def valid(self) -> bool:
+        """Whether `value` would succeed."""
+        return self._fields is None or self._fields.clash() is None
+
+    def field(self, name: str) -> Field:
+        """The field of a parameter."""
+        return self._made().fields[name]
+
+    @Slot()
+    def reset(self) -> None:
+        """Return to the defaults."""
+        self._made().reset()
+
+
+class ParamFields(QWidget):
+    """The fields of a form, what is wrong with them, and the way back to the defaults."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, params_type: type[Any], base: Any, first: Sequence[str]) -> None:
+        super().__init__()
+        self._base = base
+        self.fields: dict[str, Field] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(GAP)
@@ -45,7 +99,7 @@ class ParamForm(QWidget):
         for param in params_of(params_type):
             field = make_field(theme, param)
             field.edited.connect(self._edited)
-            self._fields[param.name] = field
+            self.fields[param.name] = field
             if first and param.name not in first:
                 self._more.append(field)
             else:
@@ -62,35 +116,26 @@ class ParamForm(QWidget):
         footer.addStretch()
         footer.addWidget(self._reset)
         layout.addLayout(footer)
-        self.set_value(self._base)
+        self.set_value(base)
 
     def value(self) -> Any:
-        """The edited dataclass, in which a wrong field keeps its previous value; raises SettingError where
-        values that are valid one by one do not go together."""
-        values = {name: field.held() for name, field in self._fields.items()}
+        """See ParamForm.value."""
+        values = {name: field.held() for name, field in self.fields.items()}
         return dataclasses.replace(self._base, **values)
 
     def set_value(self, value: Any) -> None:
         """Show an instance, without emitting a signal."""
         self._base = value
-        for name, field in self._fields.items():
+        for name, field in self.fields.items():
             field.set_value(getattr(value, name))
         if self._fold is not None and not all(field.is_default() for field in self._more):
             self._fold.button.setChecked(True)  # values in use are not hidden
         self._check()
 
-    def valid(self) -> bool:
-        """Whether `value` would succeed."""
-        return self._clash() is None
-
-    def field(self, name: str) -> Field:
-        """The field of a parameter."""
-        return self._fields[name]
-
     @Slot()
     def reset(self) -> None:
         """Return to the defaults."""
-        for field in self._fields.values():
+        for field in self.fields.values():
             field.set_value(field.param.default)
         self._edited()
 
@@ -100,14 +145,14 @@ class ParamForm(QWidget):
         self.changed.emit()
 
     def _check(self) -> None:
-        clash = self._clash()
+        clash = self.clash()
         if clash is None:
             self._notice.clear()
         else:
             self._notice.tell(clash)
-        self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
+        self._reset.setEnabled(not all(field.is_default() for field in self.fields.values()))
 
-    def _clash(self) -> SettingError | None:
+    def clash(self) -> SettingError | None:
         """What is wrong with values that are valid one by one."""
         try:
             self.value()
