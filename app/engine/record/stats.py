@@ -7,22 +7,17 @@ None, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import accumulate, pairwise, zip_longest
-from math import fsum, log2
-from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from app.engine.fates import Origin, Verdict
-from app.engine.types import Alternatives, Round, Totals
+from app.engine.record.folds import at_least, copy_of, count_at, judged_singly, ratio, sum_of
+from app.engine.types import Round, Totals
 
 if TYPE_CHECKING:
     from app.engine.record.trace import Trace
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole > 0 else None
 
 
 class DraftOutcome(NamedTuple):
@@ -37,7 +32,7 @@ class DraftOutcome(NamedTuple):
     def of(cls, round: Round) -> DraftOutcome:
         verdicts = [token.verdict for token in round.drafted]
         rejected_at = verdicts.index(Verdict.REJECTED) if Verdict.REJECTED in verdicts else -1
-        return cls(verdicts, verdicts.count(Verdict.ACCEPTED), rejected_at, not _judged_singly(round))
+        return cls(verdicts, verdicts.count(Verdict.ACCEPTED), rejected_at, not judged_singly(round))
 
 
 @dataclass(slots=True)
@@ -69,14 +64,15 @@ class DraftStatistics:
         self.drafted += length
         self.draft_seconds += round.draft_seconds
         self.accept_seconds += round.accept_seconds
-        _count(self.lengths, length)
-        _count(self.accepted_per_round, outcome.accepted)
+        count_at(self.lengths, length)
+        count_at(self.accepted_per_round, outcome.accepted)
         if outcome.rejected_at >= 0:
-            _count(self.rejections, outcome.rejected_at)
+            count_at(self.rejections, outcome.rejected_at)
 
     def copied(self) -> Self:
         """A fold that goes on by itself."""
-        return type(self)(*(_copied(getattr(self, field.name)) for field in fields(self)))
+        copy: Self = copy_of(self)
+        return copy
 
     @property
     def accepted(self) -> int:
@@ -93,7 +89,7 @@ class DraftStatistics:
     @property
     def acceptance_rate(self) -> float | None:
         """accepted / drafted, pooled over rounds."""
-        return _ratio(self.accepted, self.drafted)
+        return ratio(self.accepted, self.drafted)
 
     @property
     def alpha(self) -> float | None:
@@ -103,18 +99,18 @@ class DraftStatistics:
         """
         if self.blocks:
             return None
-        return _ratio(self.accepted, self.accepted + self.rejected)
+        return ratio(self.accepted, self.accepted + self.rejected)
 
     @property
     def tau(self) -> float | None:
         """1 + accepted / rounds with a draft, even if the answer ended inside a draft."""
-        mean = _ratio(self.accepted, self.drafted_rounds)
+        mean = ratio(self.accepted, self.drafted_rounds)
         return None if mean is None else 1 + mean
 
     @property
     def draft_length(self) -> float | None:
         """Mean draft length: drafted / rounds with a draft."""
-        return _ratio(self.drafted, self.drafted_rounds)
+        return ratio(self.drafted, self.drafted_rounds)
 
     @property
     def accepted_drafts(self) -> int:
@@ -128,13 +124,13 @@ class DraftStatistics:
     @property
     def drafted_at(self) -> tuple[int, ...]:
         """For each position of the longest draft: the rounds that drafted a token there."""
-        return _at_least(self.lengths)
+        return at_least(self.lengths)
 
     @property
     def accepted_at(self) -> tuple[int, ...]:
         """For each position of the longest draft: the rounds whose draft was accepted there."""
         # A draft accepted at position i is accepted at every position before it.
-        counts = _at_least(self.accepted_per_round)
+        counts = at_least(self.accepted_per_round)
         return counts + (0,) * (self.longest_draft - len(counts))
 
     @property
@@ -151,7 +147,7 @@ class DraftStatistics:
         if self.blocks:
             return (None,) * self.longest_draft
         return tuple(
-            _ratio(accepted, accepted + rejected)
+            ratio(accepted, accepted + rejected)
             for accepted, rejected in zip_longest(self.accepted_at, self.rejections, fillvalue=0)
         )
 
@@ -167,7 +163,7 @@ class DraftStatistics:
         A draft that ended after its (i-1)-th token counts as not accepted at i.
         """
         counts = (self.drafted_rounds, *self.accepted_at)
-        return tuple(_ratio(here, before) for before, here in pairwise(counts))
+        return tuple(ratio(here, before) for before, here in pairwise(counts))
 
 
 @dataclass(slots=True)
@@ -219,7 +215,7 @@ class Statistics(DraftStatistics):
     def pooled(cls, parts: Iterable[Statistics]) -> Statistics:
         """Several answers pooled: counts and times are sums, so that no ratio is a mean of ratios."""
         parts = list(parts)
-        return _sum(parts) if parts else cls()
+        return sum_of(parts) if parts else cls()
 
     def add(self, round: Round) -> None:
         """Add the next round."""
@@ -261,17 +257,17 @@ class Statistics(DraftStatistics):
     @property
     def tokens_per_second(self) -> float | None:
         """emitted / wall time from the start of round 0."""
-        return _ratio(self.emitted, self.seconds)
+        return ratio(self.emitted, self.seconds)
 
     @property
     def tokens_per_pass(self) -> float | None:
         """emitted / rounds."""
-        return _ratio(self.emitted, self.rounds)
+        return ratio(self.emitted, self.rounds)
 
     @property
     def draft_share(self) -> float | None:
         """accepted / emitted."""
-        return _ratio(self.accepted, self.emitted)
+        return ratio(self.accepted, self.emitted)
 
     @property
     def engine_overhead(self) -> float | None:
@@ -279,141 +275,8 @@ class Statistics(DraftStatistics):
         server, which does not tell that time."""
         if not self.native_seconds:
             return None
-        share = _ratio(self.native_seconds, self.seconds)
+        share = ratio(self.native_seconds, self.seconds)
         return None if share is None else 1 - share
-
-
-_BITS_PER_BIN = 0.5
-
-
-@dataclass(slots=True)
-class AlternativeStatistics:
-    """What the recorded alternatives of both models say. A place has ten at most, so that both numbers end
-    there.
-
-    - Rank: which choice of the draft model the emitted token was, in drafted places that the rule reached.
-      A draft that offers w tokens a place would have held the emitted token where its rank is w or less.
-      That is exact where the target's token does not depend on the draft (greedy, match), and an estimate
-      where it is drawn from the residual (speculative, block).
-    - Entropy of a target row: -Σ p log2 p over the recorded tokens, with all other tokens counted as one. It
-      is a lower bound, and exact where the sampler kept no other tokens. At temperature 0 it is that of the
-      model's own distribution, at temperature 1.
-    """
-
-    ranks: list[int] = field(default_factory=list)
-    """Histogram: index r holds the places whose token was the draft's choice number r + 1."""
-    unranked: int = 0  # places whose token is not among the recorded alternatives
-    rows: int = 0  # target rows with alternatives
-    bits: float = 0.0  # sum of the rows' entropies
-    rest: float = 0.0  # sum of the rows' probabilities of all tokens that are not recorded
-    entropies: list[int] = field(default_factory=list)
-    """Histogram: index b holds the rows with an entropy from b / 2 bits on."""
-    judged_by_entropy: list[int] = field(default_factory=list)  # rows that judged a drafted token, likewise
-    accepted_by_entropy: list[int] = field(default_factory=list)  # of these, those that accepted it
-
-    @classmethod
-    def of(cls, rounds: Iterable[Round]) -> AlternativeStatistics:
-        """The fold over `rounds`."""
-        statistics = cls()
-        for round in rounds:
-            statistics.add(round)
-        return statistics
-
-    @classmethod
-    def pooled(cls, parts: Iterable[AlternativeStatistics]) -> AlternativeStatistics:
-        """Several answers pooled."""
-        parts = list(parts)
-        return _sum(parts) if parts else cls()
-
-    def add(self, round: Round) -> None:
-        """Add a round."""
-        for token, top in zip(round.emitted, round.draft_top, strict=False):  # a bonus token has no draft
-            if token.id in top.ids:
-                _count(self.ranks, top.ids.index(token.id))
-            else:
-                self.unranked += 1
-        verdicts = [token.verdict for token in round.drafted] if _judged_singly(round) else []
-        for row, top in enumerate(round.target_top):
-            bits, rest = entropy(top)
-            self.rows += 1
-            self.bits += bits
-            self.rest += rest
-            at = int(bits / _BITS_PER_BIN)
-            _count(self.entropies, at)
-            verdict = verdicts[row] if row < len(verdicts) else Verdict.IGNORED
-            if verdict is not Verdict.IGNORED:
-                _count(self.judged_by_entropy, at)
-                if verdict is Verdict.ACCEPTED:
-                    _count(self.accepted_by_entropy, at)
-
-    @property
-    def ranked(self) -> int:
-        """Places with alternatives of the draft model."""
-        return sum(self.ranks) + self.unranked
-
-    def held_by(self, width: int) -> float | None:
-        """The share of places whose token is among the draft's first `width` choices."""
-        return _ratio(sum(self.ranks[:width]), self.ranked)
-
-    @property
-    def target_entropy(self) -> float | None:
-        """Mean entropy of the target's rows in bits, a lower bound."""
-        return _ratio(self.bits, self.rows)
-
-    @property
-    def target_rest(self) -> float | None:
-        """Mean probability of all tokens that are not recorded: how far the entropy may be off."""
-        return _ratio(self.rest, self.rows)
-
-
-def entropy(top: Alternatives) -> tuple[float, float]:
-    """(entropy in bits with all tokens that are not in `top` as one, their probability)"""
-    p = [share for share in top.p if share > 0]
-    rest = max(1 - sum(p), 0.0)
-    if rest > 0:
-        p.append(rest)
-    return max(-sum(map(mul, p, map(log2, p))), 0.0), rest
-
-
-def _judged_singly(round: Round) -> bool:
-    """Whether no drafted token was judged as part of a block."""
-    return {token.h for token in round.drafted} <= {None}  # sooner than `all` over a generator
-
-
-def _count(histogram: list[int], at: int) -> None:
-    """Add 1 at an index, which may lie behind the end."""
-    if at >= len(histogram):
-        histogram.extend([0] * (at + 1 - len(histogram)))
-    histogram[at] += 1
-
-
-def _at_least(histogram: Sequence[int]) -> tuple[int, ...]:
-    """For each value from 1 on, how many are at least that."""
-    return tuple(accumulate(reversed(histogram[1:])))[::-1]
-
-
-def _copied(value: Any) -> Any:
-    """A number, or a copy of a list, of a dictionary, of statistics."""
-    if isinstance(value, DraftStatistics):
-        return value.copied()
-    if isinstance(value, dict):
-        return {key: _copied(part) for key, part in value.items()}
-    return value.copy() if isinstance(value, list) else value
-
-
-def _sum(values: Sequence[Any]) -> Any:
-    """The sum of numbers, or element by element of lists, dictionaries and statistics."""
-    first = values[0]
-    if isinstance(first, DraftStatistics | AlternativeStatistics):
-        return type(first)(
-            *(_sum([getattr(value, field.name) for value in values]) for field in fields(first))
-        )
-    if isinstance(first, dict):
-        keys = dict.fromkeys(key for value in values for key in value)
-        return {key: _sum([value[key] for value in values if key in value]) for key in keys}
-    if isinstance(first, list):
-        return [sum(column) for column in zip_longest(*values, fillvalue=0)]
-    return fsum(values) if isinstance(first, float) else sum(values)
 
 
 def strategy_names(spec: str) -> tuple[str, ...]:

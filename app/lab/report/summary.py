@@ -7,7 +7,8 @@ from math import fsum
 
 import msgspec
 
-from app.engine.record.stats import AlternativeStatistics, Statistics
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import Statistics
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import Speedup, Spread, mean_factor
 from app.lab.runs.run_record import RunRecord, StrategyShare, strategy_shares

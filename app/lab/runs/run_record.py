@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from app.engine.fates import Verdict
-from app.engine.record.stats import AlternativeStatistics, DraftStatistics, Statistics
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import is_synthetic
 from app.engine.types import FinishReason, ServerInfo, WholeServer

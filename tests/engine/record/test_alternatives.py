@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
-from app.engine.record.stats import AlternativeStatistics, entropy
+from app.engine.record.alternative_stats import AlternativeStatistics, entropy
 from app.engine.types import Alternatives, Round
 from tests.answers import answer
 from tests.engine.record.test_stats import make_round

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.engine.record.stats import AlternativeStatistics
+from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sampling
 from app.lab.depths import at_depths
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment

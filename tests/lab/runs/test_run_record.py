@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.record.stats import AlternativeStatistics, Statistics
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.run_record import RunRecord

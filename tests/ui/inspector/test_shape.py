@@ -9,7 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
 from app.engine.fates import Origin
-from app.engine.record.stats import AlternativeStatistics, Statistics
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Verification
 from app.saved.chats.measurement import Measurement

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from app.base import numbers
-from app.engine.record.stats import AlternativeStatistics, Statistics
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import Statistics
 from app.engine.types import Verification
 from app.ui.state.answer import AnswerModel
 from app.ui.widgets.words.numbers import count, percent, significant

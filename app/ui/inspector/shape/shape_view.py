@@ -11,7 +11,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.fates import Origin
-from app.engine.record.stats import AlternativeStatistics
+from app.engine.record.alternative_stats import AlternativeStatistics
 from app.lab.report.columns import SHAPE
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.shape import contents

@@ -1,0 +1,103 @@
+"""Statistics of the recorded alternatives: a fold over the rounds of one answer, as those in stats.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import log2
+from operator import mul
+
+from app.engine.fates import Verdict
+from app.engine.record.folds import count_at, judged_singly, ratio, sum_of
+from app.engine.types import Alternatives, Round
+
+_BITS_PER_BIN = 0.5
+
+
+@dataclass(slots=True)
+class AlternativeStatistics:
+    """What the recorded alternatives of both models say. A place has ten at most, so that both numbers end
+    there.
+
+    - Rank: which choice of the draft model the emitted token was, in drafted places that the rule reached.
+      A draft that offers w tokens a place would have held the emitted token where its rank is w or less.
+      That is exact where the target's token does not depend on the draft (greedy, match), and an estimate
+      where it is drawn from the residual (speculative, block).
+    - Entropy of a target row: -Σ p log2 p over the recorded tokens, with all other tokens counted as one. It
+      is a lower bound, and exact where the sampler kept no other tokens. At temperature 0 it is that of the
+      model's own distribution, at temperature 1.
+    """
+
+    ranks: list[int] = field(default_factory=list)
+    """Histogram: index r holds the places whose token was the draft's choice number r + 1."""
+    unranked: int = 0  # places whose token is not among the recorded alternatives
+    rows: int = 0  # target rows with alternatives
+    bits: float = 0.0  # sum of the rows' entropies
+    rest: float = 0.0  # sum of the rows' probabilities of all tokens that are not recorded
+    entropies: list[int] = field(default_factory=list)
+    """Histogram: index b holds the rows with an entropy from b / 2 bits on."""
+    judged_by_entropy: list[int] = field(default_factory=list)  # rows that judged a drafted token, likewise
+    accepted_by_entropy: list[int] = field(default_factory=list)  # of these, those that accepted it
+
+    @classmethod
+    def of(cls, rounds: Iterable[Round]) -> AlternativeStatistics:
+        """The fold over `rounds`."""
+        statistics = cls()
+        for round in rounds:
+            statistics.add(round)
+        return statistics
+
+    @classmethod
+    def pooled(cls, parts: Iterable[AlternativeStatistics]) -> AlternativeStatistics:
+        """Several answers pooled."""
+        parts = list(parts)
+        return sum_of(parts) if parts else cls()
+
+    def add(self, round: Round) -> None:
+        """Add a round."""
+        for token, top in zip(round.emitted, round.draft_top, strict=False):  # a bonus token has no draft
+            if token.id in top.ids:
+                count_at(self.ranks, top.ids.index(token.id))
+            else:
+                self.unranked += 1
+        verdicts = [token.verdict for token in round.drafted] if judged_singly(round) else []
+        for row, top in enumerate(round.target_top):
+            bits, rest = entropy(top)
+            self.rows += 1
+            self.bits += bits
+            self.rest += rest
+            at = int(bits / _BITS_PER_BIN)
+            count_at(self.entropies, at)
+            verdict = verdicts[row] if row < len(verdicts) else Verdict.IGNORED
+            if verdict is not Verdict.IGNORED:
+                count_at(self.judged_by_entropy, at)
+                if verdict is Verdict.ACCEPTED:
+                    count_at(self.accepted_by_entropy, at)
+
+    @property
+    def ranked(self) -> int:
+        """Places with alternatives of the draft model."""
+        return sum(self.ranks) + self.unranked
+
+    def held_by(self, width: int) -> float | None:
+        """The share of places whose token is among the draft's first `width` choices."""
+        return ratio(sum(self.ranks[:width]), self.ranked)
+
+    @property
+    def target_entropy(self) -> float | None:
+        """Mean entropy of the target's rows in bits, a lower bound."""
+        return ratio(self.bits, self.rows)
+
+    @property
+    def target_rest(self) -> float | None:
+        """Mean probability of all tokens that are not recorded: how far the entropy may be off."""
+        return ratio(self.rest, self.rows)
+
+
+def entropy(top: Alternatives) -> tuple[float, float]:
+    """(entropy in bits with all tokens that are not in `top` as one, their probability)"""
+    p = [share for share in top.p if share > 0]
+    rest = max(1 - sum(p), 0.0)
+    if rest > 0:
+        p.append(rest)
+    return max(-sum(map(mul, p, map(log2, p))), 0.0), rest
