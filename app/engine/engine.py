@@ -6,9 +6,7 @@ import datetime
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
@@ -16,26 +14,23 @@ from msgspec.structs import replace as replace_struct
 from app import __version__
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
-from app.engine.drafters.base import Drafter, Rehearsal, Resources, RunContext
+from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
-from app.engine.errors import PromptError, SettingError, UserError
+from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare
-from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
-from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
+from app.engine.loop.answer_run import AnswerRun
+from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Cancelled, Vocabulary
+from app.engine.native import AbortFlag, Vocabulary
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import (
     Event,
-    Finished,
     Forced,
     ForcedText,
-    PromptProgress,
-    RoundFinished,
     Started,
 )
 from app.engine.record.trace import FORMAT
@@ -48,18 +43,12 @@ from app.engine.templates.completion import document, fill_in_the_middle, filled
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
 from app.engine.types import (
-    FinishReason,
     GenerationRequest,
-    LengthRule,
     ModelInfo,
     ModelOptions,
-    Role,
-    Totals,
     TraceHeader,
 )
 from app.engine.warm_drafters import WarmDrafters
-
-_PROMPT_CHUNK = 512  # tokens between two progress reports
 
 
 class Engine:
@@ -100,7 +89,7 @@ class Engine:
         model = self.target.model
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self.templates)
         self.pair = self.models.info
-        self._rounds: Rounds | None = None  # of the current answer
+        self._run: AnswerRun | None = None  # of the current answer
         self.pace = Pace()
         """How fast the rounds of answers follow each other; can be changed during one, from any thread."""
 
@@ -154,64 +143,12 @@ class Engine:
         asked = time.perf_counter()
         answer, header, spec = self._prepare(request)
         yield Started(run, header)
-        prompt_seconds = draft_seconds = 0.0
-        first_token: float | None = None
-        zero = asked
-        native = self.target.seconds
-        begun: list[Drafter] = []
-        made: Rounds | None = None
+        made = self._run = AnswerRun(answer, header, spec, asked)
         try:
-            if spec.is_synthetic:
-                answer.rehearsal = self._rehearse(answer, header)
-                asked = zero = time.perf_counter()
-                native = self.target.seconds
-            for done in self._read_prompt(answer):
-                yield PromptProgress(run, Role.TARGET, done, answer.prompt_length)
-            prompt_seconds = time.perf_counter() - asked
-            read = answer.truth.length - 1 - header.cached_tokens
-            answer.length.begin(
-                Outset(self._limits(spec), request.max_tokens, read, self.target.seconds - native)
-            )
-            if spec.needs_draft and not answer.length.lazy:
-                yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
-            self._begin_drafters(answer, begun)
-            zero = time.perf_counter()
-            draft_seconds = zero - asked - prompt_seconds
-            made = self._rounds = rounds(answer)
-            for round, text in made:
-                # The next round is already running when this one arrives: its times and cache length come
-                # from its record, not from the clock or the cache.
-                if first_token is None:
-                    first_token = zero - asked + round.offset + round.seconds
-                cached = answer.prompt_length + round.position + len(round.emitted) - 1
-                yield RoundFinished(run, round, text, cached)
-                if self.abort.is_set() and answer.finish is None:
-                    raise Cancelled
-            if answer.finish is None:  # `leave` ended it
-                raise Cancelled
-        except Cancelled:
-            answer.finish = FinishReason.CANCELLED
-            prompt_seconds = prompt_seconds or time.perf_counter() - asked
-        finally:  # also after an error, or when the caller stops iterating
-            ended = time.perf_counter()
-            if made is not None:
-                made.close()  # the loop's thread uses the drafters
-                if self._rounds is made:
-                    self._rounds = None
-            error = _finish_drafters(begun, answer)
-        seconds = ended - zero - answer.waited if first_token is not None else 0.0
-        answer.text.finish()
-        totals = Totals(
-            finish_reason=answer.finish or FinishReason.FAILED,
-            text=answer.text.text,
-            seconds=seconds,
-            prompt_seconds=prompt_seconds,
-            draft_prompt_seconds=draft_seconds + answer.draft_reading,
-            first_token_seconds=first_token,
-            error=error,
-            draft_prompt_in_rounds=answer.draft_reading,
-        )
-        yield Finished(run, totals)
+            yield from made.events(run)
+        finally:
+            if self._run is made:
+                self._run = None
 
     def force(
         self,
@@ -237,9 +174,9 @@ class Engine:
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""
-        if self._rounds is not None:
-            self._rounds.close()
-            self._rounds = None
+        if self._run is not None:
+            self._run.close()
+            self._run = None
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check the whole request; nothing is decoded yet."""
@@ -363,75 +300,6 @@ class Engine:
         self.models.clear()
         self.warm.reset()
 
-    def _read_prompt(self, answer: Generation) -> Iterator[int]:
-        """Decode the prompt except its last token, which belongs to round 0; yields the number of tokens
-        done."""
-        prompt = answer.truth.ids[:-1]
-        done = self.target.sync(prompt)
-        while done < len(prompt):
-            chunk = prompt[done : done + _PROMPT_CHUNK]
-            self.target.decode(chunk)
-            done += len(chunk)
-            yield done
-            if self.abort.is_set():
-                raise Cancelled
-
-    def _rehearse(self, answer: Generation, header: TraceHeader) -> Rehearsal:
-        """The answer without speculation; afterwards the target's cache holds what it held before."""
-        begin = answer.truth.ids.copy()
-        alone = replace(
-            answer,
-            drafters=[],
-            length=make_length(LengthRule.FIXED),
-            truth=TokenBuffer(begin, self.target.n_ctx + 1),
-            text=TextStream(header.stop),
-            begin_seconds={},
-            pace=Pace(),  # nobody watches it: it waits for no step and takes none
-        )
-        for _ in self._read_prompt(alone):
-            pass
-        passes = [round.verify_seconds for round, _ in rounds(alone)]
-        self.target.sync(begin[: header.cached_tokens])
-        return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
-
-    def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
-        """Begin all drafters; each that has begun is appended to `begun`, to be finished later."""
-        around = RunContext(
-            answer.sampler,
-            answer.draws,
-            answer.prompt_length,
-            answer.end_ids,
-            answer.rehearsal,
-            answer.is_stopped,
-        )
-        for name, drafter in answer.drafters:
-            start = time.perf_counter()
-            drafter.begin(answer.truth.ids, around)
-            answer.begin_seconds[name] = time.perf_counter() - start
-            begun.append(drafter)
-            if not answer.length.lazy:
-                drafter.read(answer.truth.ids)
-
-    def _limits(self, spec: StrategySpec) -> list[StrategyLimits]:
-        draft = self.pair.draft.size / self.pair.target.size if self.pair.draft else 0.0
-        return [
-            StrategyLimits(
-                part.name, part.shortest, part.longest, draft if KINDS[part.name].needs_draft else 0.0
-            )
-            for part in spec.parts
-        ]
-
 
 def _same_file(first: ModelInfo, second: ModelInfo) -> bool:
     return (first.path, first.n_vocab) == (second.path, second.n_vocab)
-
-
-def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:
-    """Finish the drafters; returns their errors as text, because the answer stands either way."""
-    errors = []
-    for drafter in begun:
-        try:
-            drafter.finish(answer.truth.ids)
-        except UserError as error:
-            errors.append(str(error))
-    return " ".join(errors)

@@ -226,7 +226,7 @@ def test_an_unforeseen_error_is_told_with_its_details(
     talk = new_home("thread")
     talk.load(*pair_files)
     with monkeypatch.context() as patch:
-        patch.setattr("app.engine.engine.rounds", lambda answer: 1 / 0)
+        patch.setattr("app.engine.loop.answer_run.rounds", lambda answer: 1 / 0)
         failed = talk.generate()[-1]
     assert isinstance(failed, Failed)
     assert (failed.expected, failed.gone) == (False, False)

@@ -1,0 +1,176 @@
+"""The run of an answer, around the loop: the prompt before the rounds, the totals after them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+
+from app.engine.drafters.base import Drafter, Rehearsal, RunContext
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import UserError
+from app.engine.lengths.base import Outset, StrategyLimits
+from app.engine.lengths.registry import make_length
+from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
+from app.engine.loop.pace import Pace
+from app.engine.loop.text import TextStream
+from app.engine.native import Cancelled
+from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
+from app.engine.strategy import StrategySpec
+from app.engine.types import FinishReason, LengthRule, Role, Totals, TraceHeader
+
+_PROMPT_CHUNK = 512  # tokens between two progress reports
+
+
+class AnswerRun:
+    """Reads the prompt, begins the drafters, runs the rounds, and keeps the times of the totals."""
+
+    def __init__(self, answer: Generation, header: TraceHeader, spec: StrategySpec, asked: float) -> None:
+        """`asked` is the time of the request."""
+        self._answer = answer
+        self._header = header
+        self._spec = spec
+        self._asked = asked
+        self._zero = asked  # when round 0 began
+        self._prompt_seconds = 0.0
+        self._draft_seconds = 0.0
+        self._first_token: float | None = None
+        self._begun: list[Drafter] = []
+        self._rounds: Rounds | None = None
+
+    def events(self, run: int) -> Iterator[Event]:
+        """PromptProgress, RoundFinished for every round, Finished. Drafters are finished also after an error,
+        or when the caller stops iterating."""
+        answer = self._answer
+        try:
+            if self._spec.is_synthetic:
+                answer.rehearsal = self._rehearse()
+                self._asked = self._zero = time.perf_counter()
+            yield from self._before_rounds(run)
+            self._rounds = rounds(answer)
+            for round, text in self._rounds:
+                # The next round is already running when this one arrives: its times and cache length come
+                # from its record, not from the clock or the cache.
+                if self._first_token is None:
+                    self._first_token = self._zero - self._asked + round.offset + round.seconds
+                cached = answer.prompt_length + round.position + len(round.emitted) - 1
+                yield RoundFinished(run, round, text, cached)
+                if answer.is_stopped() and answer.finish is None:
+                    raise Cancelled
+            if answer.finish is None:  # `close` ended it
+                raise Cancelled
+        except Cancelled:
+            answer.finish = FinishReason.CANCELLED
+            self._prompt_seconds = self._prompt_seconds or time.perf_counter() - self._asked
+        finally:
+            ended = time.perf_counter()
+            self.close()  # the loop's thread uses the drafters
+            error = self._finish_drafters()
+        answer.text.finish()
+        yield Finished(run, self._totals(ended, error))
+
+    def close(self) -> None:
+        """End the loop; its next pass is already running."""
+        if self._rounds is not None:
+            self._rounds.close()
+
+    def _before_rounds(self, run: int) -> Iterator[Event]:
+        """Read the prompt and begin the drafters. Raises Cancelled."""
+        answer, native = self._answer, self._answer.target.seconds
+        for done in _read_prompt(answer):
+            yield PromptProgress(run, Role.TARGET, done, answer.prompt_length)
+        self._prompt_seconds = time.perf_counter() - self._asked
+        read = answer.truth.length - 1 - self._header.cached_tokens
+        answer.length.begin(Outset(self._limits(), answer.max_tokens, read, answer.target.seconds - native))
+        if self._spec.needs_draft and not answer.length.lazy:
+            yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
+        self._begin_drafters()
+        self._zero = time.perf_counter()
+        self._draft_seconds = self._zero - self._asked - self._prompt_seconds
+
+    def _rehearse(self) -> Rehearsal:
+        """The answer without speculation; afterwards the target's cache holds what it held before."""
+        answer, target = self._answer, self._answer.target
+        begin = answer.truth.ids.copy()
+        alone = replace(
+            answer,
+            drafters=[],
+            length=make_length(LengthRule.FIXED),
+            truth=TokenBuffer(begin, target.n_ctx + 1),
+            text=TextStream(self._header.stop),
+            begin_seconds={},
+            pace=Pace(),  # nobody watches it: it waits for no step and takes none
+        )
+        for _ in _read_prompt(alone):
+            pass
+        passes = [round.verify_seconds for round, _ in rounds(alone)]
+        target.sync(begin[: self._header.cached_tokens])
+        return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
+
+    def _begin_drafters(self) -> None:
+        answer = self._answer
+        around = RunContext(
+            answer.sampler,
+            answer.draws,
+            answer.prompt_length,
+            answer.end_ids,
+            answer.rehearsal,
+            answer.is_stopped,
+        )
+        for name, drafter in answer.drafters:
+            start = time.perf_counter()
+            drafter.begin(answer.truth.ids, around)
+            answer.begin_seconds[name] = time.perf_counter() - start
+            self._begun.append(drafter)
+            if not answer.length.lazy:
+                drafter.read(answer.truth.ids)
+
+    def _finish_drafters(self) -> str:
+        """Finish the drafters that have begun; returns their errors as text, because the answer stands either
+        way."""
+        errors = []
+        for drafter in self._begun:
+            try:
+                drafter.finish(self._answer.truth.ids)
+            except UserError as error:
+                errors.append(str(error))
+        return " ".join(errors)
+
+    def _limits(self) -> list[StrategyLimits]:
+        """What each strategy may draft, and the size of its draft model as a share of the target's."""
+        pair = self._header.pair
+        share = pair.draft.size / pair.target.size if pair.draft else 0.0
+        return [
+            StrategyLimits(
+                part.name, part.shortest, part.longest, share if KINDS[part.name].needs_draft else 0.0
+            )
+            for part in self._spec.parts
+        ]
+
+    def _totals(self, ended: float, error: str) -> Totals:
+        answer = self._answer
+        return Totals(
+            finish_reason=answer.finish or FinishReason.FAILED,
+            text=answer.text.text,
+            seconds=ended - self._zero - answer.waited if self._first_token is not None else 0.0,
+            prompt_seconds=self._prompt_seconds,
+            draft_prompt_seconds=self._draft_seconds + answer.draft_reading,
+            first_token_seconds=self._first_token,
+            error=error,
+            draft_prompt_in_rounds=answer.draft_reading,
+        )
+
+
+def _read_prompt(answer: Generation) -> Iterator[int]:
+    """Decode the prompt except its last token, which belongs to round 0; yields the number of tokens done.
+    Raises Cancelled."""
+    prompt, target = answer.truth.ids[:-1], answer.target
+    done = target.sync(prompt)
+    while done < len(prompt):
+        chunk = prompt[done : done + _PROMPT_CHUNK]
+        target.decode(chunk)
+        done += len(chunk)
+        yield done
+        if answer.is_stopped():
+            raise Cancelled
