@@ -196,7 +196,7 @@ class Surface(QAbstractScrollArea):
             turn, index, place, count = self._outlined
             item = self.stack.index_of(turn)
             answer = self.stack.answer(item)
-            spans = answer.emitted_from(index, place, count) if answer is not None else []
+            spans = answer.spans.emitted_from(index, place, count) if answer is not None else []
             rects = [self.to_viewport(rect) for rect in self.stack.merged_rects(item, spans)]
             outline(painter, rects, self._styles.palette.text, 4, Qt.PenStyle.DashLine)
 
@@ -216,7 +216,9 @@ class Surface(QAbstractScrollArea):
             return None
         index = self.stack.index_of(self._framed[0])
         answer = self.stack.answer(index)
-        span = answer.first_token(self._framed[1], self._drafts_shown) if answer is not None else None
+        span = (
+            answer.spans.first_of_round(self._framed[1], self._drafts_shown) if answer is not None else None
+        )
         return Token(index, span) if span is not None else None
 
     def first_token_seen(self) -> Token | None:

@@ -106,7 +106,7 @@ def test_the_text_follows_the_replay(place: InspectorPlace, inspection: Inspecti
     for cursor in range(1, 21):
         answer.move(cursor)
         item = place.text.stack.answer(0)
-        span = item.first_token(cursor - 1, place.text.drafts_shown) if item is not None else None
+        span = item.spans.first_of_round(cursor - 1, place.text.drafts_shown) if item is not None else None
         assert span is not None
         rect = place.text.to_viewport(place.text.stack.token_rects(Token(0, span))[0])
         assert place.text.viewport().rect().contains(rect.center().toPoint())
@@ -233,7 +233,7 @@ def test_the_source_of_a_copy_is_outlined_in_the_text(
             seen += 1
             item = place.text.stack.answer(0)
             assert item is not None
-            spans = item.emitted_from(*source, len(round.drafted))
+            spans = item.spans.emitted_from(*source, len(round.drafted))
             assert (spans[0].round, spans[0].place) >= source
             assert len({(span.round, span.place) for span in spans}) <= len(round.drafted)
     assert seen > 2

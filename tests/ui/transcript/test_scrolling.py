@@ -212,7 +212,7 @@ def test_a_framed_round_is_in_sight_whatever_the_size(chat: TranscriptView) -> N
         chat.frame_round(item.turn, index)
         for size in ((700, 500), (900, 150), (500, 700)):
             chat.resize(*size)
-            span = item.first_token(index, True)
+            span = item.spans.first_of_round(index, True)
             assert span is not None
             rect = chat.to_viewport(chat.stack.token_rects(Token(1, span))[0])
             assert chat.viewport().rect().contains(rect.center().toPoint())

@@ -19,6 +19,7 @@ from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
 from app.ui.transcript.text.paragraphs import open_fence
 from app.ui.transcript.text.reasoning import Part, ReaderState, ReasoningReader
 from app.ui.transcript.text.sections import Section, SectionMark
+from app.ui.transcript.text.span_list import SpanList
 from app.ui.transcript.text.spans import BuilderState, Span, SpanBuilder, coloured, fit, text_of
 from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.words.numbers import count
@@ -59,7 +60,7 @@ class AnswerItem(Item):
         if turn.suffix is not None:
             self._gap = AroundGap(turn.goes_on_from, turn.suffix)
         self._fence = open_fence(turn.goes_on_from)  # of the code in which it begins
-        self._spans: list[Span] = []
+        self._spans = SpanList()
         self._builder = SpanBuilder()
         self._reader = ReasoningReader()
         self._sections: list[Section] = []
@@ -183,10 +184,10 @@ class AnswerItem(Item):
         self._builder = SpanBuilder(self._header.stop if self._header is not None else ())
         for fold in self.folds.values():
             fold.begin_again()
-        self._shown, self._spans, self._finished = 0, [], False
+        self._shown, self._spans, self._finished = 0, SpanList(), False
         if answer.whole and self._words is not None:
             self._shown, self._finished = answer.cursor, True
-            self._spans = [span for round in answer.rounds for span in self._builder.add(round)]
+            self._spans = SpanList(span for round in answer.rounds for span in self._builder.add(round))
             self._put_words()
         self._rebuild()
         if not self._finished:
@@ -216,7 +217,7 @@ class AnswerItem(Item):
             self._extend(rest)
             self._place(self._reader.finish())
         else:
-            self._spans = fitted
+            self._spans = SpanList(fitted)
             self._rebuild()
         self.refresh_rendered()
         self.count()
@@ -231,7 +232,7 @@ class AnswerItem(Item):
             whole = totals is not None and totals.text == text
             fitted = fit(spans, text) if whole else []
             spans = fitted if text_of(fitted) == text else coloured(spans, text)
-        self._spans = spans
+        self._spans = SpanList(spans)
 
     def _state(self) -> tuple[object, ...]:
         answer = self.answer
@@ -247,7 +248,7 @@ class AnswerItem(Item):
             self.caption = answer.totals.error or CAPTIONS[answer.totals.finish_reason]
 
     @property
-    def spans(self) -> Sequence[Span]:
+    def spans(self) -> SpanList:
         """The tokens as they are shown, drafts that were struck among them."""
         return self._spans
 
@@ -334,44 +335,6 @@ class AnswerItem(Item):
         place = index - rounds[0].index if rounds else -1
         return rounds[place] if 0 <= place < self._shown else None
 
-    def round_spans(self, span: Span, drafts_shown: bool) -> list[Span]:
-        """The shown tokens of a span's round."""
-        round = self.round(span.round)
-        first = self.first_token(span.round, drafts_shown)
-        if round is None or first is None:
-            return []
-        at = bisect_left(self._spans, span.round, key=lambda token: token.round)
-        most = at + len(round.drafted) + len(round.emitted) + 1
-        return [
-            token
-            for token in self._spans[at:most]
-            if token.round == span.round and (drafts_shown or not token.struck)
-        ]
-
-    def emitted_from(self, round_index: int, place: int, count: int) -> list[Span]:
-        """The spans of at most `count` emitted tokens, from a place of a round on."""
-        found: list[Span] = []
-        tokens: set[tuple[int, int]] = set()
-        start = bisect_left(self._spans, round_index, key=lambda span: span.round)
-        for span in islice(self._spans, start, None):
-            if span.struck or not span.fate or (span.round, span.place) < (round_index, place):
-                continue
-            tokens.add((span.round, span.place))
-            if len(tokens) > count:
-                break
-            found.append(span)
-        return found
-
-    def first_token(self, round_index: int, drafts_shown: bool) -> Span | None:
-        """The first token that a round shows."""
-        start = bisect_left(self._spans, round_index, key=lambda span: span.round)
-        for span in self._spans[start:]:
-            if span.round != round_index:
-                return None
-            if span.fate and (drafts_shown or not span.struck):
-                return span
-        return None
-
     def first_from(self, row: int) -> Span | None:
         """The first token that begins in a block or after it."""
         for block in self.blocks[max(row, 0) :]:
@@ -379,19 +342,6 @@ class AnswerItem(Item):
                 for span in block.paragraph.spans:
                     if span.fate:
                         return span
-        return None
-
-    def step(self, span: Span | None, by: int, drafts_shown: bool) -> Span | None:
-        """The token `by` places on among those shown; None beyond the ends."""
-        tokens = [span for span in self._spans if span.fate and (drafts_shown or not span.struck)]
-        if span is None:
-            return tokens[0 if by > 0 else -1] if tokens else None
-        for place, token in enumerate(tokens):
-            if token.same_token(span):
-                wanted = place + by
-                while 0 <= wanted < len(tokens) and tokens[wanted].same_token(span):
-                    wanted += by
-                return tokens[wanted] if 0 <= wanted < len(tokens) else None
         return None
 
     def block_of(self, span: Span) -> int:
@@ -492,7 +442,7 @@ class AnswerItem(Item):
             self._put(block)
         self._sections, self._numbers, self._settled, self._marks = [], [], 0, []
         self._reader = ReasoningReader(self._header.prompt if self._header is not None else "")
-        spans, self._spans = self._spans, []
+        spans, self._spans = self._spans, SpanList()
         self._extend(spans)
         if not self.live:
             self._place(self._reader.finish())

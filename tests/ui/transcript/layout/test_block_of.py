@@ -16,9 +16,9 @@ TEXT = "A line.\n\n\nAnother one,\nand a third.\n\n```python\nx = 1\n\n\ny = 2\n
 def test_every_token_is_found_in_the_first_block_that_holds_it(view: TranscriptView, text: str) -> None:
     view.set_turns([AnswerTurn(AnswerModel(simulate(text, rate=0.6)), "m")])
     item = answer(view)
-    spans = [span for round in item.answer.rounds if (span := item.first_token(round.index, True))]
+    spans = [span for round in item.answer.rounds if (span := item.spans.first_of_round(round.index, True))]
     step = spans[0]
-    while (following := item.step(step, 1, True)) is not None:
+    while (following := item.spans.step(step, 1, True)) is not None:
         spans.append(following)
         step = following
     for span in spans:
