@@ -13,7 +13,8 @@ from app.base.paths import Paths
 from app.care.finding import DataFault
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.settings.care_settings import COPIED, CareSettings
-from app.ui.state.engine_session import Activity, EngineSession, Reply
+from app.ui.state.engine_questions import Reply
+from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets.work.ask_first import Confirmation
 from app.ui.widgets.work.background import Askers, Query
@@ -64,7 +65,7 @@ class CareController(QObject):
 
         if self._session.activity in _IDLE:
             self._view.show_report("The report is being made…")
-            self._session.list_devices("", told)
+            self._session.questions.list_devices("", told)
         else:
             pair = self._session.pair
             put(f"{_BUSY}, on {pair.devices}" if pair is not None else _BUSY)

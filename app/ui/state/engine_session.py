@@ -14,20 +14,15 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
-    DevicesListed,
+    AnyCommand,
     Event,
     Failed,
     Finished,
     Forget,
     Generate,
-    Lighten,
-    Lightened,
-    ListDevices,
     Load,
     Loaded,
     LoadProgress,
-    Measure,
-    Measured,
     PromptProgress,
     RoundFinished,
     SetPace,
@@ -45,6 +40,7 @@ from app.engine.types import (
 )
 from app.servers.address import is_address
 from app.servers.key import find_key
+from app.ui.state.engine_questions import EngineQuestions
 from app.ui.state.engine_thread import EngineThread
 from app.ui.state.mailbox import Mailbox
 
@@ -79,11 +75,6 @@ class EngineState:
     pair: PairInfo | None = None  # the loaded pair, also while another one is being loaded
     reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
     failed: Failed | None = None  # why the latest load failed; None once one has succeeded
-
-
-Reply = DevicesListed | Measured | Lightened | Failed
-Told = Callable[[Reply], None]
-"""Called once with the answer to a question about devices or memory, on the window's thread."""
 
 
 class RunSink(Protocol):
@@ -134,7 +125,7 @@ class EngineSession(QObject):
         self._replaced: Load | None = None  # the load that it replaced before that was done
         self._kept: Load | None = None  # the loaded pair; sent again when the engine dies
         self._run: _Run | None = None
-        self._questions: dict[int, Told] = {}  # by run id
+        self.questions = EngineQuestions(self._send, self._next_id)
         self.state = self._told = EngineState()
         self._telling = False
         self.next_speed = TRUE_SPEED  # that the next answer of the chat begins with, once
@@ -180,9 +171,10 @@ class EngineSession(QObject):
     ) -> None:
         """End the engine and prepare another for this activity; questions that are open fail with these
         words, and `gone` is called when the engine's memory is free."""
-        for run in [*self._questions, *([self._load.run] if self._load is not None else [])]:
-            self._thread.send(Stop(run))
-        asked, self._questions = self._questions, {}
+        self.questions.stop()
+        if self._load is not None:
+            self._thread.send(Stop(self._load.run))
+        asked = self.questions.withdraw()
         self._load = self._replaced = None
         self._stuck.stop()
         self._mailbox.close()
@@ -192,8 +184,8 @@ class EngineSession(QObject):
             leaving.finished.connect(gone)
         leaving.leave()
         self._set(activity=activity, pair=None, reading=None)
-        for run, told in asked.items():
-            told(Failed(run, message, hint))
+        for run, take in asked.items():
+            take(Failed(run, message, hint))
 
     def take_back(self) -> None:
         """Start the engine again, and load the pair that was last asked for."""
@@ -233,14 +225,14 @@ class EngineSession(QObject):
             self._thread.send(Stop(self._load.run))
             if not self._stuck.isActive():
                 self._stuck.start()
-        self._give_way()
+        self.questions.stop()  # a user waits for the command that follows
         self._load = Load(self._next_id(), target, draft)
         self._set(activity=Activity.LOADING, reading=None)
         self._thread.send(self._load)
 
     def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
         """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
-        self._give_way()
+        self.questions.stop()  # a user waits for the command that follows
         self._run, self._speed = _Run(self._next_id(), sink), speed
         self._set(activity=Activity.READING)
         self._thread.send(Generate(self._run.id, request, self.drafters, speed))
@@ -274,30 +266,8 @@ class EngineSession(QObject):
         if self.activity is Activity.STOPPING:
             self._thread.end_engine()
 
-    def list_devices(self, rpc: str, told: Told) -> None:
-        """Ask for the devices, those of the workers in `rpc` included. Only while the engine is idle."""
-        self._ask(ListDevices(self._next_id(), rpc), told)
-
-    def measure(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
-        """Ask how much memory a pair would take. Only while the engine is idle."""
-        self._ask(Measure(self._next_id(), target, draft), told)
-
-    def fit(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
-        """Ask how many layers of a pair fit on the devices. Only while the engine is idle."""
-        self._ask(Measure(self._next_id(), target, draft, fit=True), told)
-
-    def lighten(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
-        """Ask how a pair would need less memory. Only while the engine is idle."""
-        self._ask(Lighten(self._next_id(), target, draft), told)
-
-    def _ask(self, command: ListDevices | Measure | Lighten, told: Told) -> None:
-        self._questions[command.run] = told
-        self._thread.send(command)
-
-    def _give_way(self) -> None:
-        """Stop the questions in progress: a user waits for the command that follows."""
-        for run in self._questions:
-            self._thread.send(Stop(run))
+    def _send(self, command: AnyCommand) -> None:
+        self._thread.send(command)  # which a new engine replaces
 
     def _next_id(self) -> int:
         self._ids += 1
@@ -349,8 +319,8 @@ class EngineSession(QObject):
             self._stuck.stop()
         if isinstance(event, Failed) and event.gone:
             self._engine_gone(event)
-        elif event.run in self._questions and isinstance(event, Reply):
-            self._questions.pop(event.run)(event)
+        elif self.questions.answer(event):
+            return
         elif self._load is not None and event.run == self._load.run:
             self._about_load(event)
         elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
@@ -400,7 +370,7 @@ class EngineSession(QObject):
         if self._never_began:
             self._never_began = False
             self._kept, died_loading = died_loading, None
-        asked, self._questions = self._questions, {}
+        asked = self.questions.withdraw()
         # A file that kills the engine is not loaded again; the pair from before is.
         if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
             self._kept = None
@@ -409,8 +379,8 @@ class EngineSession(QObject):
         if run is not None:
             run.sink.run_failed(event)
             self.run_died.emit(event)
-        for told in asked.values():
-            told(event)
+        for take in asked.values():
+            take(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self.load(self._kept.target, self._kept.draft)
 

@@ -17,7 +17,8 @@ from app.ui.pair.memory.lighter_offers import FITS, SAVES
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import Activity, EngineSession, EngineState, Reply
+from app.ui.state.engine_questions import Reply
+from app.ui.state.engine_session import Activity, EngineSession, EngineState
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)
@@ -129,12 +130,12 @@ class OffloadController(QObject):
         if rpc != self._listed_for:
             self._listed_for = rpc
             self._asking = True
-            self._session.list_devices(rpc, partial(self._listed, rpc))
+            self._session.questions.list_devices(rpc, partial(self._listed, rpc))
         elif pair != self._measured_for:
             self._measured_for = pair
             self._asking = True
             panel.memory.wait(_files_of(pair))
-            self._session.measure(*self._files(pair), partial(self._told, pair))
+            self._session.questions.measure(*self._files(pair), partial(self._told, pair))
         else:
             self._show()
 
@@ -157,7 +158,7 @@ class OffloadController(QObject):
             if self._devices == () and not answer.gone:
                 # This machine's own devices can still be listed.
                 self._asking = True
-                self._session.list_devices("", self._own_listed)
+                self._session.questions.list_devices("", self._own_listed)
             return
         self._ask()
 
@@ -214,7 +215,7 @@ class OffloadController(QObject):
             panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
         elif self._session.activity in IDLE:
             self._asking = True
-            self._session.lighten(*self._files(pair), partial(self._lightened, pair))
+            self._session.questions.lighten(*self._files(pair), partial(self._lightened, pair))
 
     def _lightened(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
@@ -246,7 +247,7 @@ class OffloadController(QObject):
             return  # shown beside the setting
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(True)
-        self._session.fit(*self._files(pair), partial(self._fitted, panel, pair))
+        self._session.questions.fit(*self._files(pair), partial(self._fitted, panel, pair))
 
     def _fitted(self, panel: ModelPanel, pair: Pair, answer: Reply) -> None:
         target, draft = self._panels
