@@ -21,14 +21,14 @@ from PySide6.QtWidgets import (
 from app.base import numbers
 from app.base.paths import BUNDLED
 from app.engine.errors import UserError
-from app.engine.shards import size_of
 from app.engine.types import ModelOptions
-from app.hub.library import Candidate, DraftsChanged, names_apart
+from app.hub.library import DraftsChanged, names_apart
 from app.lab.drafts.kept import DraftResults
 from app.lab.drafts.trials import ANSWER_TOKENS, DraftScore, first_of_each
 from app.lab.experiment import Experiment, Lane, Pair
 from app.lab.suites import Suite
-from app.ui.models.drafts.drafts_table import DraftLine, DraftsTable
+from app.ui.models.drafts.draft_list import DraftList
+from app.ui.models.drafts.drafts_table import DraftsTable
 from app.ui.models.drafts.drafts_work import DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.state.chat_side import ChatSide
@@ -50,7 +50,6 @@ ABOUT = (
     "speed-up follows from both. The target answers a few prompts and both models read these answers once "
     "(teacher forcing): an estimate in seconds, which a run in Compare proves."
 )
-_COMPARED = 3
 
 
 class DraftsPage(QWidget):
@@ -79,10 +78,7 @@ class DraftsPage(QWidget):
         self._suites = {suite.name: suite for suite in suites}
         self._choose_files = choose_files
         self._choose_save = choose_save
-        self._added: list[Path] = []  # drafts that were chosen by hand
-        self._candidates: tuple[Candidate, ...] = ()  # for the chosen target
-        self._reading = True  # more candidates are to come
-        self._kept: DraftResults | None = None  # of the chosen target, from its file
+        self._drafts = DraftList(chat, work)
         self._asked: Query[DraftResults | None] = Query(session.askers, self._show_kept, self._say)
         self._build(theme)
         session.library_changed.connect(self._list_targets)
@@ -163,14 +159,6 @@ class DraftsPage(QWidget):
         """The path of the chosen target; "" without any."""
         return str(self.target.currentData() or "")
 
-    @property
-    def results(self) -> DraftResults | None:
-        """The results for the chosen target: of now, or of an earlier day."""
-        mine = self._work.target == self.chosen
-        if mine and (self._work.at_work or self._work.results is not None):
-            return self._work.results
-        return self._kept
-
     def show_target(self, path: Path) -> None:
         """Choose a target of the library."""
         place = self.target.findData(str(path))
@@ -197,7 +185,7 @@ class DraftsPage(QWidget):
 
     @Slot()
     def _target_chosen(self) -> None:
-        self._candidates, self._reading, self._kept = (), True, None
+        self._drafts.begin(self.chosen)
         self.notice.clear()
         self._look()
         self._show()
@@ -211,36 +199,18 @@ class DraftsPage(QWidget):
     @Slot(object)
     def _drafts_found(self, found: DraftsChanged) -> None:
         if str(found.target) == self.chosen:
-            self._candidates, self._reading = found.candidates, found.reading
+            self._drafts.candidates, self._drafts.reading = found.candidates, found.reading
             self._show()
 
     def _show_kept(self, kept: DraftResults | None) -> None:
         if kept is None or kept.target == self.chosen:
-            self._kept = kept
+            self._drafts.kept = kept
             self._show()
 
     @Slot()
     def _add(self) -> None:
-        for name in self._choose_files(self):
-            path = Path(name).absolute()
-            if path not in self._added:
-                self._added.append(path)
+        self._drafts.add(self._choose_files(self))
         self._show()
-
-    def _names(self) -> dict[str, str]:
-        """The drafts by path, each with a name of its own: those of the library, the chat's, those that were
-        chosen by hand, and those of earlier results."""
-        fitting = [candidate.model for candidate in self._candidates if candidate.shares_vocabulary]
-        named = dict(zip((str(model.path) for model in fitting), names_apart(fitting), strict=True))
-        pair = self._chat.pair()
-        in_chat = [pair.draft.path] if pair.draft is not None and pair.target.path == self.chosen else []
-        earlier = self.results.paths if self.results is not None else ()
-        work = self._work
-        now = work.drafts if work.at_work and work.target == self.chosen else ()
-        for path in (*in_chat, *map(str, self._added), *earlier, *now):
-            if path != self.chosen:
-                named.setdefault(path, Path(path).name)
-        return named
 
     # ------------------------------------------------------------------ measuring
 
@@ -264,7 +234,7 @@ class DraftsPage(QWidget):
             chat=suite.chat,
             title=suite.title,
         )
-        self._work.start(experiment, [ModelOptions(path) for path in self._names()])
+        self._work.start(experiment, [ModelOptions(path) for path in self._drafts.names])
 
     def _is_bundled(self) -> bool:
         return self._session.as_setting(self.chosen).startswith(BUNDLED)
@@ -292,21 +262,21 @@ class DraftsPage(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        work, results = self._work, self.results
+        work, drafts, results = self._work, self._drafts, self._drafts.results
         held = next((button for button in (self.measure, self.strip.cancel) if button.hasFocus()), None)
-        lines = self._lines()
+        lines = drafts.lines
         self.table.set_lines(lines)
         self._stack.setCurrentIndex(1 if lines else 0)
-        if self._reading:
+        if drafts.reading:
             self.placeholder.say("Comparing vocabularies…")
         else:
             self.placeholder.say(
                 "No draft for this target yet",
                 "Nothing in the library has its vocabulary. Fetch a pair from the catalogue, or add files.",
             )
-        self.measure.setEnabled(bool(lines) and not self._reading and not work.at_work)
+        self.measure.setEnabled(bool(lines) and not drafts.reading and not work.at_work)
         self.export.setEnabled(results is not None)
-        self.compare.setEnabled(bool(self._best()) and not work.at_work)
+        self.compare.setEnabled(bool(drafts.best) and not work.at_work)
         self.strip.set_at_work(work.at_work, may_pause=False, paused=False)
         self.strip.set_share(work.share if work.at_work else None)
         if work.at_work:
@@ -318,46 +288,11 @@ class DraftsPage(QWidget):
 
     def _remarks(self) -> list[str]:
         """What is not in the table, and why."""
-        left_out = sum(candidate.through_text for candidate in self._candidates)
+        left_out = self._drafts.through_text
         if not left_out:
             return []
         files = numbers.count(left_out, "other file")
         return [f"{files} can draft through text only, which Compare measures and teacher forcing cannot."]
-
-    def _lines(self) -> list[DraftLine]:
-        """The measured drafts, the best first, then the others."""
-        named = self._names()
-        scores = self.results.scores if self.results is not None else {}
-        order = [path for path in scores if path in named]
-        order += [path for path in named if path not in scores]
-        failed = [path for path in order if path in scores and scores[path].problem]
-        order = [path for path in order if path not in failed] + failed
-        return [self._line(path, named[path], scores.get(path)) for path in order]
-
-    def _line(self, path: str, name: str, score: DraftScore | None) -> DraftLine:
-        if score is not None:
-            return DraftLine(path, name, score, score.problem)
-        size, share = self._size(path)
-        words = ""
-        if self._work.target == self.chosen and self._work.waits(path):
-            words = "being judged" if path == self._work.draft else "waits"
-        return DraftLine(path, name, DraftScore(Path(path).name, size, share), words)
-
-    def _size(self, path: str) -> tuple[int, float]:
-        """The bytes of a draft that was not measured, and its share of the target."""
-        for candidate in self._candidates:
-            if str(candidate.model.path) == path:
-                return candidate.model.size, candidate.share
-        try:
-            size = size_of(Path(path))
-            return size, size / size_of(Path(self.chosen))
-        except OSError:  # measuring says why
-            return 0, 0.0
-
-    def _best(self) -> list[str]:
-        """The paths of the best drafts."""
-        scores = self.results.scores if self.results is not None else {}
-        return [path for path, score in scores.items() if score.factor is not None][:_COMPARED]
 
     # ------------------------------------------------------------------ what the user does with them
 
@@ -369,18 +304,18 @@ class DraftsPage(QWidget):
     @Slot()
     def _compare(self) -> None:
         """Set up a lane for each of the best drafts, with the draft length that was predicted best."""
-        results = self.results
+        results = self._drafts.results
         if results is None:
             return
         drawn = ":sample=1" if results.report.sampling.temperature > 0 else ""
-        named = self._names()
+        named = self._drafts.names
         lanes = tuple(
             Lane(
                 f"draft-simple:n_max={results.scores[path].n_max}{drawn}",
                 named[path],
                 Pair(self._options(), ModelOptions(path)),
             )
-            for path in self._best()
+            for path in self._drafts.best
         )
         self._chat.compare_lanes(lanes, results.report.sampling)
 
@@ -390,12 +325,12 @@ class DraftsPage(QWidget):
 
     @Slot()
     def _save_json(self) -> None:
-        if (results := self.results) is not None:
+        if (results := self._drafts.results) is not None:
             self._save("drafts.json", "JSON (*.json)", results.report.to_json())
 
     @Slot()
     def _save_csv(self) -> None:
-        if (results := self.results) is not None:
+        if (results := self._drafts.results) is not None:
             names = DraftScore.__struct_fields__
             rows = [[getattr(score, name) for name in names] for score in results.report.drafts]
             self._save("drafts.csv", "CSV table (*.csv)", csv_table(names, rows))
