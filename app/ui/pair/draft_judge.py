@@ -34,7 +34,7 @@ class DraftJudge(QObject):
 
     @Slot()
     def _show(self) -> None:
-        self._draft.set_verdict(self._line() if self._draft.isVisible() else "")
+        self._draft.facts.set_verdict(self._line() if self._draft.isVisible() else "")
 
     def _line(self) -> str:
         if self._target.path is None or self._draft.path is None:

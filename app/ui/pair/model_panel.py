@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -22,27 +21,19 @@ from PySide6.QtWidgets import (
 from app.engine.errors import SettingError
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.memory.memory_view import MemoryView
+from app.ui.pair.model_facts import ModelFacts
 from app.ui.pair.model_form import ModelForm
 from app.ui.pair.server_form import ServerForm
 from app.ui.theme import Theme
 from app.ui.widgets.notice import Notice, WayOut
-from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
+from app.ui.widgets.text.elided import ElidedButton
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.model_words import (
     describe_file,
-    describe_load,
-    describe_model,
-    file_name,
-    load_warning,
 )
 
 RECENT_SHOWN = 5
 TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}
-ROLES = {
-    Role.TARGET: "Writes the answer: every token is the target's choice.",
-    Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
-}
-
 FileChooser = Callable[[QWidget, str], str]
 """(parent, folder to begin in) -> path, or "" when nothing was chosen."""
 
@@ -97,7 +88,8 @@ class ModelPanel(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(8)
         self._build_head()
-        self._build_state()
+        self.facts = ModelFacts(role, bundled)
+        self._layout.addWidget(self.facts)
         self._build_choices()
         self._value = ModelOptions(bundled)  # what the form shows, until it is made
         self.memory = MemoryView(theme, self)
@@ -146,11 +138,6 @@ class ModelPanel(QWidget):
         self._applied = options
         self._refresh()
 
-    def set_unused(self, why: str) -> None:
-        """Say why the model has no effect at the moment; "" where it has one."""
-        self._unused.setText(why)
-        self._unused.setVisible(bool(why))
-
     @property
     def path(self) -> str | None:
         """The file shown, as the settings name it; None for no draft."""
@@ -165,15 +152,10 @@ class ModelPanel(QWidget):
         if address:
             self.set_in_use(None)
 
-    def set_verdict(self, line: str) -> None:
-        """Say how well the file shown would draft; "" where that is not known."""
-        self._verdict.setText(line)
-        self._verdict.setVisible(bool(line))
-
     def set_info(self, info: ModelInfo | None) -> None:
         """The model of the applied options is loaded, or (None) no longer is."""
         self._info = info
-        self._progress.hide()
+        self.facts.end_loading()
         if info is not None:
             self._retry = False
             self.notice.clear()
@@ -183,19 +165,16 @@ class ModelPanel(QWidget):
         """The applied model is being read; `fraction` in [0, 1]."""
         self.notice.clear()
         self._retry = False
-        self._progress.setValue(round(fraction * 100))
-        self._progress.setAccessibleName(f"Loading {file}")
-        self._progress.show()
-        self._state.setText(f"Loading {file}, {fraction * 100:.0f} %")
+        self.facts.set_loading(file, fraction)
 
     def set_testing(self, file: str) -> None:
         """The applied model is read, and its first passes are tried."""
         self.set_loading(file, 1.0)
-        self._state.setText(f"Testing {file} with a first pass")
+        self.facts.set_testing(file)
 
     def set_error(self, message: str, hint: str = "", offer: str = "") -> None:
         """The applied model could not be loaded; `offer` is the text of a button for another way."""
-        self._progress.hide()
+        self.facts.end_loading()
         self._info = None
         self._retry = True
         self.tell(message, hint, offer)
@@ -281,45 +260,6 @@ class ModelPanel(QWidget):
         column.addLayout(row)
         column.addWidget(self.notice)
         self._layout.addWidget(self.head)
-
-    def _build_state(self) -> None:
-        role = QLabel(ROLES[self._role])
-        role.setProperty("role", "secondary")
-        role.setWordWrap(True)
-        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        self._name.setProperty("role", "strong")
-        self._state = QLabel()
-        self._state.setProperty("role", "caption")
-        self._state.setWordWrap(True)
-        self._state.setTextFormat(Qt.TextFormat.PlainText)
-        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        self._file.setProperty("role", "caption")
-        self._load = QLabel()
-        self._load.setProperty("role", "caption")
-        self._verdict = QLabel()
-        self._verdict.setProperty("role", "caption")
-        self._verdict.setWordWrap(True)
-        self._verdict.setTextFormat(Qt.TextFormat.PlainText)
-        self._verdict.hide()
-        self._warning = QLabel()
-        self._warning.setProperty("role", "error")
-        self._warning.setWordWrap(True)
-        self._unused = QLabel()
-        self._unused.setProperty("role", "secondary")
-        self._unused.setWordWrap(True)
-        self.set_unused("")
-        self._progress = QProgressBar()
-        self._progress.setTextVisible(False)
-        self._progress.hide()
-        self._layout.addWidget(role)
-        self._layout.addWidget(self._unused)
-        self._layout.addSpacing(8)
-        block = QVBoxLayout()
-        block.setSpacing(2)
-        for widget in (self._name, self._state, self._file, self._load, self._verdict, self._warning):
-            block.addWidget(widget)
-        self._layout.addLayout(block)
-        self._layout.addWidget(self._progress)
 
     def _build_choices(self) -> None:
         row = QHBoxLayout()
@@ -409,24 +349,6 @@ class ModelPanel(QWidget):
             )  # Qt would focus any other widget, and scroll to it
         self._apply.setEnabled(usable)
         same_file = self._applied is not None and self._path == self._applied.path
-        info = self._info if same_file else None
-        warning = load_warning(info) if info is not None else ""
-        self._load.setVisible(info is not None)
-        self._warning.setText(warning)
-        self._warning.setVisible(bool(warning))
-        known = self._path is not None and self._path != self._bundled
-        self._file.set_text(describe_file(self._path or "") if known else "")
-        self._file.setVisible(known)
-        self._name.setToolTip(as_text(self._path or ""))
-        if self._path is None:
-            self._name.set_text("No draft")
-            self._state.setText("Strategies that need a draft model cannot be used.")
-        elif info is not None:
-            self._name.set_text(info.name)
-            self._state.setText(describe_model(info))
-            self._load.setText(describe_load(info))
-        else:
-            bundled = self._path == self._bundled
-            self._name.set_text("Bundled demo" if bundled else file_name(self._path))
-            wanted = "A server answers now. Apply loads this." if self._served else "Apply loads it."
-            self._state.setText("Not loaded." if self._retry or not pending else wanted)
+        wanted = "A server answers now. Apply loads this." if self._served else "Apply loads it."
+        unloaded = "Not loaded." if self._retry or not pending else wanted
+        self.facts.show_file(self._path, self._info if same_file else None, unloaded)

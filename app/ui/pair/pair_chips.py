@@ -59,7 +59,7 @@ class PairChips(QObject):
         unused = settings.draft is not None and not _needs_draft(settings.strategy)
         why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
         self._draft.set_unused(why)
-        self._draft.panel.set_unused(why)
+        self._draft.panel.facts.set_unused(why)
 
     def _show_server(self, pair: PairInfo, server: ServerInfo) -> None:
         at = server.address.partition("://")[2]
@@ -69,7 +69,7 @@ class PairChips(QObject):
             f"The server at {at} answers, and drafts by its own settings. Apply goes back to the models here."
         )
         self._draft.set_unused(why)
-        self._draft.panel.set_unused(why)
+        self._draft.panel.facts.set_unused(why)
 
 
 def _needs_draft(strategy: str) -> bool:

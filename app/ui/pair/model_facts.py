@@ -1,0 +1,113 @@
+"""What a model panel says of its model: which file it is, and whether it is loaded."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from app.engine.types import ModelInfo, Role
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.model_words import (
+    describe_file,
+    describe_load,
+    describe_model,
+    file_name,
+    load_warning,
+)
+
+ROLES = {
+    Role.TARGET: "Writes the answer: every token is the target's choice.",
+    Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
+}
+
+
+class ModelFacts(QWidget):
+    """The model's part in the pair, its name, its state and its file, and the progress of loading it."""
+
+    def __init__(self, role: Role, bundled: str) -> None:
+        """`bundled` is the path that stands for the bundled model."""
+        super().__init__()
+        self._bundled = bundled
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "strong")
+        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._file.setProperty("role", "caption")
+        self._state, self._load, self._verdict = _wrapped("caption"), QLabel(), _wrapped("caption")
+        self._load.setProperty("role", "caption")
+        self._warning, self._unused = _wrapped("error"), _wrapped("secondary")
+        self._progress = QProgressBar()
+        self._progress.setTextVisible(False)
+        for widget in (self._verdict, self._unused, self._progress):
+            widget.hide()
+        does = _wrapped("secondary")
+        does.setText(ROLES[role])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(does)
+        column.addWidget(self._unused)
+        column.addSpacing(8)
+        block = QVBoxLayout()
+        block.setSpacing(2)
+        for widget in (self._name, self._state, self._file, self._load, self._verdict, self._warning):
+            block.addWidget(widget)
+        column.addLayout(block)
+        column.addWidget(self._progress)
+
+    def set_unused(self, why: str) -> None:
+        """Say why the model has no effect at the moment; "" where it has one."""
+        self._unused.setText(why)
+        self._unused.setVisible(bool(why))
+
+    def set_verdict(self, line: str) -> None:
+        """Say how well the file shown would draft; "" where that is not known."""
+        self._verdict.setText(line)
+        self._verdict.setVisible(bool(line))
+
+    def set_loading(self, file: str, fraction: float) -> None:
+        """The model is being read; `fraction` in [0, 1]."""
+        self._progress.setValue(round(fraction * 100))
+        self._progress.setAccessibleName(f"Loading {file}")
+        self._progress.show()
+        self._state.setText(f"Loading {file}, {fraction * 100:.0f} %")
+
+    def set_testing(self, file: str) -> None:
+        """The model is read, and its first passes are tried."""
+        self.set_loading(file, 1.0)
+        self._state.setText(f"Testing {file} with a first pass")
+
+    def end_loading(self) -> None:
+        """The model is loaded, or cannot be."""
+        self._progress.hide()
+
+    def show_file(self, path: str | None, info: ModelInfo | None, unloaded: str) -> None:
+        """Show a file, None for no draft; `info` says what it is once it is loaded, `unloaded` why it is
+        not."""
+        warning = load_warning(info) if info is not None else ""
+        self._load.setVisible(info is not None)
+        self._warning.setText(warning)
+        self._warning.setVisible(bool(warning))
+        known = path is not None and path != self._bundled
+        self._file.set_text(describe_file(path or "") if known else "")
+        self._file.setVisible(known)
+        self._name.setToolTip(as_text(path or ""))
+        if path is None:
+            self._name.set_text("No draft")
+            self._state.setText("Strategies that need a draft model cannot be used.")
+        elif info is not None:
+            self._name.set_text(info.name)
+            self._state.setText(describe_model(info))
+            self._load.setText(describe_load(info))
+        else:
+            self._name.set_text("Bundled demo" if path == self._bundled else file_name(path))
+            self._state.setText(unloaded)
+
+
+def _wrapped(role: str) -> QLabel:
+    """A label of plain text in as many lines as it needs."""
+    label = QLabel()
+    label.setProperty("role", role)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
