@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
-    QApplication,
     QHBoxLayout,
     QMainWindow,
     QMenuBar,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -64,6 +62,7 @@ from app.ui.window.actions import WindowActions
 from app.ui.window.commands import commands
 from app.ui.window.header import Header
 from app.ui.window.look_controller import LookController
+from app.ui.window.place_stack import PlaceStack
 from app.ui.window.rail import Place, Rail
 from app.ui.window.status_bar import StatusBar
 
@@ -104,7 +103,6 @@ class MainWindow(QMainWindow):
         self.session = session
         self.inspection = Inspection()
         self.servers = servers
-        self._place = self._came_from = "chat"  # the place on the screen; the one before the Inspector
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
 
@@ -112,7 +110,6 @@ class MainWindow(QMainWindow):
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
         self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
         self.status = StatusBar(theme)
-        self._stack = QStackedWidget()
         self.chat_side = ChatSide(
             session, settings, self.inspection, self.servers, self._load_elsewhere, self.go, self.open_trace
         )
@@ -121,6 +118,7 @@ class MainWindow(QMainWindow):
             *make_places(self.chat_side),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
+        self._stack = PlaceStack(self.places)
         self.rail = Rail(theme, self.places)
         self._build()
         self._control(prompts, chat_store, drafters)
@@ -177,8 +175,6 @@ class MainWindow(QMainWindow):
         return chat
 
     def _build(self) -> None:
-        for place in self.places:
-            self._stack.addWidget(place.widget)
         middle = QHBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.rail)
@@ -231,7 +227,7 @@ class MainWindow(QMainWindow):
         self.controller.actions_changed.connect(self._show_actions)
         shown.inspect_requested.connect(self.inspection.open)
         self.inspection.opened.connect(lambda: self.go("inspector"))
-        self.inspection.left.connect(lambda: self.go(self._came_from))
+        self.inspection.left.connect(lambda: self.go(self._stack.before))
         self.status.measure_baseline_requested.connect(self._measure)
         self.baseline.progressed.connect(self.status.set_measuring)
         page.prompt.mode_changed.connect(lambda mode: settings.change(mode=mode))
@@ -248,27 +244,7 @@ class MainWindow(QMainWindow):
             self.setMenuBar(bar)
         self.rail.help.set_tooltip(actions.named("help"))
         self.rail.help.clicked.connect(actions["help"].trigger)
-        self._place_keys = {place.shortcut for place in self.places}
-        application = QApplication.instance()
-        assert isinstance(application, QApplication)
-        application.focusChanged.connect(self._focus_moved)
         return actions
-
-    @Slot(QWidget, QWidget)
-    def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
-        if old is not None:
-            old.removeEventFilter(self)
-        if new is not None and new.window() is self:
-            new.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Keep the keys of the places: on some systems a text field takes Ctrl+E and Ctrl+K as its own."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            keys = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
-            if keys in self._place_keys:
-                event.ignore()
-                return True
-        return super().eventFilter(watched, event)
 
     # ------------------------------------------------------------------ settings
 
@@ -347,12 +323,9 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
-        if place == "inspector" and self._place != place:
-            self._came_from = self._place
         if place == "chat":
             self.inspection.show_chat()
-        self._place = place
-        self._stack.setCurrentWidget(next(entry.widget for entry in self.places if entry.name == place))
+        self._stack.show_place(place)
         self.rail.set_place(place)
         self.commands.set_place(place)
 
@@ -381,7 +354,7 @@ class MainWindow(QMainWindow):
         if file is None:
             return
         event.acceptProposedAction()
-        if self._place not in ("chat", "inspector"):
+        if self._stack.place not in ("chat", "inspector"):
             self.go("chat")
         try:
             damage = self.open_trace(file)
