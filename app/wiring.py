@@ -200,7 +200,7 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     watch = BugWatch()
     window = make_window(application, paths, engine)
     keep_log(paths.logs)
-    watch.met.connect(window.tell_bug)
+    watch.met.connect(window.care.tell_bug)
     crashes = _watch_crashes(paths.logs, window)
     if trace is not None:
         damage = window.open_trace(Path(trace))
@@ -223,7 +223,7 @@ def _watch_crashes(folder: Path, window: MainWindow) -> CrashFile | None:
     """Say how earlier windows died, and let this one's death leave a trace; None where the disk refuses."""
     try:
         for death in take_crashes(folder):
-            window.tell_death(death)
+            window.care.tell_death(death)
         return CrashFile(folder)
     except OSError as error:
         log.warning("No crash file: %s", error)

@@ -1,4 +1,5 @@
-"""Copies reports, and checks and repairs the user's data on another thread."""
+"""Says what went wrong in the program, copies reports, and checks and repairs the user's data on another
+thread."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from app.ui.settings.care_settings import COPIED, CareSettings
 from app.ui.state.engine_questions import Reply
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.mailbox import Mailbox, call_each
+from app.ui.widgets.notice import Notices, WayOut
 from app.ui.widgets.work.ask_first import Confirmation
 from app.ui.widgets.work.background import Askers, Query
 
@@ -30,9 +32,11 @@ SHOWN = 12
 class CareController(QObject):
     """Connects the section of the settings, the engine, which knows the devices, and the user's folders."""
 
-    def __init__(self, view: CareSettings, paths: Paths, session: EngineSession) -> None:
+    def __init__(self, view: CareSettings, notices: Notices, paths: Paths, session: EngineSession) -> None:
+        """`notices` show what went wrong."""
         super().__init__()
         self._view = view
+        self._notices = notices
         self._paths = paths
         self._session = session
         self._askers: Askers | None = None  # from the first check on
@@ -69,6 +73,25 @@ class CareController(QObject):
         else:
             pair = self._session.pair
             put(f"{_BUSY}, on {pair.devices}" if pair is not None else _BUSY)
+
+    @Slot(str)
+    def tell_bug(self, what: str) -> None:
+        """Say that a part of this program failed."""
+        hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
+        self._tell_with_report(f"Something went wrong in Draftscope: {what}.", hint, "bug")
+
+    def tell_death(self, how: str) -> None:
+        """Say that an earlier window ended without being closed."""
+        hint = "What was said is kept. The log says where it was, and a report holds the log's end."
+        self._tell_with_report(f"Draftscope ended unexpectedly: {how}.", hint, "death")
+
+    def _tell_with_report(self, message: str, hint: str, cause: str) -> None:
+        notices = self._notices
+
+        def copy() -> None:
+            self.copy_report(copied=lambda: notices.tell(message, COPIED, cause=cause))
+
+        notices.tell(message, hint, WayOut("Copy a report", copy), cause)
 
     @Slot()
     def check(self) -> None:

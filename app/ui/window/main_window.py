@@ -40,7 +40,6 @@ from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.care_controller import CareController
-from app.ui.settings.care_settings import COPIED
 from app.ui.settings.drafter_files import ask_for_drafter
 from app.ui.settings.drafters_controller import DraftersController
 from app.ui.settings.settings_page import SettingsPage
@@ -56,7 +55,6 @@ from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
 from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
-from app.ui.widgets.notice import WayOut
 from app.ui.widgets.words.model_words import where_words
 from app.ui.window.actions import WindowActions
 from app.ui.window.commands import commands
@@ -162,7 +160,7 @@ class MainWindow(QMainWindow):
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
-        self.care = CareController(self.settings_page.care, paths, session)
+        self.care = CareController(self.settings_page.care, prompt.notices, paths, session)
         self.look = LookController(theme, page, header, settings)
 
     def _chat(self) -> QWidget:
@@ -406,25 +404,6 @@ class MainWindow(QMainWindow):
         """Show notices about what could not be restored at the start."""
         for notice in notices:
             self.page.prompt.notices.tell(notice)
-
-    @Slot(str)
-    def tell_bug(self, what: str) -> None:
-        """Say that a part of this program failed."""
-        hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
-        self._tell_with_report(f"Something went wrong in Draftscope: {what}.", hint, "bug")
-
-    def tell_death(self, how: str) -> None:
-        """Say that an earlier window ended without being closed."""
-        hint = "What was said is kept. The log says where it was, and a report holds the log's end."
-        self._tell_with_report(f"Draftscope ended unexpectedly: {how}.", hint, "death")
-
-    def _tell_with_report(self, message: str, hint: str, cause: str) -> None:
-        notices = self.page.prompt.notices
-
-        def copy() -> None:
-            self.care.copy_report(copied=lambda: notices.tell(message, COPIED, cause=cause))
-
-        notices.tell(message, hint, WayOut("Copy a report", copy), cause)
 
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]

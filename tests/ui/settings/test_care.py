@@ -96,7 +96,7 @@ def test_what_was_found_can_be_kept_as_it_is(desk: Desk) -> None:
 
 def test_a_notice_of_a_bug_copies_a_report_and_says_so(windows: Windows) -> None:
     desk = windows.open()
-    desk.window.tell_bug("KeyError at store.py:12")
+    desk.window.care.tell_bug("KeyError at store.py:12")
     (notice,) = desk.page.prompt.notices.strips
     assert notice.message == "Something went wrong in Draftscope: KeyError at store.py:12."
     QGuiApplication.clipboard().clear()
