@@ -33,7 +33,7 @@ from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
 from app.ui.widgets.work.run_strip import RunStrip

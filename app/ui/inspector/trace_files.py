@@ -14,7 +14,7 @@ from app.engine.errors import UserError
 from app.engine.record.trace import write_trace
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.notice import Notice
 
 PATTERN = "Traces (*.jsonl)"

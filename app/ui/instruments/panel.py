@@ -17,7 +17,7 @@ from app.ui.instruments.rounds.table import RoundTable
 from app.ui.instruments.styles import scroll_bar
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.work.throttle import Throttle
 
 _PLOT_MS = 60  # every second batch: smooth enough, and leaves the processor to the engine

@@ -1,1 +1,2 @@
-"""Small parts that any room may use: fields, texts, words for numbers, work in the background."""
+"""Small parts that any room may use: fields, texts, words for numbers, tables and plots, work in the
+background."""

@@ -23,7 +23,7 @@ from app.ui.compare.results.scatter import Point, Scatter, points_of
 from app.ui.state.series import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.plot import Plot
 from tests.lab.report.reports import made_report
 from tests.ui.contrast import contrast
 from tests.ui.pixels import colours_of

@@ -11,7 +11,7 @@ from app.lab.report.curves import Curves
 from app.ui.compare.curves.curves_table import CurvesTable
 from app.ui.compare.curves.curves_view import CurvesView
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 
 
 class CurvesPage(QWidget):

@@ -8,8 +8,8 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QTableWidgetItem
 
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import alignment, selected_rows
-from app.ui.widgets.text_table import TextTable
+from app.ui.widgets.data.quiet_table import alignment, selected_rows
+from app.ui.widgets.data.text_table import TextTable
 
 
 class CurvesTable(TextTable):

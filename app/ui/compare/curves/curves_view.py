@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QToolTip
 from app.lab.report.curves import CurvePlot, Curves
 from app.lab.report.page.svg import Scale, ticks
 from app.ui.theme import Theme
-from app.ui.widgets.export import Cell, ChooseFile
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import Cell, ChooseFile
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 NEAR = 14  # pixels within which the mouse points at a point

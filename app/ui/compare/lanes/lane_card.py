@@ -11,7 +11,7 @@ from app.ui.compare.lanes.small_theme import SmallTheme
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 

@@ -16,8 +16,8 @@ from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.ui.state.series import RATE_WINDOW, RoundSeries
 from app.ui.theme import Theme
-from app.ui.widgets.export import Cell, ChooseFile
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import Cell, ChooseFile
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import SPACE, count, per_second, significant
 

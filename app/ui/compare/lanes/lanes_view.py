@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.ui.compare.lanes.lane_card import LaneCard
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 
 GAP = 12
 

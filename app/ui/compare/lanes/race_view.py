@@ -29,7 +29,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.words.model_words import file_name
 from app.ui.widgets.words.numbers import duration, significant
 from app.ui.widgets.work.throttle import Throttle

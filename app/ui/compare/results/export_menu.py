@@ -19,7 +19,7 @@ from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile, png_picture, write_export
+from app.ui.widgets.data.export import ChooseFile, png_picture, write_export
 
 
 class ExportMenu(QObject):

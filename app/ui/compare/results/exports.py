@@ -21,7 +21,7 @@ from app.lab.report.page.tune_page import tune_html
 from app.lab.report.report import Report
 from app.lab.runs.traces import TraceStore
 from app.lab.tune.report import TuneReport
-from app.ui.widgets.export import write_export
+from app.ui.widgets.data.export import write_export
 
 R = TypeVar("R", Report, TuneReport)
 Made = Callable[[Report], bytes]

@@ -23,8 +23,8 @@ from app.lab.report.report import SweepFacts
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
-from app.ui.widgets.export import Cell, ChooseFile, choose_file
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import Cell, ChooseFile, choose_file
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 METRICS = {each.title: each for each in MAPS}

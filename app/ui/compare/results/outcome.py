@@ -28,8 +28,8 @@ from app.ui.compare.works.progress import load_words, run_words, search_words
 from app.ui.compare.works.works import Measurements
 from app.ui.state.lab_work import LabWork, Stage
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import ChooseFile
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.work.run_strip import RunStrip
 
 LOAD_HEAD = ("lane", *(column.title for column in LOAD_COLUMNS))

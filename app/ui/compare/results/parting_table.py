@@ -16,7 +16,7 @@ from app.lab.report.compare import keeps_text
 from app.lab.runs.run_record import RunRecord
 from app.ui.compare.words import token_words
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
+from app.ui.widgets.data.quiet_table import alignment, fit_rows, quiet_table
 
 TITLES = (
     ("lane", "The lane whose text differs from its baseline's"),

@@ -12,7 +12,7 @@ from app.ui.compare.results.parting_table import PartingTable, partings
 from app.ui.compare.results.scatter import Scatter, points_of
 from app.ui.compare.results.summary_table import SummaryTable
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.text.placeholder import Placeholder

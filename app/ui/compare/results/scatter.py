@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QToolTip
 from app.base import numbers
 from app.lab.report.report import Report
 from app.ui.theme import Theme
-from app.ui.widgets.export import Cell, ChooseFile, choose_file
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import Cell, ChooseFile, choose_file
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 NEAR = 14  # pixels within which the mouse points at a point

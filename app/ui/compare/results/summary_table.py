@@ -21,7 +21,7 @@ from app.lab.report.columns import COLUMNS, Column
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import (
+from app.ui.widgets.data.quiet_table import (
     add_action,
     alignment,
     copy_texts,

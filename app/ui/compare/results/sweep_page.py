@@ -10,7 +10,7 @@ from app.lab.report.heat import Heat
 from app.lab.report.report import SweepFacts
 from app.ui.compare.results.heat_view import METRICS, HeatView, cell_words
 from app.ui.theme import Theme
-from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.fields.segmented import Segmented
 
 

@@ -22,7 +22,7 @@ from app.lab.tune.halving import FINALISTS
 from app.lab.tune.tuned import Tuned
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import alignment, fit_rows, quiet_table
+from app.ui.widgets.data.quiet_table import alignment, fit_rows, quiet_table
 
 MORE_SECONDS = 120
 

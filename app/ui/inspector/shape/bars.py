@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QToolTip
 
 from app.ui.inspector.shape.contents import Bar
 from app.ui.theme import Palette, Theme
-from app.ui.widgets.export import Cell, ChooseFile
-from app.ui.widgets.plot import Plot
+from app.ui.widgets.data.export import Cell, ChooseFile
+from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 _HEIGHT, _WIDEST, _GAP = 96, 52, 3  # pixels at text scale 1

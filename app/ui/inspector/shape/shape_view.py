@@ -21,7 +21,7 @@ from app.ui.instruments.plots.cost_card import CostPlot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.theme.palette import blend
-from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.words.numbers import count
 
 _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns

@@ -17,7 +17,7 @@ from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.draft_ends import DraftEnds
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.state.series import RATE_WINDOW, Bins
-from app.ui.widgets.export import Cell
+from app.ui.widgets.data.export import Cell
 from app.ui.widgets.words import numbers
 
 _DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; where there is less, rounds are grouped

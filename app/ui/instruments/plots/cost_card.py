@@ -18,7 +18,7 @@ from app.ui.instruments.plots.by_round import nice_above
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.remedies import Remedies
-from app.ui.widgets.export import Cell
+from app.ui.widgets.data.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
 

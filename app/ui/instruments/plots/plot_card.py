@@ -13,7 +13,7 @@ from app.engine.errors import UserError
 from app.ui.instruments.plots.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.widgets.export import (
+from app.ui.widgets.data.export import (
     Cell,
     ChooseFile,
     choose_file,

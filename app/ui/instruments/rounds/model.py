@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from app.ui.instruments import definitions
 from app.ui.instruments.rounds.rows import RoundRow, cells
 from app.ui.theme import LOOKS, Theme
-from app.ui.widgets.quiet_table import alignment
+from app.ui.widgets.data.quiet_table import alignment
 from app.ui.widgets.text.tips import as_text
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")

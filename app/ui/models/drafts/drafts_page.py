@@ -35,7 +35,7 @@ from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets.announce import announce
-from app.ui.widgets.export import ChooseFile, choose_file, csv_table, write_export
+from app.ui.widgets.data.export import ChooseFile, choose_file, csv_table, write_export
 from app.ui.widgets.notice import Notices
 from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.work.background import Query

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QHeaderView, QPushButton, QTableWidgetItem, QWidge
 from app.lab.drafts.columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
 from app.lab.drafts.trials import DraftScore
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import add_action, alignment
+from app.ui.widgets.data.quiet_table import add_action, alignment
+from app.ui.widgets.data.text_table import TextTable
 from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.text_table import TextTable
 
 TITLES = ("draft", *(column.title for column in DRAFT_COLUMNS), "")
 USE_WORDS = "Use this draft"

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
-from app.ui.widgets.export import Cell, ChooseFile, csv_table, png_picture, write_export
+from app.ui.widgets.data.export import Cell, ChooseFile, csv_table, png_picture, write_export
 
 
 class Plot(QWidget):

@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QTableWidget, QTableWidgetItem
 
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import (
+from app.ui.widgets.data.quiet_table import (
     add_action,
     alignment,
     copy_texts,

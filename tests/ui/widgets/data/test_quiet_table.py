@@ -13,7 +13,7 @@ from app.ui.compare.results.parting_table import PartingTable
 from app.ui.compare.results.summary_table import SummaryTable
 from app.ui.models.here.library_table import LibraryTable
 from app.ui.theme import Theme
-from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.data.quiet_table import fit_rows, quiet_table
 
 
 def test_a_quiet_table_selects_rows_and_cannot_be_edited(qtbot: QtBot, theme: Theme) -> None:

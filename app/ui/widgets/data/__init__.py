@@ -1,0 +1,1 @@
+"""Tables and plots, which are copied and saved as files."""
