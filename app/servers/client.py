@@ -33,7 +33,7 @@ from app.servers.rounds import RoundFold
 from app.servers.vllm import Vllm
 
 _CHARACTERS = 4  # of a token, roughly: how long a document is cut
-_KEEPS = ("ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v")
+KEEPS = ("ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v")
 """The strategies with which a server drafts from earlier answers, too: nothing can make it forget them."""
 
 
@@ -176,7 +176,7 @@ class _ServerAnswer:
         request = self._request
         speculation = info.server.speculation if info.server is not None else ()
         drafts = bool(speculation) and request.strategy != NONE
-        keeps = drafts and any(name in _KEEPS for name in speculation)
+        keeps = drafts and any(name in KEEPS for name in speculation)
         return TraceHeader(
             format=FORMAT,
             app_version=__version__,

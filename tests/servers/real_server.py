@@ -23,6 +23,17 @@ NAME = "llama-server"
 VARIABLE = "DRAFTSCOPE_LLAMA_SERVER"
 _READY_SECONDS = 100.0
 _CONTEXT = 1024
+STRATEGIES = (
+    "draft-simple:n_max=4",
+    "ngram-simple:size_n=3:size_m=5",
+    "ngram-map-k:size_n=3:size_m=5",
+    "ngram-map-k4v:size_n=3:size_m=5",
+    "ngram-mod:n_match=4:n_min=2:n_max=8",
+    "ngram-cache",
+    "ngram-simple:size_n=3:size_m=5+draft-simple:n_max=4",
+)
+"""Every kind of draft that it has."""
+STORY = "The fox went to the river. The owl sat in the tree. The fox saw the owl and sang a song. "
 
 
 def find_server() -> Path | None:

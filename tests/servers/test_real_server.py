@@ -17,23 +17,13 @@ from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Round, Sampling
 from app.servers.client import ServerClient
 from tests.answers import trace_of
-from tests.servers.real_server import VARIABLE, find_server, running
+from tests.servers.real_server import STORY, STRATEGIES, VARIABLE, find_server, running
 
 PROGRAM = find_server()
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"
 )
 MAX_TOKENS = 64
-STRATEGIES = (
-    "draft-simple:n_max=4",
-    "ngram-simple:size_n=3:size_m=5",
-    "ngram-map-k:size_n=3:size_m=5",
-    "ngram-map-k4v:size_n=3:size_m=5",
-    "ngram-mod:n_match=4:n_min=2:n_max=8",
-    "ngram-cache",
-    "ngram-simple:size_n=3:size_m=5+draft-simple:n_max=4",
-)
-STORY = "The fox went to the river. The owl sat in the tree. The fox saw the owl and sang a song. "
 Serve = Callable[[str], AbstractContextManager[ServerClient]]
 
 
