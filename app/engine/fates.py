@@ -39,6 +39,9 @@ class Fate:
         return f"{word}: {self.definition[0].lower()}{self.definition[1:]}"
 
 
+UNTOLD_DRAFT = "The server does not tell what it drafted."
+"""What is said of a token whose round is untold, in place of the fate's definition."""
+
 FATES: dict[str, Fate] = {
     Origin.ACCEPTED: Fate("A drafted token that the target accepted."),
     Origin.RESAMPLED: Fate(

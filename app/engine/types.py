@@ -160,9 +160,16 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def ignored(self) -> int:
         return self.count(Verdict.IGNORED)
 
+    @property
+    def untold(self) -> bool:
+        """Whether its strategy drafted and nobody knows what became of that: not every server tells."""
+        return self.strategy is not None and not self.drafted
+
     def fate_word(self, token: EmittedToken) -> str:
         """The name of an emitted token's fate: nothing is resampled if the target takes its most probable
         token."""
+        if self.untold:
+            return "untold"
         rejected = next((token for token in self.drafted if token.verdict is Verdict.REJECTED), None)
         greedy = rejected is not None and rejected.target_id is not None and rejected.draw is None
         return (greedy and FATES[token.origin].undrawn) or token.origin.value

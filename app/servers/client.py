@@ -129,7 +129,7 @@ class _ServerAnswer:
         seed = request.sampling.seed if request.sampling.seed >= 0 else secrets.randbits(31)
         asked = server.prepare(request, seed)
         rule = server.rule(request.sampling.temperature)
-        fold = RoundFold(rule)
+        fold = RoundFold(rule, untold=not _tells_fates(info))
         before = None if _tells_fates(info) else server.whole()
         self._asked = time.perf_counter()
         for piece in server.pieces(asked):

@@ -45,8 +45,10 @@ class RoundFold:
     draft again is such a round.)
     """
 
-    def __init__(self, rule: Verification) -> None:
+    def __init__(self, rule: Verification, *, untold: bool = False) -> None:
+        """`untold`: the server drafts and has no counters of that; every token is taken for a round."""
         self._rule = rule
+        self._untold = untold
         self._drafted = self._accepted = 0  # the counters
         self._open: _Open | None = None
         self._rounds = self._position = 0
@@ -99,7 +101,7 @@ class RoundFold:
             native_seconds=0.0,
             drafted=tuple(self._judged(open, accepted)),
             emitted=tuple(_emitted(open, accepted)),
-            strategy=SERVER if open.drafted else None,
+            strategy=SERVER if open.drafted or self._untold else None,
         )
         self._rounds += 1
         self._position += emitted

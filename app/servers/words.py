@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.base import numbers
-from app.engine.types import ServerInfo
+from app.engine.types import ServerInfo, WholeServer
 
 
 def server_words(server: ServerInfo) -> str:
@@ -23,6 +23,12 @@ def fate_words(server: ServerInfo) -> str:
     if server.tells_fates:
         return "It tells how many tokens of every draft were accepted; p and q are unknown."
     return "It does not tell what became of its drafts: fates, p and q are unknown."
+
+
+def whole_words(whole: WholeServer) -> str:
+    """The drafts of a whole server in a few words; "" where it had none."""
+    share = numbers.percent(whole.accepted / whole.drafted) if whole.drafted else ""
+    return f"{share} of {whole.drafted:,} drafted tokens" if share else ""
 
 
 def baseline_words(server: ServerInfo) -> str:

@@ -19,63 +19,13 @@ from app.engine.types import (
     Verification,
     WholeServer,
 )
+from app.lab.report.summary import summarise
 from app.lab.runs.run_record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.errors import ServerError
 from tests.answers import trace_of
-from tests.servers.scripted import Answer, Asked, event, serving
-
-MODELS = {"object": "list", "data": [{"id": "owner/model", "owned_by": "vllm", "max_model_len": 4096}]}
-DETAILED = {
-    "mean_acceptance_length": 2.0,
-    "num_spec_steps": 2,
-    "num_accepted_draft_tokens": 2,
-    "num_draft_tokens": 6,
-    "num_spec_tokens": 3,
-    "per_step_accepted": [2, 0],
-    "per_step_drafted": [3, 3],
-}
-SUMMARY = {name: value for name, value in DETAILED.items() if not name.startswith("per_step")}
-METRICS = """\
-# TYPE vllm:spec_decode_num_draft_tokens_total counter
-vllm:spec_decode_num_draft_tokens_total{{engine="0",model_name="m"}} {drafted}.0
-vllm:spec_decode_num_accepted_tokens_total{{engine="0",model_name="m"}} {accepted}.0
-"""
-
-
-def usage(completed: int) -> dict[str, Any]:
-    return {"usage": {"prompt_tokens": 7, "completion_tokens": completed, "total_tokens": 7 + completed}}
-
-
-def chunk(text: str, ids: list[int], completed: int, finish: str | None = None) -> dict[str, Any]:
-    return {"choices": [{"text": text, "token_ids": ids, "finish_reason": finish}], **usage(completed)}
-
-
-CHUNKS = (chunk("One", [1], 1), chunk(" two three four", [2, 3, 4], 4), chunk(" five", [5], 5, "length"))
-
-
-def vllm(*chunks: dict[str, Any], told: dict[str, Any] | None, counted: bool = False) -> dict[str, Any]:
-    """The script of a vLLM that streams these chunks; `told` are its metrics of a request."""
-    counts = iter([(10, 5), (16, 7)])
-    metrics = {"metrics": {"speculative_decoding": told}} if told is not None else {}
-
-    def complete(asked: Asked) -> Answer:
-        if not asked.body.get("stream"):
-            return Answer({"choices": [{"text": "a"}], **usage(1), **metrics})
-        last = {"choices": [], **usage(5), **metrics}
-        return Answer(pieces=[*map(event, chunks), event(last), b"data: [DONE]\n\n"])
-
-    def count(_asked: Asked) -> Answer:
-        drafted, accepted = next(counts)
-        return Answer(METRICS.format(drafted=drafted, accepted=accepted).encode())
-
-    paths = {
-        "/v1/models": Answer(MODELS),
-        "/version": Answer({"version": "0.32.0"}),
-        "/v1/completions": complete,
-        "/v1/chat/completions": complete,
-    }
-    return paths | ({"/metrics": count} if counted else {})
+from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, chunk, vllm
+from tests.servers.scripted import serving
 
 
 def answered(script: dict[str, Any], **settings: Any) -> Trace:
@@ -130,6 +80,10 @@ def test_without_counts_by_step_only_the_whole_server_is_counted():
     assert record.whole_server == WholeServer(6, 2) and record.drafted == 0
     assert record.tokens_per_pass is record.draft_share is record.acceptance_rate is None
     assert record.n_tokens == 5 and recheck(trace) == []
+    assert all(round.untold for round in trace.rounds)
+    assert {round.fate_word(token) for round in trace.rounds for token in round.emitted} == {"untold"}
+    again = summarise(0, record.strategy, [record])
+    assert again.tokens_per_pass is again.draft_share is None and again.n_tokens == 5
 
 
 def test_a_vllm_that_does_not_draft_is_a_baseline():
@@ -163,11 +117,7 @@ def test_counts_by_step_that_contradict_each_other_are_refused(steps: dict[str, 
 
 
 def test_a_chat_goes_to_the_chat_endpoint_with_its_options():
-    deltas = [
-        {**told, "choices": [{"delta": {"content": told["choices"][0]["text"]}, "finish_reason": finish}]}
-        for told, finish in zip(CHUNKS, (None, None, "stop"), strict=True)
-    ]
-    with serving(vllm(*deltas, told=None)) as server:
+    with serving(vllm(*CHUNKS[:2], chunk(" five", [5], 5, "stop"), told=None)) as server:
         client = ServerClient(server.address, "", lambda: False)
         request = GenerationRequest(
             messages=(Message("user", "Hi"),),

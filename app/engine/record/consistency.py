@@ -122,7 +122,8 @@ class Consistency:
         self._end = round.offset + round.seconds
 
     def _strategies(self, round: Round) -> Iterator[str]:
-        if (round.strategy is None) != (not round.drafted):
+        server = self._header.pair.server
+        if (round.strategy is None) != (not round.drafted) and (server is None or server.tells_fates):
             strategy = round.strategy or "none"
             yield f"its strategy is {strategy}, and it has {len(round.drafted)} drafted tokens"
         if round.strategy is not None and round.strategy not in self._names:

@@ -171,6 +171,7 @@ class Statistics(DraftStatistics):
     """All statistics of the rounds of an answer, or of its last rounds."""
 
     rounds: int = 0
+    untold: int = 0  # rounds of a server that does not tell what became of its drafts
     emitted: int = 0
     origins: dict[Origin, int] = field(default_factory=lambda: dict.fromkeys(Origin, 0))
     attempts: int = 0  # rounds in which a draft was asked for, even if none came
@@ -222,6 +223,7 @@ class Statistics(DraftStatistics):
         if self.rounds == 0:
             self.start = round.offset
         self.rounds += 1
+        self.untold += round.untold
         self.emitted += len(round.emitted)
         origins = self.origins
         for token in round.emitted:
@@ -261,13 +263,13 @@ class Statistics(DraftStatistics):
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """emitted / rounds."""
-        return ratio(self.emitted, self.rounds)
+        """emitted / rounds; None where a server does not tell its rounds."""
+        return None if self.untold else ratio(self.emitted, self.rounds)
 
     @property
     def draft_share(self) -> float | None:
-        """accepted / emitted."""
-        return ratio(self.accepted, self.emitted)
+        """accepted / emitted; None where a server does not tell what was accepted."""
+        return None if self.untold else ratio(self.accepted, self.emitted)
 
     @property
     def engine_overhead(self) -> float | None:

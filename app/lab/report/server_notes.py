@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from app.base import numbers
 from app.engine.strategy import SERVER
 from app.engine.types import WholeServer
 from app.lab.report.report import Report
-from app.servers.words import server_words
+from app.servers.words import server_words, whole_words
 
 
 def server_notes(report: Report) -> list[str]:
@@ -39,11 +38,10 @@ def server_limits(report: Report) -> list[str]:
 
 def _whole(counts: list[WholeServer]) -> str:
     """What a server counted for all its users together while it was measured."""
-    drafted = sum(count.drafted for count in counts)
-    if not drafted:
+    total = WholeServer(sum(count.drafted for count in counts), sum(count.accepted for count in counts))
+    if not (told := whole_words(total)):
         return "the server tells nothing of its drafts."
-    share = numbers.percent(sum(count.accepted for count in counts) / drafted)
     return (
-        f"the server tells no answer's own drafts. Acceptance of the whole server, all its users together, "
-        f"while it was measured: {share} of {drafted:,} drafted tokens."
+        "the server tells no answer's own drafts. Acceptance of the whole server, all its users together, "
+        f"while it was measured: {told}."
     )

@@ -79,7 +79,6 @@ def summarise(
     baselines = [run for run in measured if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
     untold = any(run.target_seconds is None for run in measured)
-    fateless = untold and any(run.tokens_per_pass is None for run in measured)
     return Summary(
         lane=lane,
         strategy=strategy,
@@ -94,7 +93,7 @@ def summarise(
         acceptance_rate=total.acceptance_rate,
         alpha=total.alpha,
         tau=total.tau,
-        draft_share=None if fateless else total.draft_share,
+        draft_share=total.draft_share,
         engine_overhead=total.engine_overhead,
         n_tokens=total.emitted,
         rounds=total.rounds,
@@ -108,7 +107,7 @@ def summarise(
         compared=len(baselines),
         identical=sum(bool(run.identical_to_baseline) for run in baselines),
         near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in baselines),
-        tokens_per_pass=None if fateless else total.tokens_per_pass,
+        tokens_per_pass=total.tokens_per_pass,
         draft_length=total.draft_length,
         acceptance_by_place=total.acceptance_by_place,
         judged_acceptance_by_place=total.judged_acceptance_by_place,

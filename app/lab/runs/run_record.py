@@ -51,12 +51,8 @@ def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
 
 
 def _untold(server: ServerInfo | None) -> dict[str, None]:
-    """The numbers that a server does not tell; a fold over its rounds would have zeros, or count tokens as
-    passes."""
-    if server is None:
-        return {}
-    names = ["target_seconds", "draft_seconds"]
-    return dict.fromkeys(names if server.tells_fates else [*names, "tokens_per_pass", "draft_share"])
+    """The times that a server does not tell; a fold over its rounds has zeros."""
+    return dict.fromkeys(["target_seconds", "draft_seconds"]) if server is not None else {}
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -219,6 +215,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             },
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
+            untold=self.rounds if self.tokens_per_pass is None else 0,
             emitted=self.n_tokens,
             target_seconds=self.target_seconds or 0.0,
             native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,

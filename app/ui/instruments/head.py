@@ -61,6 +61,7 @@ class InstrumentsHead(QWidget):
         words = [
             f"{count(number)} {noun}{'s' * (number != 1)}"
             for number, noun in ((statistics.rounds, "round"), (statistics.emitted, "token"))
+            if noun == "token" or not statistics.untold
         ]
         if answer.start:
             words.insert(0, f"since round {count(answer.start)}")

@@ -37,19 +37,24 @@ def _part(part: int, whole: int) -> str:
     return f"{count(part)} / {count(whole)} · {percent(part / whole)}" if whole else NONE
 
 
-_ROWS: tuple[tuple[str, str, Callable[[Sums], str]], ...] = (
+def _told(sums: Sums, words: str) -> str:
+    """Words that are only true where every server told what became of its drafts."""
+    return NONE if sums.statistics.untold else words
+
+
+ROWS: tuple[tuple[str, str, Callable[[Sums], str]], ...] = (
     ("answers", definitions.WARM, _answers),
-    ("rounds", "Each is one pass of the target.", lambda sums: count(sums.statistics.rounds)),
+    ("rounds", "Each is one pass of the target.", lambda sums: _told(sums, count(sums.statistics.rounds))),
     ("tokens", "Emitted tokens.", lambda sums: count(sums.statistics.emitted)),
     (
         "accepted / drafted",
         definitions.ACCEPTANCE_RATE,
-        lambda sums: _part(sums.statistics.accepted, sums.statistics.drafted),
+        lambda sums: _told(sums, _part(sums.statistics.accepted, sums.statistics.drafted)),
     ),
     (
         "accepted / emitted",
         definitions.DRAFT_SHARE,
-        lambda sums: _part(sums.statistics.accepted, sums.statistics.emitted),
+        lambda sums: _told(sums, _part(sums.statistics.accepted, sums.statistics.emitted)),
     ),
     ("judged α", definitions.ALPHA, lambda sums: significant(sums.statistics.alpha)),
     ("τ", definitions.TAU, lambda sums: significant(sums.statistics.tau)),
@@ -79,7 +84,7 @@ class SumsPanel(QWidget):
         for column, scope in enumerate(SCOPES, 1):
             grid.addWidget(_label(scope, "strong"), 0, column, Qt.AlignmentFlag.AlignRight)
             grid.setColumnStretch(column, 1)
-        for row, (name, definition, _) in enumerate(_ROWS, 1):
+        for row, (name, definition, _) in enumerate(ROWS, 1):
             title = _label(name, "secondary")
             title.setToolTip(definition)
             grid.addWidget(title, row, 0)
@@ -122,7 +127,7 @@ class SumsPanel(QWidget):
     def show_sums(self, sums: Sequence[Sums]) -> None:
         """Show the sums of SCOPES."""
         self._sums = tuple(sums)
-        for (name, _, words), cells in zip(_ROWS, self._cells, strict=True):
+        for (name, _, words), cells in zip(ROWS, self._cells, strict=True):
             for scope, each, cell in zip(SCOPES, self._sums, cells, strict=True):
                 cell.setText(words(each))
                 cell.setAccessibleName(f"{scope}, {name}: {words(each)}")
@@ -130,7 +135,7 @@ class SumsPanel(QWidget):
 
     def text(self) -> str:
         """The table, separated by tabs, and the lines shown."""
-        rows = [("", *SCOPES), *((name, *map(words, self._sums)) for name, _, words in _ROWS)]
+        rows = [("", *SCOPES), *((name, *map(words, self._sums)) for name, _, words in ROWS)]
         table = ["\t".join(row) for row in rows]
         return "\n".join([*table, "", f"{self.scopes.choice()}:", self.lines.toPlainText()])
 

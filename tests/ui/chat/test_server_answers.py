@@ -7,12 +7,20 @@ from collections.abc import Iterator
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
+from app.base.numbers import NONE as NOTHING
 from app.engine.fates import Verdict
 from app.engine.record.recheck import recheck
 from app.engine.strategy import NONE, SERVER
-from app.engine.types import FinishReason
+from app.engine.types import FinishReason, GenerationRequest
 from app.saved.presets import Preset
+from app.servers.client import ServerClient
+from app.ui.instruments.sums_panel import ROWS
+from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import Activity
+from app.ui.state.sums import Sums
+from app.ui.transcript.text.facts import facts_of
+from tests.answers import trace_of
+from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, vllm
 from tests.servers.scripted import Answer, Asked, ScriptedServer, counted, ended, event, llama_server, serving
 from tests.ui.named import named, words_in
 from tests.ui.windows import Desk, Windows, chip_text
@@ -54,6 +62,50 @@ def test_a_server_answers_in_the_chat_and_nothing_untold_is_shown(windows: Windo
     assert "The server's own draft" in words_in(desk.page.instruments.table)
     assert not status.measure.isEnabled() and "cannot leave drafting out" in status.measure.toolTip()
     assert desk.notes() == ["The answer reached its length limit."] and not desk.items()[-1].note.action
+
+
+def test_a_vllm_that_tells_every_step_answers_with_fates(windows: Windows) -> None:
+    desk = windows.open(max_tokens=5)
+    with serving(vllm(*CHUNKS, told=DETAILED)) as server:
+        chosen(desk, server)
+        assert chip_text(desk.header.strategy).startswith("an untold method")
+        answer = desk.ask("hello")
+        body = server.bodies("/v1/chat/completions")[-1]
+    assert body["messages"] == [{"role": "user", "content": "hello"}]
+    assert answer.text == "One two three four five" and desk.trace is not None
+    verdicts = [token.verdict.value for round in desk.trace.rounds for token in round.drafted]
+    assert verdicts == ["accepted", "accepted", "rejected", "rejected", "ignored", "ignored"]
+    assert recheck(desk.trace) == [] and desk.window.status.alpha.value.text() == "0.500"
+
+
+def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
+    desk = windows.open(max_tokens=5)
+    with serving(vllm(*CHUNKS, told=SUMMARY, counted=True)) as server:
+        chosen(desk, server)
+        answer = desk.ask("hello")
+    assert answer.text == "One two three four five" and desk.trace is not None
+    assert recheck(desk.trace) == []
+    rounds = {round.index: round for round in desk.trace.rounds}
+    for facts in (facts_of(rounds[span.round], span) for span in answer.spans):
+        assert facts.word == "untold" and facts.verdict[0] == "The server does not tell what it drafted."
+    status, instruments = desk.window.status, desk.page.instruments
+    assert status.alpha.value.text() == status.tau.value.text() == NOTHING
+    assert status.speed.value.text() != NOTHING
+    words = words_in(instruments)
+    assert "whole server, all users: 33.3" in words and "of 6 drafted tokens" in words
+    assert "5 tokens" in words and "rounds" not in words_in(instruments.head)
+    assert "The server does not tell what it drafted." in words_in(instruments.table)
+
+
+def test_sums_over_untold_answers_have_no_rounds_and_no_rates_of_them() -> None:
+    with serving(vllm(*CHUNKS, told=SUMMARY, counted=True)) as server:
+        client = ServerClient(server.address, "", lambda: False)
+        request = GenerationRequest(prompt="a", strategy=SERVER, max_tokens=5)
+        untold = AnswerModel(trace_of(list(client.generate(request))))
+    shown = {name: words(Sums.over([untold])) for name, _, words in ROWS}
+    for unknown in ("rounds", "accepted / drafted", "accepted / emitted", "judged α", "τ", "tokens per pass"):
+        assert shown[unknown] == NOTHING, unknown
+    assert shown["tokens"] == "5" and shown["tokens/s"] != NOTHING
 
 
 def test_an_answer_of_a_server_is_kept_with_its_chat(windows: Windows) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from app.base.numbers import listed
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import only_temperature
-from app.engine.fates import Origin, Verdict
+from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.types import Round, TraceHeader, Verification
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import count, duration
@@ -17,7 +17,9 @@ def round_facts(round: Round, header: TraceHeader) -> str:
     """How many tokens of each fate, how long it took, and the rule."""
     verdicts = Counter(token.verdict for token in round.drafted)
     own = [token for token in round.emitted if token.origin is not Origin.ACCEPTED]
-    facts = [f"{count(len(round.drafted))} drafted"] if round.drafted else ["no draft"]
+    facts = [f"{count(len(round.drafted))} drafted"]
+    if not round.drafted:
+        facts = ["draft untold" if round.untold else "no draft"]
     facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
     facts += [f"1 {round.fate_word(token)}" for token in own]
     times = (
@@ -41,6 +43,8 @@ def source_words(round: Round, header: TraceHeader) -> str:
     """Who was asked for the draft, who gave it, and what q is, in a few sentences."""
     if header.pair.server is not None:
         kind = header.pair.server.kind
+        if round.untold:
+            return UNTOLD_DRAFT
         return (
             f"{kind} drafted. It tells neither p nor q, nor which tokens it rejected."
             if round.drafted

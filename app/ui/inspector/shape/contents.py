@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from app.base import numbers
+from app.engine.fates import UNTOLD_DRAFT
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.types import Verification
@@ -40,7 +41,8 @@ class Content:
 def scope(answer: AnswerModel) -> str:
     """Which rounds the figures cover."""
     statistics = answer.statistics
-    words = [_several(statistics.rounds, "round"), _several(statistics.emitted, "token")]
+    words = [] if statistics.untold else [_several(statistics.rounds, "round")]
+    words.append(_several(statistics.emitted, "token"))
     if answer.start:
         words.insert(0, f"since round {count(answer.start)}")
     if answer.cursor < len(answer.rounds):
@@ -163,4 +165,6 @@ def _rounds(statistics: Statistics) -> str:
 def _nothing(answer: AnswerModel) -> str:
     if not answer.drafts:
         return "Strategy none drafts nothing."
+    if answer.statistics.untold:
+        return UNTOLD_DRAFT
     return "Nothing was drafted yet." if answer.live else "Nothing was drafted."

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 
 from app.engine.fates import Origin, Verdict
 from app.engine.record.length_fold import LengthAt
+from app.servers.words import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.bars import DraftBars
 from app.ui.instruments.plots.canvas import Tick
@@ -108,13 +109,20 @@ class AcceptancePlot(PlotCard):
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
         lengths, last = self.answer.lengths, self.answer.last
         known = bool(lengths) and last >= self.answer.start
-        self.note.setText(length_words(lengths[last]) if known else self.definition)
+        self.note.setText(length_words(lengths[last]) if known else self._whole_server() or self.definition)
+
+    def _whole_server(self) -> str:
+        """The drafts of the whole server during the answer, where it tells those alone; else ""."""
+        totals = self.answer.totals if self.answer.whole else None
+        whole = totals.whole_server if totals is not None else None
+        told = whole_words(whole) if whole is not None else ""
+        return f"whole server, all users: {told}" if told else ""
 
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
         pooled = numbers.ratio(self.answer.series.pooled_at(index))
         if not round.drafted:
-            accepted = "no draft"
+            accepted = "draft untold" if round.untold else "no draft"
         else:
             accepted = f"{round.accepted} of {len(round.drafted)} accepted"
         lengths = self.answer.lengths
@@ -291,6 +299,8 @@ class LengthPlot(PlotCard):
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
         emitted = len(round.emitted)
+        if round.untold:
+            return f"token {numbers.count(index)}: draft untold"
         return (
             f"round {numbers.count(index)}: {len(round.drafted)} drafted, "
             f"{round.accepted} accepted, {emitted} emitted"

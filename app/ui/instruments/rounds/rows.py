@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.strategy import SERVER
 from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round
 from app.ui.widgets.words.draft_end import end_words
@@ -72,6 +72,8 @@ def times_details(round: Round) -> str:
 
 def draft_text(round: Round) -> str:
     """The strategy that drafted, and the reason why the draft ended."""
+    if round.untold:
+        return UNTOLD_DRAFT
     if not round.drafted:
         return f"No draft: {end_words(round.draft_end)}." if round.draft_end else "No draft in this round."
     words = "The server's own draft" if round.strategy == SERVER else round.strategy or "Drafted"

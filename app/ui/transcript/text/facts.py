@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Round
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.draft_end import end_words
@@ -201,6 +201,8 @@ def _block_judgement(round: Round, place: int) -> str:
 
 def _nothing_rejected(round: Round, token: EmittedToken) -> str:
     drafted = len(round.drafted)
+    if round.untold:
+        return UNTOLD_DRAFT
     if token.origin is Origin.BONUS:
         how_many = {1: "The drafted token was", 2: "Both drafted tokens were"}
         return f"{how_many.get(drafted, f'All {drafted} drafted tokens were')} accepted."
