@@ -50,7 +50,10 @@ class PassTimes:
     times: dict[int, NewestTimes] = field(default_factory=dict)
 
     def add(self, tokens: int, seconds: float) -> None:
-        self.times.setdefault(tokens, NewestTimes()).add(seconds)
+        times = self.times.get(tokens)
+        if times is None:
+            times = self.times[tokens] = NewestTimes()
+        times.add(seconds)
 
     def measured(self, tokens: int) -> bool:
         """Whether a pass of that size was measured."""

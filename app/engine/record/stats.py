@@ -20,19 +20,27 @@ if TYPE_CHECKING:
     from app.engine.record.trace import Trace
 
 
+_ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
+
+
 class DraftOutcome(NamedTuple):
     """What became of a round's draft."""
 
-    verdicts: list[Verdict]
+    drafted: int
     accepted: int
+    rejected: int
     rejected_at: int  # position of the rejected token; -1 if there is none
     block: bool  # judged as a block
 
     @classmethod
     def of(cls, round: Round) -> DraftOutcome:
         verdicts = [token.verdict for token in round.drafted]
-        rejected_at = verdicts.index(Verdict.REJECTED) if Verdict.REJECTED in verdicts else -1
-        return cls(verdicts, verdicts.count(Verdict.ACCEPTED), rejected_at, not judged_singly(round))
+        rejected = verdicts.count(_REJECTED)
+        rejected_at = verdicts.index(_REJECTED) if rejected else -1
+        accepted = verdicts.count(_ACCEPTED)
+        if accepted + rejected + verdicts.count(_IGNORED) != len(verdicts):
+            raise KeyError(*set(verdicts).difference(Verdict))
+        return cls(len(verdicts), accepted, rejected, rejected_at, not judged_singly(round))
 
 
 @dataclass(slots=True)
@@ -55,19 +63,20 @@ class DraftStatistics:
 
     def add_draft(self, round: Round, outcome: DraftOutcome) -> None:
         """Add a round with a draft, and what became of it."""
+        length, accepted, rejected, rejected_at, block = outcome
         verdicts = self.verdicts
-        for verdict in outcome.verdicts:
-            verdicts[verdict] += 1
-        length = len(outcome.verdicts)
+        verdicts[_ACCEPTED] += accepted
+        verdicts[_REJECTED] += rejected
+        verdicts[_IGNORED] += length - accepted - rejected
         self.drafted_rounds += 1
-        self.blocks += outcome.block
+        self.blocks += block
         self.drafted += length
         self.draft_seconds += round.draft_seconds
         self.accept_seconds += round.accept_seconds
         count_at(self.lengths, length)
-        count_at(self.accepted_per_round, outcome.accepted)
-        if outcome.rejected_at >= 0:
-            count_at(self.rejections, outcome.rejected_at)
+        count_at(self.accepted_per_round, accepted)
+        if rejected_at >= 0:
+            count_at(self.rejections, rejected_at)
 
     def copied(self) -> Self:
         """A fold that goes on by itself."""

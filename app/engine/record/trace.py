@@ -18,7 +18,7 @@ import msgspec
 
 from app.base.files import DamagedError, decode, open_own, partial_of, reason
 from app.engine.errors import TraceError
-from app.engine.fates import Verdict
+from app.engine.fates import JUDGED
 from app.engine.loop.text import TextStream
 from app.engine.record.packed import MOST, as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
@@ -216,15 +216,17 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     before = trace.rounds[-1].offset if trace.rounds else 0.0
     times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
     times += [item.accept_seconds, *item.begin_seconds.values()]
-    given = [token.p or 0.0 for token in item.emitted]
-    verdicts = [token.verdict for token in item.drafted]
+    given = [token.p for token in item.emitted if token.p is not None]
+    judged = 0
     for token in item.drafted:
-        given += token.q or 0.0, token.p or 0.0, token.draft_p or 0.0
+        if token.verdict in JUDGED:
+            judged += 1
+        given += [p for p in (token.q, token.p, token.draft_p) if p is not None]
     if item.index != len(trace.rounds) or item.position != emitted:
         return "its round does not follow the previous one"
     if not before <= item.offset <= _LONGEST or min(times) < 0 or max(times) > _LONGEST:
         return "its times are impossible"
-    if verdicts.count(Verdict.ACCEPTED) + verdicts.count(Verdict.REJECTED) > len(item.emitted):
+    if judged > len(item.emitted):
         return "it judges more tokens than it emits"
     if given and (min(given) < 0 or max(given) > MOST):
         return "its probabilities are impossible"

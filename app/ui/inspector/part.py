@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import SignalInstance, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QTimer, SignalInstance, Slot
+from PySide6.QtGui import QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from app.ui.state.answer import AnswerModel, reconnect
@@ -15,7 +15,8 @@ from app.ui.widgets.work.throttle import Throttle
 class InspectorPart(QWidget):
     """Follows an answer: `draw` is called when its rounds, its cursor or the inspected round changed.
 
-    While an answer grows, that is at most ten times a second; while the part is hidden, never.
+    While an answer grows, that is at most ten times a second; while the part is hidden, or scrolled out of
+    sight, never.
     """
 
     def __init__(self) -> None:
@@ -23,6 +24,8 @@ class InspectorPart(QWidget):
         self.answer = AnswerModel()  # before the first answer
         self._stale = True  # something changed since `draw`
         self._soon = Throttle(self._redraw, self)
+        self._scrolled_in = QTimer(self, singleShot=True, interval=0)  # nothing changes while it is painted
+        self._scrolled_in.timeout.connect(self._redraw)
         reconnect(self._slots, None, self.answer)
 
     def draw(self) -> None:
@@ -35,6 +38,11 @@ class InspectorPart(QWidget):
         reconnect(self._slots, before, self.answer)
         self._redraw()
 
+    @property
+    def in_sight(self) -> bool:
+        """Whether any of it is on the screen. A part that nothing was drawn in yet may have no height."""
+        return self.isVisible() and (self.size().isEmpty() or not self.visibleRegion().isEmpty())
+
     def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
@@ -44,13 +52,13 @@ class InspectorPart(QWidget):
     @Slot()
     def _grow(self) -> None:
         self._stale = True
-        if self.isVisible():
+        if self.in_sight:
             self._soon.request()
 
     @Slot()
     def _redraw(self) -> None:
         self._stale = True
-        if self.isVisible():
+        if self.in_sight:
             self._stale = False
             self.draw()
 
@@ -58,3 +66,8 @@ class InspectorPart(QWidget):
         super().showEvent(event)
         if self._stale:
             self._redraw()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._stale:  # it was scrolled into sight
+            self._scrolled_in.start()

@@ -37,7 +37,7 @@ class TranscriptView(Surface):
         """Show a stored chat, from its end."""
         self._forget_places()
         self._leave(self.stack.items)
-        self.stack.set_turns(list(turns), self._rendered)
+        self.stack.set_turns(list(turns), self._rendered, in_sight=self._in_sight)
         for item in self.stack.items:
             self._follow(item)
         self._search_again(0)
@@ -105,10 +105,15 @@ class TranscriptView(Surface):
                     signal.disconnect(self.catch_up)
                 item.answer.moved.disconnect(self._catch_up_in_sight)
 
+    @property
+    def _in_sight(self) -> bool:
+        """Whether the text is, or soon will be, on the screen: the place that shows it is open."""
+        return self.isVisible() or not self.window().isVisible()
+
     @Slot()
     def _catch_up_in_sight(self) -> None:
         """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out anew."""
-        if self.isVisible() or not self.window().isVisible():
+        if self._in_sight:
             self.catch_up()
 
     def showEvent(self, event: QShowEvent) -> None:

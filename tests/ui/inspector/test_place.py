@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
 from app.engine.explain.copied import ContextText
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.trace import write_trace
 from app.engine.types import FinishReason
 from app.ui.inspector.place import InspectorPlace
+from app.ui.inspector.round.card_grid import CardGrid
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.transcript.layout.stack import Token
+from app.ui.transcript.text.spans import SpanBuilder
 from tests.answers import answer
 from tests.ui.homes import Homes
-from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace
+from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.windows import Windows
 
 ROUNDS = [
@@ -261,3 +267,62 @@ def test_no_words_flash_up_where_a_replay_begins(place: InspectorPlace, inspecti
     assert place.title.isVisible() and "Before the first round" in place.title.text(), (
         "somebody scrubbed there"
     )
+
+
+def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = simulate("The fox ran over the hill, and the dog ran after it.\n" * 20)
+    write_trace(tmp_path / "long.jsonl", trace)
+    desk = windows.open()
+    desk.window.go("inspector")
+    read: list[int] = []
+    add = SpanBuilder.add
+    monkeypatch.setattr(SpanBuilder, "add", lambda self, round: read.append(round.index) or add(self, round))
+    desk.window.open_trace(tmp_path / "long.jsonl")
+    assert read == list(range(len(trace.rounds))), "once, for the text of the Inspector"
+    transcript = desk.page.transcript
+    assert transcript.text_of(transcript.turns[-1]) == trace.text
+    read.clear()
+    desk.window.go("chat")
+    assert read == list(range(len(trace.rounds)))
+    assert transcript.text_of(transcript.turns[-1]) == trace.text
+    transcript.select_all()
+    assert trace.text in transcript.selected_text
+
+
+def test_figures_out_of_sight_are_computed_once_they_are_scrolled_to(
+    place: InspectorPlace, inspection: Inspection, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[int] = []
+    add = AlternativeStatistics.add
+    monkeypatch.setattr(
+        AlternativeStatistics, "add", lambda self, round: folded.append(round.index) or add(self, round)
+    )
+    place.resize(1000, 480)
+    answer = AnswerModel(simulate("The fox ran over the hill, and the dog ran after it. " * 8))
+    inspection.follow_chat(answer, "A word")
+    qtbot.waitUntil(lambda: place.round.height() > 200)
+    for _ in range(5):
+        answer.move(answer.cursor - 1)
+    assert place.shape.visibleRegion().isEmpty() and not folded
+    area = place.shape.parentWidget().parentWidget().parentWidget()
+    assert isinstance(area, QScrollArea)
+    area.verticalScrollBar().setValue(area.verticalScrollBar().maximum())
+    qtbot.waitUntil(lambda: folded == list(range(answer.cursor)))
+
+
+def test_cards_follow_a_fast_cursor_at_a_readable_pace(
+    place: InspectorPlace, inspection: Inspection, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = AnswerModel(simulate("The fox ran over the hill, and the dog ran after it. " * 30))
+    inspection.follow_chat(answer, "A word")
+    drawn: list[int | None] = []
+    show = CardGrid.show_cards
+    monkeypatch.setattr(
+        CardGrid, "show_cards", lambda self, cards: drawn.append(answer.inspected) or show(self, cards)
+    )
+    for _ in range(40):
+        answer.move(answer.cursor - 1)
+    assert len(drawn) < 20
+    qtbot.waitUntil(lambda: drawn[-1:] == [answer.inspected])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -14,6 +16,7 @@ from app.ui.inspector.round.chain import BlockChain
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.copied_label import CopiedLabel
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.words.numbers import count
@@ -59,6 +62,12 @@ class RoundView(InspectorPart):
         self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Round")
+
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (  # a cursor may move with every frame; nobody reads cards as fast
+            (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
+            (answer.moved, self._grow), (answer.pinned, self._redraw),
+        )  # fmt: skip
 
     def draw(self) -> None:
         """Show the inspected round."""

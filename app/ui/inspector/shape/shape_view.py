@@ -25,7 +25,7 @@ from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.words.numbers import count
 
 _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
-_SLICE = 0.008  # seconds of folding alternatives between two chances to paint
+_SLICE = 0.005  # seconds of folding alternatives between two chances to paint
 _CALM_MS = 150
 _STRIDE = 2000  # rounds that are folded between two drawings
 _DEFINITIONS = {column.key: column.definition for column in SHAPE}
@@ -113,7 +113,9 @@ class ShapeView(InspectorPart):
 
     @Slot()
     def _move(self) -> None:
-        """Follow the cursor; where it went back, once it rests: alternatives are folded again then."""
+        """Follow the cursor; where it went back, once it rests: alternatives are folded again then. While it
+        moves it has the time of a frame for itself."""
+        self._fold_soon.stop()
         if self.answer.cursor < self._span[1]:
             self._calm.start()
         else:
@@ -155,7 +157,8 @@ class ShapeView(InspectorPart):
     @Slot()
     def _fold(self) -> None:
         """Fold alternatives for a moment, and draw them where that makes a difference."""
-        if not self.isVisible():
+        if not self.in_sight:
+            self._stale = True
             return
         self._fold_some()
         at = self._span[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import groupby, islice
 from sys import maxsize
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from app.ui.transcript.text.paragraphs import open_fence
 from app.ui.transcript.text.reasoning import Part, ReaderState, ReasoningReader
 from app.ui.transcript.text.sections import Section, SectionMark
 from app.ui.transcript.text.span_list import SpanList
-from app.ui.transcript.text.spans import BuilderState, Span, SpanBuilder, coloured, fit, text_of
+from app.ui.transcript.text.spans import BuilderState, Span, SpanBuilder, coloured, fit, spans_of, text_of
 from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.words.numbers import count
 
@@ -43,7 +42,8 @@ class Mark(NamedTuple):
 class AnswerItem(Item):
     """An answer, as tokens coloured by fate or as rendered Markdown."""
 
-    def __init__(self, turn: AnswerTurn, setting: Setting, rendered: bool) -> None:
+    def __init__(self, turn: AnswerTurn, setting: Setting, rendered: bool, *, in_sight: bool = True) -> None:
+        """An answer that is not in sight is laid out when it is first caught up with."""
         super().__init__(turn, setting)
         self.answer = turn.answer
         self._name = turn.name
@@ -68,8 +68,9 @@ class AnswerItem(Item):
         self._settled = 0  # sections whose rendered text no longer changes
         self._marks: list[Mark] = []  # to go back without laying everything out anew
         self.rendered = rendered and self._gap is None
-        self._begin()
-        self.fold_over()
+        if in_sight:
+            self._begin()
+            self.fold_over()
 
     @property
     def label(self) -> str:
@@ -255,7 +256,12 @@ class AnswerItem(Item):
     @property
     def text(self) -> str:
         """The emitted text, rendered or not."""
-        return text_of(self._spans)
+        if self._seen:
+            return text_of(self._spans)
+        answer = self.answer  # it is not laid out
+        if self._words is not None and answer.whole:
+            return self._words
+        return text_of(spans_of(answer.trace, answer.cursor)) if answer.trace is not None else ""
 
     @property
     def text_with_gap(self) -> str:
@@ -337,7 +343,8 @@ class AnswerItem(Item):
 
     def first_from(self, row: int) -> Span | None:
         """The first token that begins in a block or after it."""
-        for block in self.blocks[max(row, 0) :]:
+        for at in range(max(row, 0), len(self.blocks)):
+            block = self.blocks[at]
             if isinstance(block, ParagraphBlock) and not block.hidden:
                 for span in block.paragraph.spans:
                     if span.fate:
@@ -359,8 +366,11 @@ class AnswerItem(Item):
 
     def _round_from(self, row: int) -> int:
         """The round of the first token in a block or after it; the largest number where there is none."""
-        rounds = map(_first_round, islice(self.blocks, row, None))
-        return next((round for round in rounds if round is not None), maxsize)
+        for at in range(row, len(self.blocks)):  # not a slice: it would count up to the row
+            begun = _first_round(self.blocks[at])
+            if begun is not None:
+                return begun
+        return maxsize
 
     def _ordinal(self, span: Span) -> int:
         """The index of a token among all emitted ones."""
@@ -369,16 +379,15 @@ class AnswerItem(Item):
     def _extend(self, spans: list[Span]) -> None:
         self._spans += spans
         if self._gap is not None:
-            self._place([Part(0, span) for span in spans])
+            self._place([Part(0, spans)] if spans else [])
         else:
             self._place(self._reader.add(spans))
 
     def _place(self, parts: list[Part]) -> None:
         """Put spans into their sections."""
         self._open_gap()
-        for number, group in groupby(parts, key=lambda part: part.section):
+        for number, spans in parts:
             section = self._section(number)
-            spans = [part.span for part in group]
             section.note(spans)
             if not self.rendered:
                 self._take(section.paragraphs, section.paragraphs.add(spans), section.base, section.fold)
@@ -456,7 +465,8 @@ def _first_round(block: Block) -> int | None:
     return next((span.round for span in block.paragraph.spans if span.fate), None)
 
 
-def make_item(turn: Turn, setting: Setting, rendered: bool) -> Item:
+def make_item(turn: Turn, setting: Setting, rendered: bool, *, in_sight: bool = True) -> Item:
+    """The item of a turn; `in_sight`: it will be painted at once."""
     if isinstance(turn, AnswerTurn):
-        return AnswerItem(turn, setting, rendered)
+        return AnswerItem(turn, setting, rendered, in_sight=in_sight)
     return TextItem(turn, setting)

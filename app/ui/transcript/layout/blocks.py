@@ -111,12 +111,12 @@ class ParagraphBlock:
     def estimate(self, setting: Setting) -> int:
         if self.hidden:
             return 0
-        style = setting.styles.texts[self.paragraph.kind]
-        spans = self.paragraph.spans
-        if not spans:
-            prose = self.paragraph.kind is Kind.PROSE
+        paragraph = self.paragraph
+        style = setting.styles.texts[paragraph.kind]
+        if not paragraph.spans:
+            prose = paragraph.kind is Kind.PROSE
             return setting.styles.empty_line if prose else style.pitch
-        length = sum(len(span.text) for span in spans if setting.drafts_shown or not span.struck)
+        length = paragraph.shown if setting.drafts_shown else len(paragraph.text)
         return style.pitch * max(1, ceil(length * style.character / setting.width))
 
     def measure(self, setting: Setting) -> int:
@@ -143,7 +143,7 @@ class ParagraphBlock:
         palette = setting.styles.palette
         if marks.selected is not None:
             rects = layout.rects(*marks.selected)
-            if marks.selected[1] > self.paragraph.length:  # the newline is selected as well
+            if marks.selected[1] > len(self.text):  # the newline is selected as well
                 rects.append(layout.end_rect())
             fill(painter, rects, wash(palette))
         for found in marks.found:

@@ -66,8 +66,9 @@ class Stack:
     def height(self) -> int:
         return self._heights.total + 2 * self._margin
 
-    def set_turns(self, turns: list[Turn], rendered: bool) -> None:
-        self.items = [make_item(turn, self.setting, rendered) for turn in turns]
+    def set_turns(self, turns: list[Turn], rendered: bool, *, in_sight: bool = True) -> None:
+        """Show these turns; answers that are not in sight are laid out when they are caught up with."""
+        self.items = [make_item(turn, self.setting, rendered, in_sight=in_sight) for turn in turns]
         self._heights = Heights(item.height for item in self.items)
         self._laid_out.clear()
 

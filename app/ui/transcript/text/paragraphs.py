@@ -36,12 +36,11 @@ class Kind(StrEnum):
 class Paragraph:
     """A line of the text, or a part of a long one. Offsets count characters of `text`."""
 
-    __slots__ = ("_text", "continued", "cut", "end", "kind", "length", "shown", "spans")
+    __slots__ = ("_text", "continued", "cut", "end", "kind", "shown", "spans")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.spans: list[Span] = []
-        self.length = 0  # of `text`
         self.shown = 0  # characters, struck ones included
         self.end: Span | None = None  # the token whose newline ended it
         self.continued = False  # the next paragraph continues in the same line
@@ -52,7 +51,7 @@ class Paragraph:
     def text(self) -> str:
         """The text, without struck drafts, control names and the final newline."""
         if self._text is None:
-            self._text = "".join(span.text for span in self.spans if span.counts)
+            self._text = "".join([span.text for span in self.spans if span.counts])
         return self._text
 
     def same_as(self, paragraph: Paragraph) -> bool:
@@ -69,9 +68,7 @@ class Paragraph:
     def add(self, span: Span) -> None:
         self.spans.append(span)
         self.shown += len(span.text)
-        if span.counts:
-            self.length += len(span.text)
-            self._text = None
+        self._text = None
 
 
 class ParagraphMark(NamedTuple):
@@ -106,18 +103,21 @@ class ParagraphBuilder:
     def add(self, spans: Iterable[Span]) -> int:
         """Append spans; returns the index of the first paragraph that changed."""
         first = len(self.paragraphs) - 1
+        last = self.paragraphs[-1]
         for span in spans:
+            if len(span.text) + last.shown < MAX_LENGTH and "\n" not in span.text:  # nearly every token
+                last.add(span)
+                continue
             if "\n" not in span.text or not span.counts:
-                if len(span.text) > MAX_LENGTH:
-                    self._put(span)
-                else:
-                    self._append(span)
+                self._put(span)
+                last = self.paragraphs[-1]
                 continue
             head, *tail = span.text.split("\n")
             self._put_part(span, head)
             for part in tail:
                 self._break(span)
                 self._put_part(span, part)
+            last = self.paragraphs[-1]
         self._classify()
         return first
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.engine.fates import STRUCK
 from app.ui.transcript.text.paragraphs import closes_fence, opens_fence
 from app.ui.transcript.text.spans import Span
 
@@ -26,10 +27,10 @@ _LINE_KEPT = 200  # characters of a line that are kept: a fence is shorter
 
 
 class Part(NamedTuple):
-    """A span and its section: even sections are answer, odd ones reasoning."""
+    """Successive spans of a section: even sections are answer, odd ones reasoning."""
 
     section: int
-    span: Span
+    spans: list[Span]
 
 
 class _Reading(Enum):
@@ -90,7 +91,7 @@ class ReasoningReader:
         return self._read(final=True)
 
     def _read(self, final: bool) -> list[Part]:
-        text = "".join(map(_read_as, self._held))
+        text = "".join([_read_as(span) for span in self._held])
         ends: list[tuple[int, int]] = []  # (end, section): the section of the text up to `end`
         at = 0
         while True:
@@ -171,8 +172,15 @@ class ReasoningReader:
         known."""
         spans, self._held = self._held, []
         if whole and len(ends) == 1:
-            return [Part(ends[0][1], span) for span in spans]
+            return [Part(ends[0][1], spans)] if spans else []
         parts: list[Part] = []
+
+        def put(section: int, span: Span) -> None:
+            if parts and parts[-1].section == section:
+                parts[-1].spans.append(span)
+            else:
+                parts.append(Part(section, [span]))
+
         start = place = 0
         for index, span in enumerate(spans):
             text = _read_as(span)
@@ -187,14 +195,14 @@ class ReasoningReader:
                     break
                 cut = ends[place][0] - start
                 if cut > 0:
-                    parts.append(Part(ends[place][1], _with(span, text[:cut])))
+                    put(ends[place][1], _with(span, text[:cut]))
                     start, text = start + cut, text[cut:]
                 if place + 1 == len(ends):
                     self._held = [_with(span, text), *spans[index + 1 :]]
                     return parts
                 place += 1
                 span = _with(span, text)  # noqa: PLW2901
-            parts.append(Part(ends[place][1], span))
+            put(ends[place][1], span)
             start = end
         return parts
 
@@ -206,7 +214,9 @@ def inside(text: str) -> str:
 
 def _read_as(span: Span) -> str:
     """The text of a span as it is read here: a tag may be a control token."""
-    return span.text if span.counts or (span.control and not span.struck and span.text in _TAGS) else ""
+    if span.fate in STRUCK or (span.control and span.text not in _TAGS):
+        return ""
+    return span.text
 
 
 def _may_open(text: str) -> bool:

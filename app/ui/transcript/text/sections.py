@@ -54,10 +54,11 @@ class Section:
     def note(self, spans: Sequence[Span]) -> None:
         """Add spans."""
         emitted = [span for span in spans if span.fate not in STRUCK]
-        known = [span for span in emitted if span.fate]
-        if known:
-            self.first, self.last = self.first or known[0], known[-1]
-        self._texts += [span.text for span in emitted if not span.control]
+        known = next((span for span in emitted if span.fate), None)
+        if known is not None:
+            self.first = self.first or known
+            self.last = next(span for span in reversed(emitted) if span.fate)
+        self._texts.append("".join([span.text for span in emitted if not span.control]))
 
     def mark(self) -> SectionMark:
         """How far it has grown."""

@@ -20,8 +20,9 @@ UNKNOWN = ""
 """In place of a fate, for text whose tokens are unknown."""
 
 _INVALID = "\ufffd"
-_ACCEPTED = Origin.ACCEPTED.value
-_new_decoder = codecs.getincrementaldecoder("utf-8")
+_WORDS: dict[str, str] = {fate: fate.value for fate in (*Origin, *Verdict)}
+"""The plain words of fates: Python 3.11 takes long to look up a member, or its value."""
+_ACCEPTED = _WORDS["accepted"]
 NEWLINE_MARK = "↵"
 
 
@@ -52,10 +53,28 @@ class Span(msgspec.Struct, frozen=True, gc=False):
         return self.round == span.round and self.place == span.place and self.struck == span.struck
 
 
+class PieceDecoder:
+    """Decodes the bytes of tokens as they come; a character may be divided between tokens."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self, pending: bytes = b"") -> None:
+        self.pending = pending  # the beginning of a character
+
+    def decode(self, piece: bytes, final: bool = False) -> str:
+        """The characters that are now known; what is no text, or is cut off where it is final, is U+FFFD."""
+        if not self.pending and piece.isascii():  # nearly every token
+            return str(piece, "ascii")
+        piece = self.pending + piece
+        text, used = codecs.utf_8_decode(piece, "replace", final)
+        self.pending = piece[used:]
+        return text
+
+
 class BuilderState(NamedTuple):
     """What a builder of spans goes on from."""
 
-    decoder: tuple[bytes, int]
+    pending: bytes
     held: tuple[Span, ...]
     last: tuple[str, int, int] | None
 
@@ -68,29 +87,37 @@ class SpanBuilder:
 
     def __init__(self, stop: Iterable[str] = ()) -> None:
         self._stop = tuple(text for text in stop if text)
-        self._decoder = _new_decoder("replace")
+        self._decoder = PieceDecoder()
         self._held: list[Span] = []
         self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
 
     def add(self, round: Round) -> list[Span]:
         """Add a round; returns the spans that are now final, those held back before included."""
-        accepted = round.accepted
-        for place, token in enumerate(round.emitted[:accepted]):
-            self._emit(token.piece, token.label, (_ACCEPTED, round.index, place))
-        if accepted < len(round.drafted):
+        drafted, index = round.drafted, round.index
+        accepted = round.accepted if drafted else 0
+        decode, hold = self._decoder.decode, self._held.append
+        for place, token in enumerate(round.emitted):
+            if place == accepted < len(drafted):
+                self._held += self._struck(round)
+            fate = _ACCEPTED if place < accepted else _WORDS[token.origin]
+            text = decode(token.piece)
+            if text:
+                hold(Span(text, fate, index, place))
+            if token.label:
+                hold(Span(token.label, fate, index, place, control=True))
+            self._last = fate, index, place
+        if len(round.emitted) <= accepted < len(drafted):
             self._held += self._struck(round)
-        for place, token in enumerate(round.emitted[accepted:], start=accepted):
-            self._emit(token.piece, token.label, (token.origin.value, round.index, place))
         return self._release()
 
     @property
     def state(self) -> BuilderState:
         """How far it is."""
-        return BuilderState(self._decoder.getstate(), tuple(self._held), self._last)
+        return BuilderState(self._decoder.pending, tuple(self._held), self._last)
 
     def go_on_from(self, state: BuilderState) -> None:
         """Return to how far it was."""
-        self._decoder.setstate(state.decoder)
+        self._decoder.pending = state.pending
         self._held, self._last = list(state.held), state.last
 
     def finish(self) -> list[Span]:
@@ -101,26 +128,18 @@ class SpanBuilder:
         held, self._held = self._held, []
         return held
 
-    def _emit(self, piece: bytes, label: str, token: tuple[str, int, int]) -> None:
-        self._last = token
-        text = self._decoder.decode(piece)
-        if text:
-            self._held.append(Span(text, *token))
-        if label:
-            self._held.append(Span(label, *token, control=True))
-
     def _struck(self, round: Round) -> Iterable[Span]:
         """The rejected and ignored drafts. They continue the bytes emitted so far on a separate decoder, so
         that the answer's decoder is not changed."""
-        decoder = _new_decoder("replace")
-        decoder.setstate(self._decoder.getstate())
+        decoder = PieceDecoder(self._decoder.pending)
         for place, token in enumerate(round.drafted):
-            if token.verdict is Verdict.ACCEPTED:
+            fate = _WORDS[token.verdict]
+            if fate is _ACCEPTED:
                 continue
             text = decoder.decode(token.piece, final=token is round.drafted[-1])
             shown = text.replace("\n", NEWLINE_MARK) + token.label
             if shown:
-                yield Span(shown, token.verdict.value, round.index, place, bool(token.label))
+                yield Span(shown, fate, round.index, place, bool(token.label))
 
     def _release(self) -> list[Span]:
         if not self._stop:

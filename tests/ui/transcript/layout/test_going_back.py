@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
+from typing_extensions import override
 
 from app.engine.record.trace import Trace
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.blocks import ParagraphBlock
+from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
 from app.ui.transcript.text.paragraphs import Paragraph
 from app.ui.transcript.text.spans import SpanBuilder
@@ -125,3 +128,25 @@ def test_steps_back_from_a_cursor_read_only_the_rounds_near_it(
         read.clear()
         scrubbed.move(cursor)
         assert len(read) < 8
+
+
+def test_a_token_is_found_without_a_walk_from_the_first_line(view: TranscriptView) -> None:
+    view.set_turns([AnswerTurn(AnswerModel(simulate(LINES)), "m")])
+    item = answer(view)
+    looked: list[int] = []
+
+    class Lines(list[Block]):
+        @override
+        def __getitem__(self, at: Any) -> Any:
+            looked.append(at)
+            return super().__getitem__(at)
+
+        @override
+        def __iter__(self) -> Iterator[Block]:
+            raise AssertionError("walks over all lines")
+
+    span = next(span for span in reversed(item.spans) if span.fate)
+    row = item.block_of(span)
+    item.blocks = Lines(item.blocks)
+    assert item.block_of(span) == row > 100
+    assert len(looked) < 60

@@ -101,7 +101,7 @@ def test_a_line_without_spaces_is_continued_too() -> None:
     builder = ParagraphBuilder()
     builder.add(token("abcdefg", place) for place in range(500))
     assert joined(builder.paragraphs) == "abcdefg" * 500
-    assert all(paragraph.length < 2 * MAX_LENGTH for paragraph in builder.paragraphs)
+    assert all(len(paragraph.text) < 2 * MAX_LENGTH for paragraph in builder.paragraphs)
 
 
 def test_struck_drafts_count_where_a_line_is_continued() -> None:

@@ -18,7 +18,7 @@ from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.text.folds import FoldLine, ReasoningFold
-from app.ui.transcript.text.reasoning import ReasoningReader
+from app.ui.transcript.text.reasoning import Part, ReasoningReader
 from app.ui.transcript.text.spans import Span, text_of
 from tests.ui.traces import make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import add, answer, centre, last, turn
@@ -30,13 +30,18 @@ def spans(*texts: str) -> list[Span]:
     return [Span(text, "plain", index, 0) for index, text in enumerate(texts)]
 
 
+def placed(parts: list[Part]) -> list[tuple[int, str]]:
+    """The section and the text of each span."""
+    return [(part.section, span.text) for part in parts for span in part.spans]
+
+
 def read(texts: list[str], prompt: str = "") -> list[tuple[int, str]]:
     """The text of each section, with the spans added one at a time."""
     reader = ReasoningReader(prompt)
     parts = [part for span in spans(*texts) for part in reader.add([span])] + reader.finish()
     found: dict[int, str] = {}
-    for part in parts:
-        found[part.section] = found.get(part.section, "") + part.span.text
+    for section, text in placed(parts):
+        found[section] = found.get(section, "") + text
     return list(found.items())
 
 
@@ -91,7 +96,7 @@ def test_nothing_is_held_back_that_cannot_be_a_tag() -> None:
     assert len(reader.add(spans("Hello"))) == 1
     assert len(reader.add(spans(" <think"))) == 1  # not at the beginning of a line
     assert reader.add(spans("\n<th")) and not reader.add(spans("ink"))
-    assert [part.section for part in reader.add(spans(">"))] == [1, 1, 1]
+    assert placed(reader.add(spans(">"))) == [(1, "<th"), (1, "ink"), (1, ">")]
 
 
 def test_a_tag_that_is_a_control_token() -> None:
@@ -99,7 +104,7 @@ def test_a_tag_that_is_a_control_token() -> None:
     tag = Span("<think>", "plain", 0, 0, control=True)
     end = Span("</think>", "plain", 2, 0, control=True)
     parts = reader.add([tag, *spans("Hm."), end, *spans("Yes."), Span("<|end|>", "plain", 3, 0, True)])
-    assert [(part.section, part.span.text) for part in parts] == [
+    assert placed(parts) == [
         (1, "<think>"), (1, "Hm."), (1, "</think>"), (2, "Yes."), (2, "<|end|>"),
     ]  # fmt: skip
 
@@ -108,14 +113,14 @@ def test_a_struck_draft_stands_with_the_token_that_took_its_place() -> None:
     struck = Span("No", "rejected", 1, 0)
     reader = ReasoningReader()
     parts = reader.add([*spans("<think>a</think>\n"), struck, Span("Yes", "resampled", 1, 0)])
-    assert [part.section for part in parts] == [1, 2, 2]
+    assert [section for section, _text in placed(parts)] == [1, 2, 2]
     begin = ReasoningReader().add([struck, *spans("<think>a")])
-    assert [part.section for part in begin] == [1, 1]
+    assert [section for section, _text in placed(begin)] == [1, 1]
 
 
 def test_a_struck_tag_opens_nothing() -> None:
     parts = ReasoningReader().add([Span("<think>", "rejected", 0, 0), *spans("Yes")])
-    assert [part.section for part in parts] == [0, 0]
+    assert [section for section, _text in placed(parts)] == [0, 0]
 
 
 def test_adding_costs_what_is_added() -> None:
@@ -125,7 +130,7 @@ def test_adding_costs_what_is_added() -> None:
     for _ in range(1000):
         given = spans(" word <", "/t")
         parts = reader.add(given)
-        kept += len(text_of(given)) - len(text_of([part.span for part in parts]))
+        kept += len(text_of(given)) - sum(len(text) for _section, text in placed(parts))
         assert kept <= len("</t"), "only what may begin a tag is kept back, and read once more"
 
 
