@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.base.files import reason
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.arguments import Parser
 from app.cli.console import say
-from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
-from app.engine.drafters.ngram.counts import STATIC_SIZE, Followers, count_ngrams
-from app.engine.errors import PromptError
-from app.engine.native import Vocabulary
+from app.engine.drafters.ngram.cache_file import read_cache
+from app.engine.drafters.ngram.text_counts import TextCounts
 from app.engine.native.header import FileHeader
 
 PROG = "draftscope lookup-cache"
@@ -52,40 +49,13 @@ def lookup_cache(argv: list[str]) -> int:
     check_writable(arguments.output)
     header = FileHeader(arguments.target)
     try:
-        counts = _counts(header.vocabulary, arguments.texts, arguments.merge)
+        counts = TextCounts(header.vocabulary)
+        for cache in arguments.merge:
+            counts.add_cache(read_cache(cache, header.vocabulary.size))
+        for text in arguments.texts:
+            say(f"{text}: {counts.add_text(text):,} tokens.")
     finally:
         header.close()
-    write_file(arguments.output, LookupCache.empty().merged(counts))
+    write_file(arguments.output, counts.as_file())
     say(f"{arguments.output}: {len(counts):,} n-grams.")
     return 0
-
-
-def _counts(vocabulary: Vocabulary, texts: list[Path], caches: list[Path]) -> dict[bytes, Followers]:
-    counts: dict[bytes, Followers] = {}
-    for path in caches:
-        _add_cache(counts, read_cache(path, vocabulary.size))
-    for path in texts:
-        tokens = vocabulary.tokenize(_text(path), special=True, parse_special=False)
-        count_ngrams(counts, tokens, sizes=(STATIC_SIZE, STATIC_SIZE))
-        say(f"{path}: {len(tokens):,} tokens.")
-    return counts
-
-
-def _add_cache(counts: dict[bytes, Followers], cache: LookupCache) -> None:
-    for key in cache:
-        followers = cache.get(key)
-        assert followers is not None
-        if key not in counts:
-            counts[key] = followers
-            continue
-        for token, count in followers.items().items():
-            counts[key].add(token, count)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
-    except UnicodeDecodeError:
-        raise PromptError(f"{path} is not UTF-8 text.", "Convert it first.") from None

@@ -43,7 +43,11 @@ class Settings:
     strategy: str = "draft-simple:n_max=4"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = param(
-        256, "The answer ends after this many tokens.", low=1, high=1_000_000, unit="tokens"
+        256,
+        "The answer ends after this many tokens. Usually 128 to 2,048: a longer one tells more of the speed.",
+        low=1,
+        high=1_000_000,
+        unit="tokens",
     )
     stop: tuple[str, ...] = ()
     system_prompt: str = ""

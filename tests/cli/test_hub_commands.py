@@ -114,6 +114,13 @@ def test_what_cannot_be_used_is_said_before_a_download(
     assert words in pulled.err
 
 
+def test_a_draft_that_cannot_be_used_is_not_downloaded(command: Command, server: FakeHub) -> None:
+    server.repos["owner/eagle-GGUF"] = FakeRepo({"eagle-Q8_0.gguf": b"GGUF"}, architecture="eagle3")
+    ended = command("run", "-hfd", "owner/eagle-GGUF", "--draft-only", "--prompt", "hi")
+    assert ended.code == 1 and "it is an EAGLE-3 draft, which Draftscope cannot use yet" in ended.err
+    assert not server.requests("cdn")
+
+
 @pytest.mark.usefixtures("repos")
 def test_search_that_finds_nothing(command: Command) -> None:
     ended = command("search", "nothing", "has", "this")

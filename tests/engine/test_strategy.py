@@ -205,6 +205,11 @@ def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
         assert not told or "Usually" in param.doc, param.name
 
 
+def test_strategies_that_only_llama_cpp_has_are_named_so() -> None:
+    with pytest.raises(SettingError, match=r"cannot draft with llama\.cpp's draft-mtp yet"):
+        StrategySpec.parse("draft-mtp:n_max=2")
+
+
 def test_sampler_settings_tell_what_is_usual() -> None:
     numbers = [param for param in params_of(Sampling) if param.kind in (int, float) and param.name != "seed"]
     assert len(numbers) > 12 and all("Usually" in param.doc for param in numbers)

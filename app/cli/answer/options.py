@@ -76,6 +76,8 @@ def parse_run(argv: list[str]) -> RunPlan:
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
     spec = StrategySpec.parse(arguments.strategy or NONE)
     spec.verification_at(sampling.temperature)
+    if arguments.draft_only and arguments.target is None:
+        arguments.target = arguments.draft  # the target is not loaded: it need not be named
     target, draft = chosen_pair(arguments)
     if arguments.draft_only:
         target, draft = _draft_alone(spec, draft)

@@ -14,6 +14,8 @@ from app.base.paths import BUNDLED, find_paths
 from app.cli.console import say, say_over
 from app.cli.interrupt import Interrupt
 from app.cli.models.common import make_hub
+from app.engine.compat import head_words
+from app.engine.errors import ModelFileError
 from app.engine.types import ModelOptions
 from app.hub.cache import Cache
 from app.hub.cache.here import find_here
@@ -53,6 +55,8 @@ def _fetch_named(options: ModelOptions, interrupt: Interrupt) -> ModelOptions:
 
 
 def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
+    """The file of a model on the Hub, downloaded if it is not here. Raises HubError, and ModelFileError where
+    Draftscope could not load it."""
     hub = make_hub()
     here = find_here(Cache(), address.repo, address.file, address.revision)
     if hub.is_offline:
@@ -73,6 +77,8 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
     quantisation = repo.chosen(address.file)
     found = Cache().find_first(address.repo, quantisation.files)
     if found is None:
+        if head := head_words(repo.architecture):
+            raise ModelFileError(f"{address.repo} cannot be loaded: {head[0]}.", head[1])
         if repo.limits:
             say(repo.limits)
         say(f"Downloading {quantisation.file} of {address.repo}, {file_size(quantisation.size)}.")

@@ -14,7 +14,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import LLAMA_TYPES, spec_flag
 from app.engine.params import params_of
-from app.engine.strategy import NONE, StrategySpec, quote
+from app.engine.strategy import LLAMA_CPP_ONLY, NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
 _ENVIRONMENT = "LLAMA_ARG_"
@@ -50,7 +50,6 @@ _REMOVED = {
     "--spec-ngram-min-hits": "min_hits",
 }
 """Flags with which llama-server no longer starts, and the setting that each strategy now has of its own."""
-_OTHER_TYPES = ("draft-eagle3", "draft-mtp", "draft-dflash", "draft-dspark")
 _FROM_FILE = "an MTP, DFlash or DSpark file"  # llama.cpp knows these types by the file
 _SERVER_SAMPLING = {"temperature": "0.8", "top_k": "40", "top_p": "0.95", "min_p": "0.05"}
 """llama-server's defaults where they differ from ours: they hold for requests that say nothing else."""
@@ -194,8 +193,8 @@ class _FlagReader:
             why = "--spec-type is none" if self._types else "there is neither --spec-type nor a draft model"
             yield f"Nothing drafts: {why}."
         for kind in types:
-            if kind not in LLAMA_TYPES and kind not in _OTHER_TYPES:
-                allowed = ", ".join(sorted({*LLAMA_TYPES, *_OTHER_TYPES}))
+            if kind not in LLAMA_TYPES and kind not in LLAMA_CPP_ONLY:
+                allowed = ", ".join(sorted({*LLAMA_TYPES, *LLAMA_CPP_ONLY}))
                 yield f"llama-server does not start: it has no type {kind}. It has {allowed}."
 
     def _strategy(self) -> str:
@@ -204,7 +203,7 @@ class _FlagReader:
         if self._command.draft and not types:
             self._command.notes.append("The lane drafts as the command seems to be meant: draft-simple.")
             types = ["draft-simple"]
-        missing = [kind for kind in types if kind in _OTHER_TYPES]
+        missing = [kind for kind in types if kind in LLAMA_CPP_ONLY]
         if missing:
             self._command.notes.append(f"Draftscope has no {' and no '.join(missing)}: it is left out.")
         parts = [kind for kind in KINDS if kind in types and kind in LLAMA_TYPES]
@@ -221,7 +220,7 @@ class _FlagReader:
     def _without_effect(self) -> Iterator[str]:
         used = {*self._types} or ({"draft-simple"} if self._command.draft else set())
         for strategy, keys in self._keys.items():
-            if strategy not in used and not (strategy == "draft-simple" and used & {*_OTHER_TYPES}):
+            if strategy not in used and not (strategy == "draft-simple" and used & {*LLAMA_CPP_ONLY}):
                 flags = ", ".join(spec_flag(strategy, key) for key in keys)
                 has = "has" if len(keys) == 1 else "have"
                 yield f"{flags} {has} no effect: {strategy} is not in --spec-type."

@@ -44,6 +44,7 @@ from app.engine.process.messages import (
     Measured,
     Shutdown,
     Stop,
+    TextsCounted,
 )
 from app.engine.process.safer import Death, exit_words, explain_death
 from app.engine.process.server import Server
@@ -64,7 +65,16 @@ _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
     "Rename the file, or remove the characters that are not shown from the text.",
 )
-_ENDS = (Loaded, DevicesListed, Measured, Lightened, Forced, Finished, Failed)  # that end a command
+_ENDS = (
+    Loaded,
+    DevicesListed,
+    Measured,
+    Lightened,
+    TextsCounted,
+    Forced,
+    Finished,
+    Failed,
+)  # that end a command
 
 
 class EngineHome(Protocol):

@@ -73,6 +73,13 @@ class Lighten(Command, frozen=True, tag=True):
     draft: ModelOptions | None = None
 
 
+class CountTexts(Command, frozen=True, tag=True):
+    """Make a static lookup cache from text files, in the loaded target's vocabulary."""
+
+    texts: tuple[str, ...]
+    output: str
+
+
 class ForcedText(msgspec.Struct, frozen=True):
     """An answer for teacher forcing, behind the prompt of a request."""
 
@@ -146,6 +153,14 @@ class Lightened(Event, frozen=True, tag=True):
     """The ways to load a pair with less memory; none if nothing helps."""
 
     pairs: tuple[LighterPair, ...]
+
+
+class TextsCounted(Event, frozen=True, tag=True):
+    """The lookup cache was written: the file, the tokens that were read, and their different n-grams."""
+
+    output: str
+    tokens: int
+    n_grams: int
 
 
 class PromptProgress(Event, frozen=True, tag=True):
@@ -238,13 +253,26 @@ class Failed(Event, frozen=True, tag=True):
     no_room: bool = False
 
 
-AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Force | SetPace | Forget | Stop | Shutdown
+AnyCommand = (
+    Load
+    | ListDevices
+    | Measure
+    | Lighten
+    | CountTexts
+    | Generate
+    | Force
+    | SetPace
+    | Forget
+    | Stop
+    | Shutdown
+)
 AnyEvent = (
     LoadProgress
     | Loaded
     | DevicesListed
     | Measured
     | Lightened
+    | TextsCounted
     | PromptProgress
     | Started
     | RoundFinished

@@ -7,9 +7,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.base.bugs import bug_words
+from app.base.files import SHARED, reason, write_atomic, write_hint
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
 from app.engine.loop.pace import TRUE_SPEED
@@ -17,6 +19,7 @@ from app.engine.plugins import use_drafters
 from app.engine.process.messages import (
     AnyCommand,
     AnyEvent,
+    CountTexts,
     DevicesListed,
     Failed,
     Force,
@@ -36,6 +39,7 @@ from app.engine.process.messages import (
     SetPace,
     Shutdown,
     Stop,
+    TextsCounted,
 )
 from app.engine.process.safer import less_memory, without_workers
 from app.engine.strategy import StrategySpec
@@ -155,6 +159,8 @@ class Server:
                 self._measure(command)
             elif isinstance(command, Lighten):
                 self._lighten(command)
+            elif isinstance(command, CountTexts):
+                self._count_texts(command)
             elif isinstance(command, Force):
                 self._force(command)
         except UserError as error:
@@ -257,6 +263,24 @@ class Server:
 
         loaded = self._held(command.target)
         self._emit(Lightened(command.run, lighten_pair(command.target, command.draft, loaded, check)))
+
+    def _count_texts(self, command: CountTexts) -> None:
+        from app.engine.drafters.ngram.text_counts import TextCounts
+
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        counts, output = TextCounts(self._engine.vocabulary), Path(command.output)
+        for text in command.texts:
+            if self._is_stopped(command.run):
+                raise UserError("Counting was stopped.")
+            counts.add_text(Path(text))
+        try:
+            write_atomic(output, counts.as_file(), SHARED)
+        except OSError as error:
+            raise UserError(
+                f"{output.name} cannot be written: {reason(error)}.", write_hint(error, output.parent)
+            ) from error
+        self._emit(TextsCounted(command.run, command.output, counts.tokens, len(counts)))
 
     def _force(self, command: Force) -> None:
         if self._engine is None:

@@ -45,6 +45,8 @@ class Candidate:
         """The verdict and its reason, as a line of its own."""
         if self.verdict is DraftVerdict.GOOD and self.reason:
             return f"Good: {self.reason}"
+        if self.verdict is DraftVerdict.CANNOT:
+            return f"It cannot draft, because {self.reason}"
         said = str(self)
         return said[:1].upper() + said[1:]
 

@@ -1,11 +1,12 @@
-"""Questions about devices and memory that the engine answers beside its work."""
+"""Questions about devices, memory and texts that the engine answers beside its work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from app.engine.process.messages import (
     AnyCommand,
+    CountTexts,
     DevicesListed,
     Event,
     Failed,
@@ -15,10 +16,11 @@ from app.engine.process.messages import (
     Measure,
     Measured,
     Stop,
+    TextsCounted,
 )
 from app.engine.types import ModelOptions
 
-Reply = DevicesListed | Measured | Lightened | Failed
+Reply = DevicesListed | Measured | Lightened | TextsCounted | Failed
 TakeReply = Callable[[Reply], None]
 """Called once with the answer to a question, on the window's thread."""
 
@@ -47,7 +49,11 @@ class EngineQuestions:
         """Ask how a pair would need less memory."""
         self._ask(Lighten(self._next_id(), target, draft), take)
 
-    def _ask(self, command: ListDevices | Measure | Lighten, take: TakeReply) -> None:
+    def count_texts(self, texts: Sequence[str], output: str, take: TakeReply) -> None:
+        """Ask for a static lookup cache of text files."""
+        self._ask(CountTexts(self._next_id(), tuple(texts), output), take)
+
+    def _ask(self, command: ListDevices | Measure | Lighten | CountTexts, take: TakeReply) -> None:
         self._open[command.run] = take
         self._send(command)
 

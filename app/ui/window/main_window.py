@@ -44,6 +44,7 @@ from app.ui.settings.drafter_files import ask_for_drafter
 from app.ui.settings.drafters_controller import DraftersController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
+from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
@@ -146,6 +147,7 @@ class MainWindow(QMainWindow):
             lambda: prompt.thinking.options,
             self.pair.load,
         )
+        self.lookup_caches = LookupCacheController(header.strategy_panel, session, settings)
         self.trying = TryController(
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )

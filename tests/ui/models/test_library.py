@@ -121,7 +121,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     rows = details.drafts.rows
     said = [str(rows.index(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(rows.rowCount())]
     assert "Good: it has the same vocabulary" in said[0]
-    assert "Cannot, because broken.gguf is not a GGUF file" in said[-1]
+    assert "It cannot draft, because broken.gguf is not a GGUF file" in said[-1]
     assert any("Works, because" in words for words in said)
     assert details.drafts.current == 0
     details.drafts.select(len(said) - 1)

@@ -50,7 +50,7 @@ class NgramModParams:
     n_max: int = param(
         64,
         "Draft at most this many tokens per round. Usually 16 to 64: longer drafts gain where long "
-        "passages are repeated.",
+        "passages are repeated, and a mixture of experts needs them.",
         low=1,
         high=1024,
         unit="tokens",

@@ -11,7 +11,7 @@ from app.engine.devices.lighter import LighterPair
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import file_size
 
-FITS = "Any of these makes it fit:"
+FITS, ONE_FITS = "Any of these makes it fit:", "This makes it fit:"
 SAVES = "Each of these takes less memory:"
 
 
@@ -33,7 +33,7 @@ class LighterOffers(QWidget):
 
     def show_pairs(self, pairs: Sequence[LighterPair], title: str = FITS) -> None:
         """Show these ways below a line."""
-        self._title.setText(title)
+        self._title.setText(ONE_FITS if title == FITS and len(pairs) == 1 else title)
         if tuple(pairs) == self._pairs:
             return
         self._pairs = tuple(pairs)

@@ -68,7 +68,8 @@ class StrategyCard(QFrame):
         self._n_ctx = 0
         self.memory = QLabel()
         self.memory.setProperty("role", "caption")
-        self.memory.setContentsMargins(8, 0, 8, 4)
+        self.memory.setIndent(8)  # in line with the form: the style sheet overrides margins
+        self.memory.setContentsMargins(0, 0, 0, 4)
         layout.addWidget(self.memory)
         self._show_memory()
 

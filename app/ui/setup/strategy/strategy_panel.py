@@ -22,6 +22,7 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.setup.command_text import CommandText
+from app.ui.setup.strategy.lookup_maker import LookupMaker
 from app.ui.setup.strategy.purpose_choice import PurposeChoice
 from app.ui.setup.strategy.rule_choice import RuleChoice
 from app.ui.setup.strategy.spec_text import SpecText
@@ -104,6 +105,9 @@ class StrategyPanel(QWidget):
         self.purpose.compared.connect(self._purpose_compared)
         self.cards = StrategyCards(theme)
         self.cards.changed.connect(self._parts_changed)
+        self.lookup_maker = LookupMaker()
+        self.lookup_maker.hide()
+        self._makes_caches = False
         self.length = RuleChoice(theme, "Draft length", {rule: LENGTHS[rule] for rule in LengthRule})
         self.length.picked.connect(self._length_picked)
         self.rule = RuleChoice(theme, "Verification", {rule: RULES[rule] for rule in (AUTO, *Verification)})
@@ -117,7 +121,7 @@ class StrategyPanel(QWidget):
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
         for stretch, widgets in (
-            (5, (self.purpose, self.cards)),
+            (5, (self.purpose, self.cards, self.lookup_maker)),
             # What appears and disappears is below the controls, so that these do not move.
             (4, (self.length, self.rule, self.text, self.notice, self.command, self.ewma)),
         ):
@@ -148,6 +152,12 @@ class StrategyPanel(QWidget):
         self.cards.set_has_draft(surroundings.draft is not None)
         self.cards.set_context(surroundings.n_ctx)
         self._check()
+
+    def offer_lookup_caches(self) -> LookupMaker:
+        """Offer to make lookup caches from now on; returns the part that asks for them."""
+        self._makes_caches = True
+        self._show_choices()
+        return self.lookup_maker
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -213,6 +223,8 @@ class StrategyPanel(QWidget):
 
     def _show_choices(self) -> None:
         self.cards.show_parts(self._spec.parts)
+        counts = any(isinstance(part.params, NgramCacheParams) for part in self._spec.parts)
+        self.lookup_maker.setVisible(counts and self._makes_caches)
         self.length.set_choice(self._spec.length)
         if self.ewma.valid() and self.ewma.value() != self._spec.ewma:  # what is being typed stays
             self.ewma.set_value(self._spec.ewma)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory
+from app.engine.types import ModelOptions
+from app.ui.pair.memory.lighter_offers import LighterOffers
 from app.ui.pair.memory.memory_view import MemoryView
 from app.ui.theme import Theme
 
@@ -26,3 +29,12 @@ def test_weights_above_the_size_of_the_file_are_explained(qtbot: QtBot, theme: T
     mapped, copies = cell.toolTip().replace("\N{NO-BREAK SPACE}", " ").split("\n")
     assert mapped.startswith("38.0 MB of it is mapped from the file")
     assert copies.startswith("8.00 MB of it is a copy of weights") and "multiplies" in copies
+
+
+def test_a_single_way_to_less_memory_is_not_called_one_of_several(qtbot: QtBot) -> None:
+    offers = LighterOffers()
+    qtbot.addWidget(offers)
+    pairs = [LighterPair(words, ModelOptions("t.gguf"), None, 1_000_000) for words in ("no draft", "less")]
+    for count, said in ((2, "Any of these makes it fit:"), (1, "This makes it fit:")):
+        offers.show_pairs(pairs[:count])
+        assert said in [label.text() for label in offers.findChildren(QLabel)]
