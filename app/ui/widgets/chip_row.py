@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.ui.theme import Theme
@@ -57,6 +57,11 @@ class ChipRow(QWidget):
         return self.width() - margins.left() - margins.right() - gaps - taken
 
     def fit(self) -> None:
+        """Share the room anew; what is hidden waits until it is shown."""
+        if self.isVisible():
+            self.share_room()
+
+    def share_room(self) -> None:
         """Give every chip its width."""
         wanted = [chip.widths() for chip in self.chips]
         for chip, sizes, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
@@ -76,6 +81,10 @@ class ChipRow(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         self.fit()
 
     @Slot()

@@ -96,7 +96,7 @@ class Header(ChipRow):
         """Hide the strip where it is empty."""
         self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
 
-    def fit(self) -> None:
+    def share_room(self) -> None:
         """Fit the row: first the buttons lose their words, then the chips their details, then names are
         cut."""
         shown = [button for button in self._buttons if button.isVisibleTo(self)]
@@ -106,7 +106,7 @@ class Header(ChipRow):
         words = room >= sum(chip.widths()[1] for chip in self.chips)
         for button in self._buttons:
             button.show_words(words)
-        super().fit()
+        super().share_room()
 
     @Slot()
     def restyle(self) -> None:

@@ -17,7 +17,7 @@ from app.engine.errors import SettingError
 from app.engine.params import param, params_of
 from app.engine.types import ModelOptions, Sampling
 from app.ui.theme import Theme
-from app.ui.widgets.fields.field import FileField, short_range
+from app.ui.widgets.fields.field import Field, FileField, short_range
 from app.ui.widgets.fields.form import ParamForm
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.switch import Switch
@@ -202,6 +202,18 @@ def test_stepping_mends_what_is_out_of_range(qtbot: QtBot, form: ParamForm) -> N
     type_over(qtbot, form, "count", "x")
     qtbot.keyClick(control(form, "count"), Qt.Key.Key_Up)
     assert form.value().count == 3
+
+
+def test_the_fields_of_a_form_are_made_when_it_is_shown(qtbot: QtBot, theme: Theme) -> None:
+    form = ParamForm(theme, Every, Every("kept", count=5))
+    qtbot.addWidget(form)
+    assert not form.findChildren(Field)
+    assert form.valid() and form.value() == Every("kept", count=5)
+    form.set_value(Every("other", count=7))
+    form.show()
+    assert all(field.isVisible() for field in form.findChildren(Field))
+    assert form.field("count").value() == 7
+    assert form.value() == Every("other", count=7)
 
 
 def test_the_largest_seed_survives_a_step(qtbot: QtBot, theme: Theme) -> None:
