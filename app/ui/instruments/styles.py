@@ -1,9 +1,25 @@
-"""Style sheets of small parts beside numbers: buttons that look like text until pointed at, thin scroll
-bars."""
+"""The look of small parts beside numbers: buttons that look like text until pointed at, thin scroll bars; and
+of what is plotted."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPen
+
 from app.ui.theme import Palette
+
+
+def pen(colour: str, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """A pen as many pixels wide, whatever the scale of the plot."""
+    made = QPen(QColor(colour), width, style)
+    made.setCosmetic(True)
+    return made
+
+
+def shade(colour: str, alpha: float = 1.0) -> QColor:
+    made = QColor(colour)
+    made.setAlphaF(alpha)
+    return made
 
 
 def flat_button(palette: Palette, framed: bool = False) -> str:

@@ -11,14 +11,14 @@ from app.ui.instruments.plots.canvas import Canvas
 
 def lines(canvas: Canvas) -> list[Any]:
     """The lines of a plot, in the order in which they are painted."""
-    return [item for item in canvas.box.allChildren() if isinstance(item, pg.PlotCurveItem)]
+    return [item for item in canvas.view.box.allChildren() if isinstance(item, pg.PlotCurveItem)]
 
 
 def dots(canvas: Canvas) -> list[Any]:
     """The groups of dots of a plot, in the order in which they are painted."""
-    return [item for item in canvas.box.allChildren() if isinstance(item, pg.ScatterPlotItem)]
+    return [item for item in canvas.view.box.allChildren() if isinstance(item, pg.ScatterPlotItem)]
 
 
 def top(canvas: Canvas) -> float:
     """The value at the upper edge of a plot."""
-    return float(canvas.box.viewRange()[1][1])
+    return canvas.heights[1]

@@ -41,7 +41,7 @@ def point(canvas: Canvas, index: float) -> QPoint:
 
 
 def hover(canvas: Canvas, index: int) -> None:
-    QTest.mouseMove(canvas.viewport(), point(canvas, index))
+    QTest.mouseMove(canvas, point(canvas, index))
     QApplication.processEvents()
 
 
@@ -63,6 +63,22 @@ def test_before_the_first_answer_it_says_what_will_appear(panel) -> None:
         assert card.message.text() == card.empty
     assert not panel.head.reset.isEnabled()
     assert panel.table.shown is None
+
+
+def test_what_draws_values_is_made_when_an_answer_begins(panel) -> None:
+    assert not any(card.canvas.has_view for card in (*panel.cards, panel.cost))
+    begin(panel, header())
+    assert all(card.canvas.has_view for card in panel.cards)
+
+
+def test_the_mouse_reaches_a_plot_through_what_draws_its_values(panel) -> None:
+    rounds = answer(60)
+    begin(panel, header())
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds))
+    for canvas in (card.canvas for card in panel.cards):
+        assert canvas.view.isVisible() and canvas.view.geometry() == canvas.rect()
+        assert canvas.childAt(point(canvas, 12)) is None
 
 
 def test_an_answer_in_batches(panel, qtbot) -> None:
@@ -265,7 +281,7 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
     pinned: list[object] = []
     panel.answer.pinned.connect(lambda: pinned.append(panel.answer.pinned_at))
     canvas = panel.length.canvas
-    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     leave(canvas)
     panel.answer.add(rounds[50:])
     panel.answer.end(totals(rounds))
@@ -279,9 +295,9 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
 def test_a_click_on_the_pinned_round_inspects_it(panel, qtbot) -> None:
     show(panel, trace(64))
     canvas = panel.length.canvas
-    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     with qtbot.waitSignal(panel.inspect_requested) as told:
-        QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     assert told.args == [12] and panel.answer.pinned_at == 12
     with qtbot.waitSignal(panel.inspect_requested) as told:
         panel.table.inspect.click()
@@ -326,7 +342,7 @@ def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:
         at, QPointF(canvas.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, 120),
         Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
-    QApplication.sendEvent(canvas.viewport(), event)
+    QApplication.sendEvent(canvas, event)
     return event.isAccepted()
 
 
@@ -345,7 +361,7 @@ def test_ctrl_and_wheel_zoom_all_plots_a_double_click_ends_it(panel) -> None:
     assert len(spans) == 1
     (first, last) = spans.pop()
     assert last - first == pytest.approx((whole[1] - whole[0]) / 1.25)
-    QTest.mouseDClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 300))
+    QTest.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=point(canvas, 300))
     rect = canvas.plot_rect()
     assert [canvas.round_at(rect.left()), canvas.round_at(rect.right())] == pytest.approx(whole)
 
@@ -365,10 +381,10 @@ def test_dragging_moves_a_zoomed_plot(panel) -> None:
         wheel(canvas, 200, Qt.KeyboardModifier.ControlModifier)
     start, target = point(canvas, 200), point(canvas, 200) + QPoint(40, 0)
     before = canvas.round_at(target.x())
-    QTest.mousePress(canvas.viewport(), Qt.MouseButton.LeftButton, pos=start)
-    QTest.mouseMove(canvas.viewport(), start + QPoint(20, 0))
-    QTest.mouseMove(canvas.viewport(), target)
-    QTest.mouseRelease(canvas.viewport(), Qt.MouseButton.LeftButton, pos=target)
+    QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas, start + QPoint(20, 0))
+    QTest.mouseMove(canvas, target)
+    QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=target)
     assert canvas.round_at(target.x()) < before - 5
     assert panel.table.unpin.isHidden(), "a drag is no click"
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
 from app.engine.fates import Origin, Verdict
 from app.engine.record.length_fold import LengthAt
 from app.servers.words import whole_words
 from app.ui.instruments import definitions
-from app.ui.instruments.plots.bars import DraftBars
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.draft_ends import DraftEnds
 from app.ui.instruments.plots.plot_card import PlotCard
+from app.ui.instruments.styles import pen, shade
 from app.ui.state.series import RATE_WINDOW, Bins
 from app.ui.widgets.data.export import Cell
 from app.ui.widgets.words import numbers
+
+if TYPE_CHECKING:
+    from app.ui.instruments.plots.view import PlotView
 
 _DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; where there is less, rounds are grouped
 _BAR_PIXELS = 3
@@ -48,12 +51,6 @@ def _grouped(step: int, mark: str) -> str:
     return f"{numbers.count(step)} rounds per {mark}" if step > 1 else ""
 
 
-def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
-    colour = pg.QtGui.QColor(name)
-    colour.setAlphaF(alpha)
-    return colour
-
-
 def length_words(at: LengthAt) -> str:
     """What a draft length rule goes by."""
     return f"smoothed {numbers.ratio(at.acceptance)} · k {'≥ ' if at.at_least else ''}{numbers.count(at.k)}"
@@ -75,23 +72,22 @@ class AcceptancePlot(PlotCard):
     file_name = "acceptance"
 
     def set_up(self) -> None:
-        self._whole = pg.ScatterPlotItem(size=4.5, pen=None)
-        self._partial = pg.ScatterPlotItem(size=4.5, pen=None)
-        self._pooled = pg.PlotCurveItem(antialias=True, connect="finite")
-        self._smoothed = pg.PlotCurveItem(antialias=True)
-        for item in (self._whole, self._partial, self._smoothed, self._pooled):
-            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
 
-    def apply_theme(self) -> None:
-        super().apply_theme()
-        palette = self._theme.palette
-        self._whole.setBrush(_colour(palette.fate(Origin.ACCEPTED), 0.55))
-        self._partial.setBrush(_colour(palette.fate(Origin.RESAMPLED), 0.6))
-        self._pooled.setPen(pg.mkPen(palette.fate(Origin.ACCEPTED), width=1.8))
-        self._smoothed.setPen(pg.mkPen(palette.secondary, width=1.2, style=Qt.PenStyle.DotLine))
+    def add_items(self, view: PlotView) -> None:
+        self._whole = view.add_dots(4.5)
+        self._partial = view.add_dots(4.5)
+        self._smoothed = view.add_line()
+        self._pooled = view.add_line()
 
-    def draw(self, first: int, last: int) -> None:
+    def colour_items(self) -> None:
+        palette = self._theme.palette
+        self._whole.setBrush(shade(palette.fate(Origin.ACCEPTED), 0.55))
+        self._partial.setBrush(shade(palette.fate(Origin.RESAMPLED), 0.6))
+        self._pooled.setPen(pen(palette.fate(Origin.ACCEPTED), 1.8))
+        self._smoothed.setPen(pen(palette.secondary, 1.2, Qt.PenStyle.DotLine))
+
+    def draw_values(self, first: int, last: int) -> None:
         series, width = self.answer.series, self.canvas.plot_width
         dots = series.bins(first, last, width // _DOT_PIXELS)
         self.canvas.set_note(_grouped(dots.step, "dot"))
@@ -158,18 +154,17 @@ class SpeedPlot(PlotCard):
     file_name = "tokens-per-second"
 
     def set_up(self) -> None:
-        self._plain = pg.PlotCurveItem(antialias=True, connect="finite")
-        self._rate = pg.PlotCurveItem(antialias=True, connect="finite")
-        for item in (self._plain, self._rate):
-            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
 
-    def apply_theme(self) -> None:
-        super().apply_theme()
-        self._rate.setPen(pg.mkPen(self._theme.palette.text, width=1.5))
-        self._plain.setPen(pg.mkPen(self._theme.palette.faint, width=1.5))
+    def add_items(self, view: PlotView) -> None:
+        self._plain = view.add_line()
+        self._rate = view.add_line()
 
-    def draw(self, first: int, last: int) -> None:
+    def colour_items(self) -> None:
+        self._rate.setPen(pen(self._theme.palette.text, 1.5))
+        self._plain.setPen(pen(self._theme.palette.faint, 1.5))
+
+    def draw_values(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
         rate, plain = self._lines(bins)
         self._rate.setData(bins.right - 1, rate)
@@ -266,9 +261,13 @@ class LengthPlot(PlotCard):
         column = self.layout()
         assert column is not None
         column.addWidget(self.ends)
-        self._bars = DraftBars()
-        self.canvas.box.addItem(self._bars, ignoreBounds=True)
         self._set_top(4)
+
+    def add_items(self, view: PlotView) -> None:
+        self._bars = view.add_bars()
+
+    def colour_items(self) -> None:
+        self._bars.set_palette(self._theme.palette)
 
     def _set_top(self, top: int) -> None:
         half = math.ceil(top / 2)
@@ -276,11 +275,10 @@ class LengthPlot(PlotCard):
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        self._bars.set_palette(self._theme.palette)
         self.ends.setFont(self._theme.sans(-1.5))
         self.ends.setStyleSheet(f"color: {self._theme.palette.secondary}")
 
-    def draw(self, first: int, last: int) -> None:
+    def draw_values(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
         self._bars.set_bins(bins)
         length = self.answer.statistics.draft_length

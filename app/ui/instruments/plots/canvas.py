@@ -1,11 +1,11 @@
-"""The area a plot is drawn in: axes, grid lines, the marked round, and mouse and keyboard input."""
+"""The area a plot is drawn in: axes, grid lines, and mouse and keyboard input. Its view draws the values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -15,17 +15,22 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
+    QPaintEvent,
     QPen,
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QGraphicsView, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.ui.theme import Theme
 from app.ui.widgets.words.numbers import count
 
+if TYPE_CHECKING:
+    from app.ui.instruments.plots.view import PlotView
+
 _ABOVE = 4  # pixels above the highest tick, so that a dot there is not cut
 _BELOW = 3
+_BETWEEN = 3  # pixels between the plot and the words below it
 _LEAST = 76  # pixels at text scale 1: the height that the plot keeps while the words around it grow
 _ZOOM_STEP = 1.25
 
@@ -36,7 +41,7 @@ class Tick:
     text: str
 
 
-class Canvas(pg.GraphicsView):
+class Canvas(QWidget):
     """x is the round (or what `axis` names), y begins at 0. Input only emits signals: the panel decides, so
     that all plots show the same rounds."""
 
@@ -49,8 +54,9 @@ class Canvas(pg.GraphicsView):
     resized = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None)
+        super().__init__(parent)
         self._theme = theme
+        self._view: PlotView | None = None
         self._ticks: tuple[Tick, ...] = ()
         self._top = 1.0
         self._span = (-0.5, 31.5)
@@ -61,68 +67,80 @@ class Canvas(pg.GraphicsView):
         self._reading: tuple[int, str] | None = None
         self._note = ""
         self.axis = "round"
-        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
-        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
-        self.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
-        self.box.disableAutoRange()
-        holder = pg.GraphicsLayout()
-        holder.setSpacing(0)
-        holder.addItem(self.box)
-        self._holder = holder
-        self.setCentralItem(holder)
-        self._marker = pg.InfiniteLine(angle=90, movable=False)
-        self._marker.setZValue(-5)
-        self._marker.hide()
         self.marked: int | None = None  # the round marked with a line
-        self.box.addItem(self._marker, ignoreBounds=True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.apply_theme()
 
     # ------------------------------------------------------------------------------- what is shown
 
     def apply_theme(self) -> None:
-        palette = self._theme.palette
-        self._marker.setPen(pg.mkPen(palette.faint, width=1))
         self._label_font = self._theme.sans(-2)
         metrics = QFontMetricsF(self._label_font)
+        self._label_height = metrics.height()
         self._axis_width = metrics.horizontalAdvance("8,888") + 8
-        self._axis_height = metrics.height() + 3
-        self._holder.layout.setContentsMargins(self._axis_width, metrics.height() / 2, 2, self._axis_height)
         self.setMinimumHeight(round(_LEAST * self._theme.scale))
-        self._update_range()
+        self._place_view()
+        if self._view is not None:
+            self._view.set_mark_colour(self._theme.palette.faint)
+
+    @property
+    def view(self) -> PlotView:
+        """What draws the values; made when there is an answer."""
+        if self._view is None:
+            # Its pyqtgraph takes a sixth of the start to import.
+            from app.ui.instruments.plots.view import PlotView
+
+            self._view = PlotView(self)
+            self._view.lower()  # below the words that stand in place of the plot
+            self._view.show()
+            self._view.mark(self.marked)
+            self._place_view()
+        return self._view
+
+    @property
+    def has_view(self) -> bool:
+        """Whether there was an answer yet."""
+        return self._view is not None
+
+    def _place_view(self) -> None:
+        self.update()
+        if self._view is not None:
+            plot, (left, right), (low, high) = self.plot_rect(), self._span, self.heights
+            self._view.place(self.rect(), plot, QRectF(left, low, right - left, high - low))
 
     def set_ticks(self, ticks: Sequence[Tick]) -> None:
         """Label these values; the last is the top of the axis."""
         if tuple(ticks) != self._ticks:
             self._ticks = tuple(ticks)
             self._top = ticks[-1].value
-            self._update_range()
+            self._place_view()
 
     def set_span(self, first: float, last: float) -> None:
         """Show x from `first` to `last`."""
         if (first, last) != self._span:
             self._span = (first, last)
-            self._update_range()
+            self._place_view()
 
     def set_level(self, value: float | None, text: str = "") -> None:
         """Draw a dashed line across at `value`, with its meaning below the plot."""
         level = None if value is None else (value, text)
         if level != self._level:
             self._level = level
-            self.viewport().update()
+            self.update()
 
     def mark(self, index: int | None) -> None:
         """Draw a thin line at that round."""
         self.marked = index
-        self._marker.setVisible(index is not None)
-        if index is not None:
-            self._marker.setValue(index)
+        if self._view is not None:
+            self._view.mark(index)
 
     def set_note(self, text: str) -> None:
         """Show a text in the middle of the axis."""
         if text != self._note:
             self._note = text
-            self.viewport().update()
+            self.update()
 
     @property
     def note(self) -> str:
@@ -134,7 +152,7 @@ class Canvas(pg.GraphicsView):
         reading = None if index is None else (index, text)
         if reading != self._reading:
             self._reading = reading
-            self.viewport().update()
+            self.update()
 
     @property
     def reading(self) -> str:
@@ -144,12 +162,18 @@ class Canvas(pg.GraphicsView):
     @property
     def plot_width(self) -> int:
         """The width in pixels that the rounds take."""
-        return max(int(self.box.width()), 1)
+        return max(int(self.plot_rect().width()), 1)
 
     def plot_rect(self) -> QRectF:
         """Where the data is drawn, in pixels of this widget."""
-        rect: QRectF = self.box.sceneBoundingRect()
-        return rect
+        above, below = self._label_height / 2, self._label_height + _BETWEEN
+        return QRectF(self.rect()).adjusted(self._axis_width, above, -2, -below)
+
+    @property
+    def heights(self) -> tuple[float, float]:
+        """The values at the lower and the upper edge of `plot_rect`."""
+        pixel = self._top / max(self.plot_rect().height() - _ABOVE - _BELOW, 1)
+        return -_BELOW * pixel, self._top + _ABOVE * pixel
 
     def x_of(self, index: float) -> float:
         """Pixel of a round."""
@@ -158,8 +182,7 @@ class Canvas(pg.GraphicsView):
 
     def y_of(self, value: float) -> float:
         """Pixel of a value."""
-        rect = self.plot_rect()
-        low, high = map(float, self.box.state["viewRange"][1])
+        rect, (low, high) = self.plot_rect(), self.heights
         return rect.bottom() - (value - low) / (high - low) * rect.height()
 
     def round_at(self, x: float) -> float:
@@ -167,23 +190,20 @@ class Canvas(pg.GraphicsView):
         rect, (first, last) = self.plot_rect(), self._span
         return first + (x - rect.left()) / max(rect.width(), 1) * (last - first)
 
-    def _update_range(self) -> None:
-        height = max(self.box.height(), 1)
-        pixel = self._top / max(height - _ABOVE - _BELOW, 1)
-        self.box.setRange(
-            xRange=self._span,
-            yRange=(-_BELOW * pixel, self._top + _ABOVE * pixel),
-            padding=0,
-            disableAutoRange=True,
-        )
-        self.viewport().update()
+    # --------------------------------------------------------------------------------- painting
 
-    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
-        palette = self._theme.palette
-        painter.fillRect(rect, QColor(palette.ground))
-        plot = self.plot_rect()
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), QColor(self._theme.palette.ground))
+        self._draw_axes(painter)
+        if self._view is None:
+            self.draw_over(painter)
+
+    def _draw_axes(self, painter: QPainter) -> None:
+        palette, plot = self._theme.palette, self.plot_rect()
         painter.setFont(self._label_font)
-        height = QFontMetricsF(self._label_font).height()
+        height = self._label_height
         for tick in self._ticks:
             y = round(self.y_of(tick.value))
             painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(palette.line))
@@ -199,7 +219,8 @@ class Canvas(pg.GraphicsView):
         painter.drawText(below, Qt.AlignmentFlag.AlignRight, count(last))
         painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, self._note)
 
-    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
+    def draw_over(self, painter: QPainter) -> None:
+        """Draw what stands over the values: the focus ring, the level, the values of a round."""
         if self._ring:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             painter.setPen(QColor(self._theme.palette.secondary))
@@ -245,12 +266,10 @@ class Canvas(pg.GraphicsView):
     def sizeHint(self) -> QSize:
         return QSize(300, round(96 * self._theme.scale))
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if hasattr(self, "_holder"):
-            self._holder.layout.activate()
-            self._update_range()
-            self.resized.emit()
+        self._place_view()
+        self.resized.emit()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         x = event.position().x()
@@ -280,12 +299,12 @@ class Canvas(pg.GraphicsView):
         keyboard = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         self._ring = event.reason() in keyboard
         super().focusInEvent(event)
-        self.viewport().update()
+        self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self._ring = False
         super().focusOutEvent(event)
-        self.viewport().update()
+        self.update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         event.ignore()  # the card handles it

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel
 
@@ -18,9 +18,13 @@ from app.ui.instruments.plots.by_round import nice_above
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.remedies import Remedies
+from app.ui.instruments.styles import pen, shade
 from app.ui.widgets.data.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
+
+if TYPE_CHECKING:
+    from app.ui.instruments.plots.view import PlotView
 
 
 class CostPlot(PlotCard):
@@ -39,12 +43,6 @@ class CostPlot(PlotCard):
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)
-        self._words = pg.TextItem("you are here", anchor=(0.5, 1.25))
-        self._line = pg.PlotCurveItem(antialias=True)
-        self._best = pg.ScatterPlotItem(size=9, brush=None)
-        self._here = pg.ScatterPlotItem(size=8, pen=None)
-        for item in (self._line, self._best, self._here, self._words):
-            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
@@ -53,19 +51,33 @@ class CostPlot(PlotCard):
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        palette = self._theme.palette
-        self._line.setPen(pg.mkPen(palette.text, width=1.5))
-        self._here.setBrush(pg.mkBrush(palette.good))
-        self._best.setPen(pg.mkPen(palette.aim, width=1.8))
         self.facts.setFont(self._theme.sans(-1.5))
-        self.facts.setStyleSheet(f"color: {palette.secondary}")
+        self.facts.setStyleSheet(f"color: {self._theme.palette.secondary}")
+
+    def has_values(self) -> bool:
+        return bool(self._factors())
+
+    def add_items(self, view: PlotView) -> None:
+        self._line = view.add_line()
+        self._best = view.add_dots(9)
+        self._here = view.add_dots(8)
+        self._words = view.add_words("you are here")
+
+    def colour_items(self) -> None:
+        palette = self._theme.palette
+        self._line.setPen(pen(palette.text, 1.5))
+        self._here.setBrush(shade(palette.good))
+        self._best.setPen(pen(palette.aim, 1.8))
         self._words.setFont(self._theme.sans(-2))
         self._words.setColor(palette.good)
 
     def draw(self, first: int, last: int) -> None:
         """Show the current cost model; the range of rounds does not matter."""
+        self._show_message(self.has_values())
+        super().draw(first, last)
+
+    def draw_values(self, first: int, last: int) -> None:
         factors = self._factors()
-        self._show_message(bool(factors))
         self._words.hide()
         if not factors:
             for item in (self._line, self._best, self._here):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QContextMenuEvent, QFont
@@ -23,6 +24,9 @@ from app.ui.widgets.data.export import (
 )
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words.numbers import NONE
+
+if TYPE_CHECKING:
+    from app.ui.instruments.plots.view import PlotView
 
 _NOTICE_MS = 6000
 
@@ -81,11 +85,24 @@ class PlotCard(QWidget):
     # ------------------------------------------------------------- what a kind of plot says
 
     def set_up(self) -> None:
-        """Add the items to the canvas."""
+        """Prepare the axes, and what stands below the plot."""
         raise NotImplementedError
 
-    def draw(self, first: int, last: int) -> None:
-        """Show the rounds from `first` to `last`; called once a batch."""
+    def has_values(self) -> bool:
+        """Whether there are values, or will be: an answer has begun, and the time in which its prompt is read
+        is enough to import what draws them."""
+        return self.answer.header is not None
+
+    def add_items(self, view: PlotView) -> None:
+        """Add what draws the values."""
+        raise NotImplementedError
+
+    def colour_items(self) -> None:
+        """Give what draws the values the colours of the theme."""
+        raise NotImplementedError
+
+    def draw_values(self, first: int, last: int) -> None:
+        """Show the rounds from `first` to `last`."""
         raise NotImplementedError
 
     def show_numbers(self) -> None:
@@ -101,6 +118,14 @@ class PlotCard(QWidget):
         raise NotImplementedError
 
     # ------------------------------------------------------------------------ what they share
+
+    def draw(self, first: int, last: int) -> None:
+        """Show the rounds from `first` to `last`; called once a batch."""
+        if not self.canvas.has_view and self.has_values():
+            self.add_items(self.canvas.view)
+            self.apply_theme()
+        if self.canvas.has_view:
+            self.draw_values(first, last)
 
     def apply_theme(self) -> None:
         palette, theme = self._theme.palette, self._theme
@@ -119,6 +144,8 @@ class PlotCard(QWidget):
         # The grid lines must not cross the words.
         self.message.setStyleSheet(f"color: {palette.secondary}; background: {palette.ground}")
         self.canvas.apply_theme()
+        if self.canvas.has_view:
+            self.colour_items()
 
     def set_message(self, text: str) -> None:
         """Show words in place of the plot; "" shows the plot."""

@@ -78,7 +78,7 @@ def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     assert mean is not None and mean > LONGEST + 1
     (curve,), (_best, here) = lines(panel.cost.canvas), dots(panel.cost.canvas)
     (x,), _ = here.getData()
-    left, right = panel.cost.canvas.box.viewRange()[0]
+    left, right = panel.cost.canvas.view.box.viewRange()[0]
     assert left < x < right
     last = int(curve.getData()[0][-1])
     assert last >= x
@@ -87,7 +87,7 @@ def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     begin(panel, header())
     panel.answer.add(ROUNDS)
     panel.answer.end(totals(ROUNDS))
-    assert panel.cost.canvas.box.viewRange()[0][1] == pytest.approx(LONGEST + 0.5)
+    assert panel.cost.canvas.view.box.viewRange()[0][1] == pytest.approx(LONGEST + 0.5)
 
 
 def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
