@@ -43,6 +43,8 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     whole answer."""
     why: str = ""
     """Explains the right answer from what is then on the screen."""
+    look: str = ""
+    """Where to look for it beside all cards of the round; the stage and the command line have none."""
 
 
 class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,6 +36,8 @@ class ToldStep:
     right: int = 0
     """The index of the right choice."""
     why: str = ""
+    look: str = ""
+    """Where to look for it, as in `LessonStep`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,8 @@ def _told_step(name: str, step: LessonStep, answer: AnswerFacts, facts: RoundFac
     choices = tuple(filled(choice.text, known) for choice in step.choices)
     correct = right[0] if right else 0
     place = facts.place if step.card == "drafted" else None
-    text, why = filled(step.text, known), filled(step.why, known)
-    return ToldStep(facts.index, step.card, place, text, choices, correct, why)
+    text, why, look = (filled(words, known) for words in (step.text, step.why, step.look))
+    return ToldStep(facts.index, step.card, place, text, choices, correct, why, look)
 
 
 class _Filler(Formatter):

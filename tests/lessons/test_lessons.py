@@ -26,7 +26,11 @@ def path(request: pytest.FixtureRequest) -> Path:
 
 def texts(lesson: Lesson) -> list[str]:
     """Everything that a lesson says."""
-    steps = [text for step in lesson.steps for text in (step.text, step.why, *(c.text for c in step.choices))]
+    steps = [
+        text
+        for step in lesson.steps
+        for text in (step.text, step.why, step.look, *(c.text for c in step.choices))
+    ]
     return [lesson.title, lesson.about, *steps]
 
 

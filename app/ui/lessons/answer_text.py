@@ -16,33 +16,33 @@ class AnswerText(TranscriptView):
 
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme)
-        self._course = course
+        self.course = course
         self._shown: AnswerModel | None = None
         self.setAccessibleName("Answer")
         self.regenerates = False
         self.set_empty_words("", "")
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        course.moved.connect(self._follow_step)
+        course.moved.connect(self.follow_step)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._follow_step()
+        self.follow_step()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._follow_step()
+        self.follow_step()
 
     @Slot()
-    def _follow_step(self) -> None:
+    def follow_step(self) -> None:
         """Show the text of the step's answer, and frame its round."""
         if not self.isVisible():
             return
-        answer = self._course.answer
+        answer = self.course.answer
         if self._shown is not answer:
             self._shown = answer
             self.set_turns([AnswerTurn(answer, "")])
         self.catch_up()
         for turn in self.turns:
             self.frame_round(turn, answer.inspected)
-            if self._course.asking:  # the latest round stays in sight, but the question is not about it
+            if self.course.asking:  # the latest round stays in sight, but the question is not about it
                 self.frame_round(turn, None)

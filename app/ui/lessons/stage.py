@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
@@ -17,12 +17,77 @@ from app.ui.lessons.course import Course
 from app.ui.lessons.words import StepWords
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
+from app.ui.transcript.layout.stack import Token
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.text.elided import ElidedLabel
 
 LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
-_LINES = 2.3  # of the answer's text
+_LINES = 2, 4  # of the answer's text, at least and at most
+_SPACING = 2
+_EDGE = 2  # pixels by which a frame around tokens stands out of their line
+
+
+class StageText(AnswerText):
+    """The answer's text up to the step's round, in whole lines: a line that would be cut is not shown."""
+
+    def __init__(self, theme: Theme, course: Course) -> None:
+        super().__init__(theme, course)
+        self.offers_end = False
+
+    @Slot()
+    def follow_step(self) -> None:
+        """Show the line in which the step's round ends, and those above it."""
+        super().follow_step()
+        for _ in range(2):  # the first time may lay lines out, which moves what is below them
+            last = self.last_rect
+            if last is not None:
+                self.scroller.end_at(self.scroller.top + last.bottom())
+        self.refresh()
+
+    @property
+    def last_rect(self) -> QRectF | None:
+        """Where the last token of the step's round stands in the viewport; None where none is laid out."""
+        at = self.course.answer.inspected
+        for turn in self.turns:
+            index = self.stack.index_of(turn)
+            item = self.stack.answer(index)
+            span = item.spans.first_of_round(at, drafts=True) if item is not None and at is not None else None
+            rects = self.stack.round_rects(Token(index, span)) if span is not None else []
+            if rects:
+                return self.to_viewport(rects[-1])
+        return None
+
+    def line_height(self) -> int:
+        """The height of the tallest line."""
+        return max(style.pitch for style in self.stack.setting.styles.texts.values())
+
+    def shift(self, by: int) -> None:
+        """Paint all: other lines are cut now."""
+        self.viewport().update()
+
+    def cut_edges(self) -> tuple[float, float]:
+        """How much of the viewport is taken by cut lines, at its top and at its bottom."""
+        top, room = self.scroller.top, self.scroller.room
+        lines = list(self.stack.lines(top, top + room))
+        above = max((below for begin, below in lines if begin < top - 1 and below > top), default=top)
+        below = min(
+            (begin for begin, end in lines if end > top + room + 1 and begin < top + room), default=top + room
+        )
+        return above - top, top + room - below
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        above, below = self.cut_edges()
+        viewport = self.viewport()
+        painter = QPainter(viewport)
+        ground = QColor(self.stack.setting.styles.palette.ground)
+        if above > 0:
+            painter.fillRect(QRectF(0, 0, viewport.width(), above), ground)
+        if below > 0:
+            edge = viewport.height() - below - _EDGE
+            painter.fillRect(QRectF(0, edge, viewport.width(), below + _EDGE), ground)
+        painter.end()
 
 
 class LessonStage(QWidget):
@@ -43,13 +108,13 @@ class LessonStage(QWidget):
         self.setWindowTitle("Lessons")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = ElidedLabel()
-        self.text = AnswerText(self._prose, course)
+        self.text = StageText(self._prose, course)
         self.text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.coming = SlowMotion(self._large)
         self.coming.setAccessibleName("Draft of the coming round")
         self.words = StepWords(self._prose, course)
-        self.words.keeps_question = False
+        self.words.keeps_question = self.words.says_where = False
         for row in self.words.choices:
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.card = Card(self._large, self)
@@ -63,7 +128,7 @@ class LessonStage(QWidget):
         body.addWidget(self.card, 5, Qt.AlignmentFlag.AlignTop)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(24, 8, 24, 4)
-        self._column.setSpacing(2)
+        self._column.setSpacing(_SPACING)
         # Letters follow the height; a window that grew with its letters would never end growing.
         self._column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         for part in (self.title, self.text, self.coming):
@@ -111,11 +176,18 @@ class LessonStage(QWidget):
         for theme in (self._large, self._prose):
             theme.set_pixels(pixels)
         self.title.setFont(self._prose.sans(1))
-        self.text.setFixedHeight(round(_LINES * self.text.stack.setting.styles.empty_line * 1.8))
         margins = self._column.contentsMargins()
-        room = (self.width() - margins.left() - margins.right() - 24) * 5 // 9
+        width = self.width() - margins.left() - margins.right()
+        card = (width - 24) * 5 // 9
+        body = self.words.heightForWidth(width)
         if not self.card.isHidden():
-            self.card.setFixedSize(room, self.card.height_for(room))
+            self.card.setFixedSize(card, self.card.height_for(card))
+            body = max(self.words.heightForWidth(width - 24 - card), self.card.height())
+        taken = [self.title.sizeHint().height(), body, margins.top() + margins.bottom() + 3 * _SPACING]
+        if not self.coming.isHidden():
+            taken.append(self.coming.heightForWidth(width))
+        line, (least, most) = self.text.line_height(), _LINES
+        self.text.setFixedHeight(line * min(max((self.height() - sum(taken)) // line, least), most))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

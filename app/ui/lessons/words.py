@@ -23,6 +23,7 @@ class StepWords(QWidget):
         self._theme = theme
         self._course = course
         self._step = step
+        self.says_where = True  # whether all cards of the round stand beside the words
         self.keeps_question = True  # whether the question and the other answers stay beside the right one
         self.text, self.verdict, self.why = (QLabel() for _ in range(3))
         self.choices = [ChoiceRow(theme, number, step) for number in range(1, _CHOICES + 1)]
@@ -45,7 +46,11 @@ class StepWords(QWidget):
     def _show(self) -> None:
         course, step = self._course, self._course.step
         asked = bool(step.choices) and not course.asking
-        self.text.setText(step.text)
+        look = step.look if self.says_where else ""
+        text, why = (
+            (_joined(step.text, look), "") if not step.choices else (step.text, _joined(step.why, look))
+        )
+        self.text.setText(text)
         self.text.setVisible(not asked or self.keeps_question)
         for index, row in enumerate(self.choices):
             right = index == step.right or self.keeps_question
@@ -54,10 +59,10 @@ class StepWords(QWidget):
                 row.show_choice(step.choices[index], _outcome(course, index))
                 row.setEnabled(course.asking)
         self.verdict.setText(_verdict(course))
-        self.why.setText(step.why)
+        self.why.setText(why)
         for label in (self.verdict, self.why):
             label.setVisible(asked and bool(label.text()))
-        said = f"{self.verdict.text()} {step.why}" if asked else step.text
+        said = f"{self.verdict.text()} {why}" if asked else text
         self.setAccessibleDescription(said)
         announce(self, said)
 
@@ -66,6 +71,10 @@ class StepWords(QWidget):
         for label in (self.text, self.why):
             label.setFont(self._theme.sans(self._step))
         self.verdict.setFont(self._theme.sans(self._step, QFont.Weight.DemiBold))
+
+
+def _joined(*paragraphs: str) -> str:
+    return "\n\n".join(filter(None, paragraphs))
 
 
 def _outcome(course: Course, choice: int) -> ChoiceState:

@@ -96,7 +96,8 @@ class Furniture(QObject):
         far = self._view.scroller.below > (24 if self._view.live else viewport.height())
         side = self.to_end.width()
         self.to_end.move((viewport.width() - side) // 2, viewport.height() - side - 12)
-        self.to_end.setVisible(far and viewport.height() > 6 * side)  # not over most of a low text
+        low = viewport.height() <= 6 * side  # it would stand over most of the text
+        self.to_end.setVisible(far and self._view.offers_end and not low)
         self._place_empty()
 
     def covers_from(self) -> int:

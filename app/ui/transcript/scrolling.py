@@ -106,6 +106,15 @@ class Scroller:
         elif rect.bottom() > self.top + self.room - 8:
             self._go_to(rect.bottom() + margin - self.room)
 
+    def end_at(self, y: float) -> None:
+        """Make the line at y the last one in sight, with as many whole lines above it as have room."""
+        bottom = max((below for _above, below in self._stack.lines(y - 1, y)), default=y)
+        self._go_to(bottom - self.room)
+        top = bottom - self.room
+        self._go_to(
+            min((above for above, _below in self._stack.lines(top, bottom) if above >= top), default=top)
+        )
+
     def show_block(self, index: int, block: int) -> None:
         """Scroll the top of a block into view where it is outside, and lay it out."""
         top = self._stack.block_top(index, block)

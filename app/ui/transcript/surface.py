@@ -59,6 +59,7 @@ class Surface(QAbstractScrollArea):
         self._styles = Styles(theme)
         self._drafts_shown = True
         self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
+        self.offers_end = True  # whether to offer a button to the end, where that is far
         self.inspects = False  # whether to offer to inspect rounds
         self._framed: tuple[Turn, int] | None = None  # a round with a frame around it
         self._outlined: tuple[Turn, int, int, int] | None = None  # a round, a place in it, a number of tokens

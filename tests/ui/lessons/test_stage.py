@@ -83,6 +83,50 @@ def test_letters_for_a_projector_do_not_depend_on_the_text_size(theme: Theme, st
         assert 28 <= sizes[0] <= sizes[1] <= 32
 
 
+def edges(stage: LessonStage) -> set[str]:
+    """The colours at the upper and the lower edge of the answer's text: its ground alone, if no line is
+    cut."""
+    picture = stage.text.viewport().grab().toImage()
+    rows = (0, picture.height() - 1)
+    return {picture.pixelColor(x, y).name() for x in range(picture.width()) for y in rows}
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)], ids=str)
+def test_no_line_of_the_answer_is_cut_and_its_last_one_is_shown(
+    stage: LessonStage, course: Course, theme: Theme, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    stage.resize(*size)
+    ended: list[bool] = []
+    course.finished.connect(lambda: ended.append(True))
+    while not ended:
+        qtbot.waitUntil(lambda: in_sight(stage))
+        assert edges(stage) == {theme.palette.ground.lower()}, course.at
+        last = stage.text.last_rect
+        assert last is not None and stage.text.viewport().rect().contains(last.toRect()), course.at
+        course.next()
+
+
+def test_what_is_said_of_cards_that_are_not_there_is_left_out(stage: LessonStage, course: Course) -> None:
+    told = [step for lesson in course.lessons for step in lesson.steps if step.look]
+    assert len(told) > 3
+    for at in course.every:
+        course.follow([at])
+        course.next()
+        said = f"{stage.words.text.text()} {stage.words.why.text()}"
+        assert "above the cards" not in said.lower() and "last card" not in said
+        stage.words.says_where = True
+        course.moved.emit()
+        step = course.step
+        assert not step.look or step.look in words_in(stage)
+        stage.words.says_where = False
+
+
+def test_no_button_stands_over_the_answer(stage: LessonStage, course: Course) -> None:
+    stage.resize(1920, 1080)
+    course.open(3)
+    assert not any(button.isVisible() for button in stage.text.findChildren(QAbstractButton))
+
+
 def test_keys_answer_and_go_back(stage: LessonStage, course: Course) -> None:
     while not course.asking:
         QTest.keyClick(stage, Qt.Key.Key_Right)

@@ -178,6 +178,10 @@ class ParagraphBlock:
         near = bool(spans) and spans[0].round <= token.round <= spans[-1].round
         return near and any(span.same_token(token) for span in spans)
 
+    def lines(self) -> list[tuple[float, float]]:
+        """Top and bottom of each line, as far as it is laid out."""
+        return [(line.top, line.bottom) for line in self._layout.lines] if self._layout is not None else []
+
     def end_rect(self) -> QRectF:
         return self._layout.end_rect() if self._layout is not None else QRectF()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QRectF
 
 from app.ui.transcript.layout.answer_item import AnswerItem, make_item
-from app.ui.transcript.layout.blocks import Block
+from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item
 from app.ui.transcript.layout.styles import Setting
@@ -155,6 +155,21 @@ class Stack:
         inside = y - self.top(index)
         block = item.block_at(inside) if inside >= item.body_top and not item.editor_height else -1
         return Anchor(index, block, self.block_top(index, block) - y)
+
+    def lines(self, top: float, bottom: float) -> Iterator[tuple[float, float]]:
+        """Top and bottom of each laid out line between two heights; a label and a caption are lines too."""
+        for index, item in self.visible(top, bottom):
+            at = self.top(index)
+            yield at, at + item.body_top
+            row = max(item.block_at(top - at), 0)
+            while row < len(item.blocks) and self.block_top(index, row) < bottom:
+                block = item.blocks[row]
+                if isinstance(block, ParagraphBlock):
+                    begin = self.block_top(index, row)
+                    yield from ((begin + above, begin + below) for above, below in block.lines())
+                row += 1
+            if item.caption:
+                yield at + item.body_bottom, at + item.note_top
 
     # --------------------------------------------------------------------------- from points to text
 
