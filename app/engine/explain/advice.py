@@ -9,6 +9,7 @@ from app.base.numbers import percent
 from app.engine.explain.cost import CostModel
 from app.engine.explain.remedies import (
     GAIN,
+    LONG_DRAFTS,
     PLAIN,
     SELDOM,
     UNDRAFTED,
@@ -166,9 +167,13 @@ def _losing(
     if v is not None and v >= _NO_BATCHING * (k + 1):
         text = (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
-            "this target is too small for speculation to pay here. Use strategy none."
+            "this target is too small for speculation to pay here, or a mixture of experts, which gains by "
+            "long drafts only. Use strategy none"
         )
-        return Finding.TARGET_SMALL, text, (PLAIN,)
+        if spec == LONG_DRAFTS.spec:
+            return Finding.TARGET_SMALL, f"{text}.", (PLAIN,)
+        text += f"; with a mixture of experts, try {LONG_DRAFTS.text}."
+        return Finding.TARGET_SMALL, text, (PLAIN, LONG_DRAFTS)
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
         return _dear_draft(c, setup)
     remedies = _remedies(spec, statistics, cost)
@@ -254,7 +259,10 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
             return text, (remedy,)
     text = f"{names} found a draft in {found}: this text repeats too little."
     if any(part.name == "ngram-cache" and not part.params.lookup_cache_static for part in spec.parts):
-        text += " Statistics of similar texts, in a file of draftscope lookup-cache, may find more."
+        text += (
+            " Statistics of similar texts may find more: the strategy panel makes them, and so does "
+            "draftscope lookup-cache."
+        )
     if setup.pair is not None and setup.pair.draft is not None:
         both = Remedy(f"{names} with draft-simple", with_draft(spec))
         return f"{text} Try {both.text}.", (both,)

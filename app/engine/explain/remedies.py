@@ -55,7 +55,9 @@ class AnswerSetup:
 
 
 PLAIN = Remedy("strategy none", StrategySpec())
-UNDRAFTED = Remedy("ngram-mod, which needs no draft model", StrategySpec.parse("ngram-mod"))
+_NGRAM_MOD = StrategySpec.parse("ngram-mod")
+UNDRAFTED = Remedy("ngram-mod, which needs no draft model", _NGRAM_MOD)
+LONG_DRAFTS = Remedy("ngram-mod, whose drafts are long", _NGRAM_MOD)
 
 
 def smaller_draft(setup: AnswerSetup) -> Remedy | None:

@@ -181,6 +181,11 @@ def test_a_target_that_gains_nothing_from_a_batch() -> None:
     finding, text = found(answer(4, [3, 2] * 10, c=0.1, v=4.5))
     assert finding is Finding.TARGET_SMALL
     assert "over 5 tokens takes 4.5 times" in text
+    assert "with a mixture of experts, try ngram-mod" in text
+    rounds = answer(4, [3, 2] * 10, c=0.1, v=4.5)
+    tried = advise(StrategySpec.parse("ngram-mod"), Statistics.of(rounds), CostModel.of(rounds))
+    assert tried is not None and tried.finding is Finding.TARGET_SMALL
+    assert [remedy.text for remedy in tried.remedies] == ["strategy none"]
 
 
 def test_a_draft_that_is_too_large() -> None:
