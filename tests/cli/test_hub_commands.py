@@ -114,6 +114,12 @@ def test_what_cannot_be_used_is_said_before_a_download(
     assert words in pulled.err
 
 
+def test_a_target_of_the_catalogue_that_has_no_draft_says_so(command: Command, server: FakeHub) -> None:
+    server.repos["ggml-org/gpt-oss-20b-GGUF"] = FakeRepo({"gpt-oss-20b-mxfp4.gguf": b"GGUF"})
+    ended = command("pull", "gpt-oss-20b")
+    assert ended.code == 0 and "EAGLE-3 files, which Draftscope cannot use yet" in ended.err
+
+
 def test_a_draft_that_cannot_be_used_is_not_downloaded(command: Command, server: FakeHub) -> None:
     server.repos["owner/eagle-GGUF"] = FakeRepo({"eagle-Q8_0.gguf": b"GGUF"}, architecture="eagle3")
     ended = command("run", "-hfd", "owner/eagle-GGUF", "--draft-only", "--prompt", "hi")

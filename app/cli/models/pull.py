@@ -47,6 +47,8 @@ def pull(argv: list[str]) -> int:
         pair = pairs[arguments.repo]
         if hub.is_offline:
             return _print_what_is_here({entry.file: find_entry(Cache(), entry) for entry in pair.models})
+        if pair.limits:
+            say(pair.limits)
         return run_interruptible(lambda interrupt: _fetch(hub, wanted_pair(confirm(hub, pair)), interrupt))
     address = _address(arguments.repo, arguments.file)
     if hub.is_offline:

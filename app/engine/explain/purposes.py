@@ -110,12 +110,12 @@ PURPOSES = (
         "As fast as possible",
         FirstStrategy(
             "ngram-mod+draft-simple:length=auto",
-            "The look-up drafts first, the draft model where it finds nothing, and measured costs decide how "
+            "ngram-mod drafts first, the draft model where it finds nothing, and measured costs decide how "
             "long drafts are. “Tune for me” in Compare finds the best settings for your own prompts.",
         ),
         FirstStrategy(
             "ngram-mod:length=auto",
-            "The look-up drafts at almost no cost, and measured costs decide how long drafts are. “Tune for "
+            "ngram-mod drafts at almost no cost, and measured costs decide how long drafts are. “Tune for "
             "me” in Compare finds the best settings for your own prompts.",
         ),
     ),

@@ -31,6 +31,7 @@ _BLOCK = re.compile(r"blk\.(\d+)\.")
 _OUTPUT = re.compile(r"output")  # output.weight, output_norm.weight
 _EMBEDDING = "token_embd.weight"  # also the output layer's weights, if it has none of its own
 _OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
+_UNUSED = re.compile(r"model has unused tensor (\S+)")  # such as those of an MTP head
 _CACHE_LAYER = re.compile(r"llama_kv_cache: layer +\d+: dev = (\S+)")
 _CACHE_SIZE = re.compile(r"llama_kv_cache: size = +([\d.]+) MiB")
 _MIB = 2**20
@@ -93,8 +94,9 @@ def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[
 def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[str, int]]:
     """Yield each tensor's device and size."""
     stay = {found[1] for line in log if (found := _OVERRIDDEN.search(line))}
+    unused = {found[1] for line in log if (found := _UNUSED.search(line))}
     output = report.layers.get(report.last_layer, CPU)
-    tensors = dict(tensor_sizes(path))
+    tensors = {name: size for name, size in tensor_sizes(path) if name not in unused}
     for name, size in tensors.items():
         block = _BLOCK.match(name)
         if name in stay:

@@ -356,9 +356,14 @@ def test_what_drafts_for_one_target_only_is_refused(tiny_file: Callable[[Tiny], 
         measure(ModelOptions(str(path)))
 
 
-def test_a_model_with_an_mtp_head_answers_without_it(tiny_file: Callable[[Tiny], Path]) -> None:
-    said = []
+def test_a_model_with_an_mtp_head_answers_and_is_measured_without_it(
+    tiny_file: Callable[[Tiny], Path],
+) -> None:
+    said, weights = [], []
     for mtp in (False, True):
-        with Engine(tiny_file(Tiny(name="q", architecture="qwen35", mtp=mtp))) as engine:
+        path = tiny_file(Tiny(name="q", architecture="qwen35", mtp=mtp))
+        weights.append([usage.weights for usage in measure(ModelOptions(str(path))).memory])
+        with Engine(path) as engine:
             said.append(answer(engine, "abcabc", strategy="suffix", max_tokens=30, ignore_eos=True).token_ids)
     assert len(said[0]) == 30 and said[0] == said[1]
+    assert weights[0] == weights[1]
