@@ -100,10 +100,11 @@ class Scroller:
 
     def reveal(self, rect: QRectF) -> None:
         """Scroll a rectangle of the content into view, with a margin."""
-        margin = min(self.room / 4, 80)
-        if rect.top() < self.top + 8:
+        margin = min(self.room / 4, 80, max(self.room - rect.height(), 0) / 2)
+        near = min(8, margin)
+        if rect.top() < self.top + near:
             self._go_to(rect.top() - margin)
-        elif rect.bottom() > self.top + self.room - 8:
+        elif rect.bottom() > self.top + self.room - near:
             self._go_to(rect.bottom() + margin - self.room)
 
     def end_at(self, y: float) -> None:

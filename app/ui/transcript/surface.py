@@ -202,14 +202,19 @@ class Surface(QAbstractScrollArea):
             outline(painter, rects, self._styles.palette.text, 4, Qt.PenStyle.DashLine)
 
     def _reveal_framed(self) -> None:
+        """Scroll to the framed round: all of it where it has room, else its beginning."""
         token = self._framed_token()
         answer = self.stack.answer(token.item) if token is not None else None
         if token is not None and answer is not None:
             block = answer.block_of(token.span)
             self.folding.unfold(token.item, block)
             self.scroller.show_block(token.item, block)
-            for rect in self.stack.token_rects(token)[:1]:
-                self.scroller.reveal(rect)
+            room = self.scroller.room
+            self.stack.measure(self.scroller.top, self.scroller.top + 2 * room)
+            rects = self.stack.round_rects(token)
+            if rects:
+                whole = rects[0].united(rects[-1])
+                self.scroller.reveal(whole if whole.height() <= room else rects[0])
 
     def _framed_token(self) -> Token | None:
         """The first token of the framed round; None where nothing is framed."""

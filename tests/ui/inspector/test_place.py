@@ -26,6 +26,7 @@ from app.ui.transcript.text.spans import SpanBuilder
 from tests.answers import answer
 from tests.ui.homes import Homes
 from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace, simulate
+from tests.ui.transcript.places import answer as answer_item
 from tests.ui.windows import Windows
 
 ROUNDS = [
@@ -326,3 +327,19 @@ def test_cards_follow_a_fast_cursor_at_a_readable_pace(
         answer.move(answer.cursor - 1)
     assert len(drawn) < 20
     qtbot.waitUntil(lambda: drawn[-1:] == [answer.inspected])
+
+
+def test_a_round_over_several_lines_is_in_sight_whole(place: InspectorPlace, inspection: Inspection) -> None:
+    lines = [
+        make_round(at, (f"Line {at}".encode(), b".\n\n", b"- ", b"first,"), b" the", position=5 * at)
+        for at in range(40)
+    ]
+    answer = AnswerModel(make_trace(lines))
+    inspection.follow_chat(answer, "Lines")
+    text = place.text
+    for at in (39, *range(40)):
+        answer.pin(at)
+        span = next(span for span in answer_item(text).spans if span.round == at)
+        rects = [text.to_viewport(rect).toRect() for rect in text.stack.round_rects(Token(0, span))]
+        assert len(rects) > 1
+        assert all(text.viewport().rect().contains(rect) for rect in rects), at
