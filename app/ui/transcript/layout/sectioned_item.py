@@ -1,0 +1,286 @@
+"""An answer as sections of text and of reasoning: tokens or rendered Markdown, around a gap or not."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from sys import maxsize
+
+from app.ui.transcript.layout.around_gap import AroundGap
+from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.heights import Heights
+from app.ui.transcript.layout.items import Item
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
+from app.ui.transcript.text.paragraphs import open_fence
+from app.ui.transcript.text.reasoning import Part, ReasoningReader
+from app.ui.transcript.text.sections import Section, SectionMark
+from app.ui.transcript.text.span_list import SpanList
+from app.ui.transcript.text.spans import Span
+from app.ui.transcript.text.turns import AnswerTurn
+
+
+class SectionedItem(Item):
+    """Puts spans into sections, and their blocks below each other. A derived class gives the spans."""
+
+    def __init__(self, turn: AnswerTurn, setting: Setting, rendered: bool) -> None:
+        super().__init__(turn, setting)
+        # By section; kept when the view changes, so that the reader's choice outlives it.
+        self.folds: dict[int, ReasoningFold] = {}
+        self._gap: AroundGap | None = None
+        self._behind = 0  # blocks after the gap
+        if turn.suffix is not None:
+            self._gap = AroundGap(turn.goes_on_from, turn.suffix)
+        self._fence = open_fence(turn.goes_on_from)  # of the code in which it begins
+        self._spans = SpanList()
+        self._reader = ReasoningReader()
+        self._sections: list[Section] = []
+        self._numbers: list[int] = []  # the numbers of the sections
+        self._settled = 0  # sections whose rendered text no longer changes
+        self.rendered = rendered and self._gap is None
+
+    @property
+    @abstractmethod
+    def live(self) -> bool:
+        """Whether more spans will come."""
+
+    @property
+    @abstractmethod
+    def prompt(self) -> str:
+        """The text in front of the answer, which may have begun its reasoning."""
+
+    @property
+    def spans(self) -> SpanList:
+        """The tokens as they are shown, drafts that were struck among them."""
+        return self._spans
+
+    @property
+    def text_with_gap(self) -> str:
+        """The emitted text between the texts around the gap that it fills; "" where it fills none."""
+        return super().text if self._gap is not None else ""
+
+    @property
+    def text_without_reasoning(self) -> str:
+        """The emitted text without its reasoning."""
+        return "".join(section.text for section in self._sections if section.fold is None)
+
+    @property
+    def last_row(self) -> int:
+        """The row where the text grows; -1 where there are no blocks."""
+        return len(self.blocks) - 1 - self._behind
+
+    def set_rendered(self, rendered: bool) -> None:
+        """Show Markdown instead of tokens, or tokens again. Code that fills a gap stays as it is."""
+        self.rendered = rendered and self._gap is None
+        self._rebuild()
+
+    def refresh_rendered(self) -> None:
+        """Update the rendered text. It renders the last Markdown block again, so it is not called for every
+        batch."""
+        for section in self._sections[self._settled :] if self.rendered else ():
+            stayed = section.render()
+            if section is self._sections[self._settled] and section.row < len(self.blocks):
+                del self.blocks[section.base + stayed :]
+                self.heights.truncate(len(self.blocks))
+            else:
+                section.row, stayed = len(self.blocks), 0
+                if section.fold is not None:
+                    self._put(FoldLine(section.fold))
+            for block in section.rendered.blocks[stayed:] if section.rendered else ():
+                self._put(block)
+        self._settled = max(len(self._sections) - 1, 0)
+
+    # ------------------------------------------------------------------------------------- reasoning
+
+    def fold_over(self) -> bool:
+        """Fold finished reasoning, unless the reader chose otherwise; True where any was folded."""
+        folding = [fold for fold in self.folds.values() if fold.over and fold.fold_by_itself()]
+        for fold in folding:
+            self._refit(fold)
+        return bool(folding)
+
+    def set_folded(self, fold: TextFold, folded: bool) -> None:
+        """Fold or unfold text as the reader chose."""
+        if fold.folded != folded:
+            fold.choose(folded)
+            self._refit(fold)
+
+    def fold_of(self, row: int) -> TextFold | None:
+        """The fold of a block of foldable text, or of a fold line; None elsewhere."""
+        return self.blocks[row].fold if 0 <= row < len(self.blocks) else None
+
+    def row_of(self, fold: TextFold) -> int:
+        """The row of a fold's line."""
+        if self._gap is not None:
+            return next(row for row in range(len(self.blocks)) if self.fold_of(row) is fold)
+        row = next(section.row for section in self._sections if section.fold is fold)
+        return min(row, len(self.blocks) - 1)  # the rendered text may not reach that far yet
+
+    def _refit(self, fold: TextFold) -> None:
+        """Update the heights of a fold's blocks after folding or unfolding."""
+        for row in range(self.row_of(fold), len(self.blocks)):
+            if self.fold_of(row) is not fold:
+                return
+            self.blocks[row].drop()
+            self.heights.set(row, self.blocks[row].estimate(self.setting))
+
+    # ---------------------------------------------------------------------------------------- tokens
+
+    def first_from(self, row: int) -> Span | None:
+        """The first token that begins in a block or after it."""
+        for at in range(max(row, 0), len(self.blocks)):
+            block = self.blocks[at]
+            if isinstance(block, ParagraphBlock) and not block.hidden:
+                for span in block.paragraph.spans:
+                    if span.fate:
+                        return span
+        return None
+
+    def block_of(self, span: Span) -> int:
+        """The block in which a token begins; -1 where none shows it."""
+        # Blocks stand in the order of rounds; one that begins with an earlier round may hold the token.
+        first = bisect_left(range(len(self.blocks)), span.round, key=self._round_from)
+        for row in range(max(first - 1, 0), len(self.blocks)):
+            block = self.blocks[row]
+            if isinstance(block, ParagraphBlock) and block.holds(span):
+                return row
+            begun = _first_round(block)
+            if begun is not None and begun > span.round:
+                break
+        return -1
+
+    def _round_from(self, row: int) -> int:
+        """The round of the first token in a block or after it; the largest number where there is none."""
+        for at in range(row, len(self.blocks)):  # not a slice: it would count up to the row
+            begun = _first_round(self.blocks[at])
+            if begun is not None:
+                return begun
+        return maxsize
+
+    # --------------------------------------------------------------------------------------- growing
+
+    def _rebuild(self) -> None:
+        """Lay all spans out anew."""
+        self.blocks = []
+        self.heights = Heights()
+        self._behind = 0
+        for block in self._gap.before if self._gap is not None else ():
+            self._put(block)
+        self._sections, self._numbers, self._settled = [], [], 0
+        self._reader = ReasoningReader(self.prompt)
+        spans, self._spans = self._spans, SpanList()
+        self._extend(spans)
+        if not self.live:
+            self._end_spans()
+        self.refresh_rendered()
+
+    def _extend(self, spans: list[Span]) -> None:
+        self._spans += spans
+        if self._gap is not None:
+            self._place([Part(0, spans)] if spans else [])
+        else:
+            self._place(self._reader.add(spans))
+
+    def _end_spans(self) -> None:
+        """Put the spans into sections that were held back, because more might have come."""
+        self._place(self._reader.finish())
+
+    def _place(self, parts: list[Part]) -> None:
+        """Put spans into their sections."""
+        self._open_gap()
+        for number, spans in parts:
+            section = self._section(number)
+            section.note(spans)
+            if not self.rendered:
+                self._take(section.paragraphs, section.paragraphs.add(spans), section.base, section.fold)
+        for number, fold in self.folds.items():
+            fold.over = number <= self._reader.closed
+        self._close_gap()
+
+    def _section(self, number: int) -> Section:
+        if self._numbers and self._numbers[-1] == number:
+            return self._sections[-1]
+        if self._sections and not self.rendered:
+            self._end_section(self._sections[-1])
+        fold = self.folds.setdefault(number, ReasoningFold()) if number % 2 else None
+        fence = "" if self._sections else self._fence
+        section = Section(len(self.blocks), fold, self._gap is not None, self.rendered, fence)
+        self._numbers.append(number)
+        self._sections.append(section)
+        if fold is not None and not self.rendered:
+            self._put(FoldLine(fold))
+        return section
+
+    def _end_section(self, section: Section) -> None:
+        """Let the next section begin on a new line, whether or not a newline was emitted."""
+        last = self.blocks[-1]
+        if not isinstance(last, ParagraphBlock):
+            return
+        if last.paragraph.spans or len(self.blocks) == section.base + 1:
+            last.paragraph.cut = True
+        else:
+            self.blocks.pop()
+            self.heights.truncate(len(self.blocks))
+
+    def _open_gap(self) -> None:
+        """Take away the text after the gap, so that what fills it can grow."""
+        if self._behind:
+            last = self._last_block()
+            last.paragraph.continued = not self._sections  # the last line before the gap still is
+            del self.blocks[-self._behind :]
+            self.heights.truncate(len(self.blocks))
+            self._behind = 0
+
+    def _close_gap(self) -> None:
+        """Put the text after the gap behind what fills it."""
+        if self._gap is not None:
+            self._gap.join(self._last_block())
+            self._behind = len(self._gap.after)
+            for block in self._gap.after:
+                self._put(block)
+
+    def _last_block(self) -> ParagraphBlock:
+        """The block where the text that fills a gap grows."""
+        last = self.blocks[self.last_row]
+        assert isinstance(last, ParagraphBlock)
+        return last
+
+    # ------------------------------------------------------------------------------------ going back
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the text is a single section of tokens, which can be cut anywhere."""
+        return len(self._sections) == 1 and not (self.rendered or self.folds or self._gap is not None)
+
+    def _cut_back(self, mark: SectionMark) -> Callable[[], None]:
+        """Return to how far the only section had grown. The function returned is called once it has grown
+        anew: blocks that came out as they were keep their layouts."""
+        section, row = self._sections[0], mark.paragraphs.paragraphs - 1
+        section.cut_back(mark)
+        before = [(block, self.heights[at]) for at, block in enumerate(self.blocks[row:], row)]
+        del self.blocks[row:]
+        self.heights.truncate(row)
+        self._take(section.paragraphs, row)
+        return lambda: self._keep(row, before)
+
+    def _keep(self, row: int, before: Sequence[tuple[Block, int]]) -> None:
+        """Keep the blocks from a row on, given with their heights, as far as the new ones are the same."""
+        last = None
+        for at, (block, height) in enumerate(before[: len(self.blocks) - row], row):
+            new = self.blocks[at]
+            assert isinstance(block, ParagraphBlock) and isinstance(new, ParagraphBlock)
+            if not block.paragraph.same_as(new.paragraph):
+                if last is not None:
+                    new.follow(last)
+                return
+            block.paragraph = new.paragraph  # which may grow
+            self.blocks[at] = last = block
+            self.heights.set(at, height)
+
+
+def _first_round(block: Block) -> int | None:
+    """The round of the first token that begins in a block; None where none does."""
+    if not isinstance(block, ParagraphBlock):
+        return None
+    return next((span.round for span in block.paragraph.spans if span.fate), None)
