@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from app.base.files import OWN, reason
+from app.base.files import OWN, reason, write_hint
 from app.engine.errors import UserError
 
 PATIENCE = 3.0  # seconds; a change takes milliseconds
@@ -41,7 +41,7 @@ def held(lock: FileLock, what: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise UserError(
-            f"The {what} cannot be changed: {reason(error)}.", f"Look at the folder {folder}."
+            f"The {what} cannot be changed: {reason(error)}.", write_hint(error, folder)
         ) from error
     try:
         yield

@@ -18,6 +18,7 @@ from app.base.files import (
     reason,
     set_aside,
     write_atomic,
+    write_hint,
 )
 from app.base.locks import held, lock_at
 from app.engine.errors import SettingError, UserError
@@ -152,9 +153,7 @@ class PresetStore:
             raise self._not_saved(error) from error
 
     def _not_saved(self, error: OSError) -> UserError:
-        return UserError(
-            f"The presets were not saved: {reason(error)}.", f"Look at the folder {self.path.parent}."
-        )
+        return UserError(f"The presets were not saved: {reason(error)}.", write_hint(error, self.path.parent))
 
     def _read(self) -> tuple[list[Any], Any]:
         """(presets as JSON, the file's version); raises OSError or DamagedError."""

@@ -18,6 +18,7 @@ from app.base.files import (
     reason,
     set_aside,
     write_atomic,
+    write_hint,
 )
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.errors import SettingError, UserError
@@ -143,7 +144,7 @@ class SettingsStore:
         except OSError as error:
             raise UserError(
                 f"The settings were not saved: {reason(error)}.",
-                f"Look at the folder {self.path.parent}.",
+                write_hint(error, self.path.parent),
             ) from error
         self._kept = data
 

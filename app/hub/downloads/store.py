@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import make_own_folder, reason, write_atomic
+from app.base.files import make_own_folder, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.hub.downloads.item import Download
 from app.hub.kept_file import decode_kept, put_aside
@@ -71,5 +71,5 @@ def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
         write_atomic(path, msgspec.json.format(msgspec.json.encode(_DownloadsFile(downloads))))
     except OSError as error:
         raise UserError(
-            f"The list of downloads was not saved: {reason(error)}.", f"Look at the folder {path.parent}."
+            f"The list of downloads was not saved: {reason(error)}.", write_hint(error, path.parent)
         ) from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import make_own_folder, reason, write_atomic
+from app.base.files import make_own_folder, reason, write_atomic, write_hint
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
 from app.hub.kept_file import NewerError, decode_kept, put_aside
@@ -77,7 +77,7 @@ class Places:
             except OSError as error:
                 raise UserError(
                     f"{_LIST} was not saved: {reason(error)}.",
-                    f"Look at the folder {self._file.parent}.",
+                    write_hint(error, self._file.parent),
                 ) from error
         self._added = added
 

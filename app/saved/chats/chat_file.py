@@ -22,6 +22,7 @@ from app.base.files import (
     make_own_folder,
     reason,
     write_atomic,
+    write_hint,
 )
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
@@ -92,7 +93,7 @@ def write_chat(folder: Path, chat: Conversation) -> None:
             folder.rmdir()  # of a new chat: an empty folder would look like a damaged one
         raise UserError(
             f"The chat was not saved: {reason(error)}.",
-            f"What is on the screen can still be copied. Look at the folder {folder.parent}.",
+            f"What is on the screen can still be copied. {write_hint(error, folder.parent)}",
         ) from error
 
 

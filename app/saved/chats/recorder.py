@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from app.base.files import FULL, reason
+from app.base.files import FULL, reason, write_hint
 from app.engine.errors import UserError
 from app.engine.record.trace import TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
@@ -39,7 +39,7 @@ class AnswerRecorder:
         except OSError as error:
             raise UserError(
                 f"The answer cannot be saved: {reason(error)}.",
-                f"Look at the folder {path.parent}.",
+                write_hint(error, path.parent),
             ) from error
 
     @property

@@ -168,7 +168,7 @@ class ChatStore:
             except OSError as error:
                 raise UserError(
                     f"The measured baseline was not saved: {reason(error)}.",
-                    f"It is shown as long as this answer is. Look at the folder {trace.parent}.",
+                    f"It is shown as long as this answer is. {write_hint(error, trace.parent)}",
                 ) from error
 
     def truncate(self, seen: Conversation, keep: int) -> Conversation:
@@ -206,7 +206,7 @@ class ChatStore:
                 busy = "If it is answering in another window, stop it there."
                 raise UserError(
                     f"The chat was not deleted: {reason(error)}.",
-                    busy if os.name == "nt" else f"Look at the folder {self.folder}.",
+                    busy if os.name == "nt" else write_hint(error, self.folder),
                 ) from error
 
     def restore(self, chat_id: str) -> ChatHead:
@@ -229,7 +229,7 @@ class ChatStore:
                 now = self._steady.wind(self._trash.latest())
             except OSError as error:
                 raise UserError(
-                    f"The chats cannot be changed: {reason(error)}.", f"Look at the folder {self.folder}."
+                    f"The chats cannot be changed: {reason(error)}.", write_hint(error, self.folder)
                 ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import stat
 import time
@@ -579,6 +581,17 @@ def test_an_answer_is_whole_where_its_file_went_back_meanwhile(store: ChatStore)
     assert finished.turns[:-1] == asked.turns[:-1]
     assert finished.turns[-1].text == TEXT
     assert store.load(chat.id) == finished
+
+
+def test_a_chat_that_is_not_saved_says_what_to_do(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = answered(store)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(UserError, match=r"no space left on device\. .* Free some disk space\."):
+        store.ask(chat, "And four?")
 
 
 def test_a_chat_deleted_in_another_window_takes_no_message(store: ChatStore) -> None:
