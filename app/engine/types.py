@@ -501,6 +501,11 @@ class TraceHeader(msgspec.Struct, frozen=True):
         from those is not recorded.)"""
         return self.cached_tokens > 0
 
+    @property
+    def untold(self) -> bool:
+        """Whether a server made the answer that does not tell what became of its drafts."""
+        return self.pair.server is not None and not self.pair.server.tells_fates
+
 
 class WholeServer(msgspec.Struct, frozen=True):
     """What a server drafted for all its users together, from before an answer to after it."""

@@ -193,6 +193,8 @@ class InstrumentsPanel(QScrollArea):
                 text = card.empty
             elif card.none and not answer.drafts:
                 text = card.none
+            elif card.untold and answer.statistics.untold:
+                text = card.untold
             elif waiting:
                 text = _WAITING[answer.cursor > 0, answer.live]
             if text != card.message.text():

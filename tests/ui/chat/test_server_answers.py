@@ -93,6 +93,9 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     assert status.speed.value.text() != NOTHING
     words = words_in(instruments)
     assert "whole server, all users: 33.3" in words and "of 6 drafted tokens" in words
+    plots = instruments.acceptance, instruments.length, instruments.cost
+    assert {plot.message.text() for plot in plots} == {"The server does not tell what it drafted."}
+    assert "rounds" not in answer.label
     assert "5 tokens" in words and "rounds" not in words_in(instruments.head)
     assert "The server does not tell what it drafted." in words_in(instruments.table)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.engine.fates import Origin, Verdict
+from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.record.length_fold import LengthAt
 from app.servers.words import whole_words
 from app.ui.instruments import definitions
@@ -69,6 +69,7 @@ class AcceptancePlot(PlotCard):
     )
     empty = "One dot per round: the share of its draft that was accepted. The line: the rate so far."
     none = "Strategy none drafts nothing, so there is nothing to accept."
+    untold = UNTOLD_DRAFT
     file_name = "acceptance"
 
     def set_up(self) -> None:
@@ -254,6 +255,7 @@ class LengthPlot(PlotCard):
         "Behind them, grey: the length of the draft."
     )
     empty = "One bar per round: the tokens it gave, by their fate; behind it, grey, what was drafted."
+    untold = UNTOLD_DRAFT
     file_name = "tokens-per-round"
 
     def set_up(self) -> None:
@@ -280,7 +282,7 @@ class LengthPlot(PlotCard):
 
     def draw_values(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
-        self._bars.set_bins(bins)
+        self._bars.set_bins(None if self.answer.statistics.untold else bins)
         length = self.answer.statistics.draft_length
         drafts = f"drafts of {numbers.significant(length)}" if length is not None else ""
         self.canvas.set_note(", ".join(filter(None, (_grouped(bins.step, "bar"), drafts))))

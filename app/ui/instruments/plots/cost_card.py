@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel
 from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
 from app.engine.explain.remedies import DraftFile
+from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.by_round import nice_above
@@ -139,6 +140,8 @@ class CostPlot(PlotCard):
             text = self.empty
         elif not answer.drafts:
             text = self.none
+        elif answer.statistics.untold:
+            text = UNTOLD_DRAFT
         elif not known and answer.statistics.drafted == 0:
             text = "Nothing was drafted yet." if answer.live else "Nothing was drafted."
         elif not known and answer.statistics.alpha is None:

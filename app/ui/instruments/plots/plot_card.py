@@ -41,6 +41,8 @@ class PlotCard(QWidget):
     """Shown before the first answer: what will appear here."""
     none = ""
     """Shown where the strategy drafts nothing and the plot would have nothing to show."""
+    untold = ""
+    """Shown for an answer of a server that does not tell what became of its drafts."""
     file_name = ""
 
     def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:

@@ -55,7 +55,7 @@ class AnswerItem(SectionedItem):
     @property
     def label(self) -> str:
         parts = [self._name] if self._name else []
-        if self._counted:
+        if self._counted and not (self._header is not None and self._header.untold):
             parts.append(f"{count(self._counted)} round{'s' * (self._counted != 1)}")
         if self._header is not None:
             parts.append(manner(self._header))
