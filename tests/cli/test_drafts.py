@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from app.lab.drafts.columns import DRAFT_COLUMNS
+from app.lab.report.report import Report
 from tests.commands import Command
+from tests.tiny import Tiny
 
 
 def test_a_folder_of_drafts_is_judged(
@@ -35,6 +38,38 @@ def test_a_folder_of_drafts_is_judged(
     alphas = {draft["file"]: draft["alpha"] for draft in report["drafts"]}
     assert alphas["itself.gguf"] == 1.0
     assert report["tokens"] == 60
+
+
+def test_five_drafts_have_the_order_that_bench_measures(
+    command: Command, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    target = tiny_file(Tiny(name="wide", scale=2.0))
+    noises = (0.0, 0.02, 0.05, 0.1, 0.4)
+    files = [tiny_file(Tiny(name=f"near-{noise}", scale=2.0, noise=noise, noise_seed=7)) for noise in noises]
+    prompts, judged, measured = (tmp_path / name for name in ("prompts.txt", "drafts.json", "bench.json"))
+    prompts.write_text("abcabcabd abc\nthe quick brown fox\none two three\n")
+    asked = ("--target", target, "--prompts", prompts, "--temperature", 1, "--seed", 3, "--ignore-eos")
+    ended = command(
+        "drafts", *reversed(files), *asked, "--max-tokens", 80, "--engine", "thread", "--json", judged
+    )
+    assert ended.code == 0, ended.err
+    lanes = tmp_path / "lanes.json"
+    drafting = [{"strategy": "draft-simple:n_max=1:sample=1", "draft": str(file)} for file in reversed(files)]
+    lanes.write_text(json.dumps(drafting))
+    more = ("--max-tokens", 160, "--repeat", 1, "--engine", "thread", "--json", measured)
+    ended = command("bench", *asked, "--lanes", lanes, *more)
+    assert ended.code == 0, ended.err
+    found = {draft["file"]: draft["alpha"] for draft in json.loads(judged.read_text())["drafts"]}
+    report = Report.from_json(measured.read_bytes())
+    accepted = {
+        report.pairs[lane.pair].draft.file: row.acceptance_rate
+        for lane, row in zip(report.lanes, report.summary, strict=True)
+        if row.drafted
+    }
+    assert len(found) == len(accepted) == 5
+    best_first = [file.name for file in files]
+    assert sorted(found, key=found.__getitem__, reverse=True) == best_first
+    assert sorted(accepted, key=accepted.__getitem__, reverse=True) == best_first
 
 
 def test_at_a_temperature_the_strategy_that_is_predicted_is_named(
