@@ -129,10 +129,7 @@ def _advice(
         return Advice(Finding.SELDOM, text, speedup, speedup is not None, remedies)
     shares = balance(statistics, cost)
     if shares is None:
-        return Advice(
-            Finding.NO_BASELINE,
-            "No pass over a single token was measured yet: measure the baseline to see what drafting saves.",
-        )
+        return _unmeasured(spec, statistics, cost)
     factor = shares.factor if speedup is None else speedup
     finding, text, remedies = (
         _gaining(spec, statistics, cost, shares)
@@ -145,6 +142,20 @@ def _advice(
 def _chances(spec: StrategySpec, statistics: Statistics) -> int:
     """The number of rounds that could have had a draft: all, if the length rule decides whether to draft."""
     return statistics.rounds if spec.length is LengthRule.AUTO else statistics.attempts
+
+
+def _unmeasured(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> Advice:
+    """Advice without a pass over a single token: what drafting costs is not known, what is accepted is."""
+    rate = statistics.acceptance_rate or 0.0
+    remedies = tuple(remedy for remedy in _remedies(spec, statistics, cost) if remedy is not PLAIN)
+    if rate >= _LOW_ACCEPTANCE or not remedies:
+        text = (
+            "No pass over a single token was measured yet: measure the baseline to see what drafting saves."
+        )
+        return Advice(Finding.NO_BASELINE, text)
+    ways = _sentence(f"try {', or '.join(remedy.text for remedy in remedies)}")
+    text = f"{_seldom_right(rate)} {ways} Measure the baseline to see whether drafting pays."
+    return Advice(Finding.LOW_ACCEPTANCE, text, remedies=remedies)
 
 
 def _gaining(
@@ -179,7 +190,7 @@ def _losing(
     remedies = _remedies(spec, statistics, cost)
     remedy = f"try {', or '.join(remedy.text for remedy in remedies)}"
     if rate < _LOW_ACCEPTANCE:
-        text = f"Only {percent(rate, 0)} of the drafted tokens were accepted. {_sentence(remedy)}"
+        text = f"{_seldom_right(rate)} {_sentence(remedy)}"
         return Finding.LOW_ACCEPTANCE, text, remedies
     if rate > _HIGH_ACCEPTANCE:
         text = (
@@ -280,6 +291,10 @@ def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tu
     elif low:
         ways.append(another_kind(spec, statistics))
     return (*(way for way in ways if way is not None), PLAIN)
+
+
+def _seldom_right(rate: float) -> str:
+    return f"Only {percent(rate, 0)} of the drafted tokens were accepted."
 
 
 def _sentence(text: str) -> str:

@@ -47,6 +47,17 @@ def test_surer_drafts_where_few_are_accepted(pair: Options) -> None:
     assert (after.acceptance_rate or 0) > (before.acceptance_rate or 1)
 
 
+def test_low_acceptance_is_advised_before_a_baseline_is_measured(pair: Options) -> None:
+    with Engine(*pair) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
+    rounds = [round for round in trace.rounds if round.drafted]  # none of a single token
+    advice = advice_on(trace, rounds, AnswerSetup())
+    assert advice.finding is Finding.LOW_ACCEPTANCE and not advice.measured
+    assert advice.remedies[0].text == "p_min=0.5"
+    assert "strategy none" not in advice.text, "whether drafting pays is not known"
+    assert advice.text.endswith("Measure the baseline to see whether drafting pays.")
+
+
 @pytest.mark.parametrize(
     ("strategy", "words"),
     [
