@@ -34,6 +34,7 @@ _ENOUGH_ROUNDS = 12
 _LOW_ACCEPTANCE = 0.3
 _HIGH_ACCEPTANCE = 0.8
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
+_LONG = 16  # tokens; a shorter draft may gain nothing where a mixture of experts is the target
 _NO_BATCHING = 0.8  # from this v(k) / (k + 1) on a pass over several tokens saves nothing
 
 
@@ -178,13 +179,14 @@ def _losing(
     if v is not None and v >= _NO_BATCHING * (k + 1):
         text = (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
-            "this target is too small for speculation to pay here, or a mixture of experts, which gains by "
-            "long drafts only. Use strategy none"
+            "this target is too small for speculation to pay here"
         )
-        if spec == LONG_DRAFTS.spec:
-            return Finding.TARGET_SMALL, f"{text}.", (PLAIN,)
-        text += f"; with a mixture of experts, try {LONG_DRAFTS.text}."
-        return Finding.TARGET_SMALL, text, (PLAIN, LONG_DRAFTS)
+        if k >= _LONG or any(part.name == "ngram-mod" for part in spec.parts):
+            return Finding.TARGET_SMALL, f"{text}. Use strategy none.", (PLAIN,)
+        text += (
+            ", or a mixture of experts, which gains by long drafts only. Use strategy none; with a mixture"
+        )
+        return Finding.TARGET_SMALL, f"{text} of experts, try {LONG_DRAFTS.text}.", (PLAIN, LONG_DRAFTS)
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
         return _dear_draft(c, setup)
     remedies = _remedies(spec, statistics, cost)

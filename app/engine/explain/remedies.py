@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import NamedTuple
@@ -147,8 +147,13 @@ def discards(part: StrategyPart, ids: Sequence[int]) -> bool:
 
 
 def _setting(spec: StrategySpec, part: StrategyPart, changes: dict[str, float]) -> Remedy:
-    text = " and ".join(f"{key}={value:g}" for key, value in changes.items())
-    return Remedy(text + _whose(spec, part), _changed(spec, part, **changes))
+    return Remedy(_written(changes) + _whose(spec, part), _changed(spec, part, **changes))
+
+
+def _written(changes: Mapping[str, float]) -> str:
+    """Settings in words, such as "n_match=8, n_min=2 and n_max=16"."""
+    *first, last = (f"{key}={value:g}" for key, value in changes.items())
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def with_draft(spec: StrategySpec) -> StrategySpec:
@@ -184,8 +189,9 @@ def shorter_match(
                 changes = {"size_n": n, "size_m": 2 * n}
                 if part.name == "ngram-map-k4v":
                     changes["min_hits"] = 1
-            text = " and ".join(f"{key}={value}" for key, value in changes.items() if key != "min_hits")
-            return Remedy(text + _whose(spec, part), _changed(spec, part, **changes)), n, share
+            named = {key: value for key, value in changes.items() if key != "min_hits"}
+            text = _written(named) + _whose(spec, part)
+            return Remedy(text, _changed(spec, part, **changes)), n, share
     return None
 
 

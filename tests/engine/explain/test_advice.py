@@ -64,7 +64,7 @@ def test_low_acceptance_is_advised_before_a_baseline_is_measured(pair: Options) 
         ("ngram-simple", "size_n=8 and size_m=16"),
         ("ngram-map-k", "size_n=8 and size_m=16"),
         ("ngram-map-k4v", "size_n=8 and size_m=16"),
-        ("ngram-mod", "n_match=8 and n_min=2 and n_max=16"),
+        ("ngram-mod", "n_match=8, n_min=2 and n_max=16"),
     ],
 )
 def test_shorter_matches_where_the_defaults_find_nothing(

@@ -182,10 +182,14 @@ def test_a_target_that_gains_nothing_from_a_batch() -> None:
     assert finding is Finding.TARGET_SMALL
     assert "over 5 tokens takes 4.5 times" in text
     assert "with a mixture of experts, try ngram-mod" in text
-    rounds = answer(4, [3, 2] * 10, c=0.1, v=4.5)
-    tried = advise(StrategySpec.parse("ngram-mod"), Statistics.of(rounds), CostModel.of(rounds))
-    assert tried is not None and tried.finding is Finding.TARGET_SMALL
-    assert [remedy.text for remedy in tried.remedies] == ["strategy none"]
+
+
+@pytest.mark.parametrize(("strategy", "k"), [("ngram-mod:n_match=8", 4), ("draft-simple", 16)])
+def test_long_drafts_are_not_proposed_to_those_that_have_them(strategy: str, k: int) -> None:
+    rounds = answer(k, [3, 2] * 10, c=0.1, v=k + 0.5)
+    advice = advise(StrategySpec.parse(strategy), Statistics.of(rounds), CostModel.of(rounds))
+    assert advice is not None and advice.finding is Finding.TARGET_SMALL
+    assert "mixture" not in advice.text and [remedy.text for remedy in advice.remedies] == ["strategy none"]
 
 
 def test_a_draft_that_is_too_large() -> None:

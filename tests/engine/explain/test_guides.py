@@ -57,7 +57,7 @@ RARE = (  # drafts are seldom found
     Row("size_n of the map", "ngram-map-k:size_n=30", "size_n=8 and size_m=16", max_tokens=46),
     Row("size-n 8, size-m 8 for many longer repetitions", "ngram-map-k4v:size_n=30", "size_n=8 and size_m=16",
         max_tokens=46),
-    Row("n_match: the lookup length", "ngram-mod", "n_match=8 and n_min=2 and n_max=16", max_tokens=46),
+    Row("n_match: the lookup length", "ngram-mod", "n_match=8, n_min=2 and n_max=16", max_tokens=46),
     Row("size_m: the length of a draft", "ngram-simple:size_n=8:size_m=4", "size_m=16"),
     Row("min_hits: how often a key has to appear", "ngram-map-k4v:size_n=4:size_m=8:min_hits=90",
         "min_hits=1"),
