@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ class AnswerModel(QObject):
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = 0  # index after the last round in statistics and cost
         self._marks: list[tuple[int, Statistics, CostModel]] = []
-        """Both as they were after some of the rounds: going back folds few rounds again."""
+        """Both as they were after some of the rounds, in order: a jump folds few rounds again."""
         self._token_ids: tuple[int, ...] = ()
         self._ids_of = 0  # rounds that those tokens are of
         self._length_fold: LengthFold | None = None
@@ -196,27 +197,28 @@ class AnswerModel(QObject):
         return self._token_ids
 
     def _fold(self) -> None:
-        step = _MARKED
-        if self._folded > self.cursor:
-            step = _NEAR
-            self._fold_back()
+        step = _NEAR if self._folded > self.cursor else _MARKED
+        at = bisect_right(self._marks, self.cursor, key=_rounds_before) - 1
+        if self._folded > self.cursor or (at >= 0 and self._marks[at][0] > self._folded):
+            self._fold_from(at)
         while self._folded < self.cursor:
             end = min(self.cursor, (self._folded // step + 1) * step)
             for round in self.rounds[self._folded : end]:
                 self._statistics.add(round)
                 self._cost.add(round)
             self._folded = end
-            known = self._marks[-1][0] if self._marks else 0
-            if end % step == 0 and end > known:
-                self._marks.append((end, self._statistics.copied(), self._cost.copied()))
+            known = bisect_left(self._marks, end, key=_rounds_before)
+            if end % step == 0 and (known == len(self._marks) or self._marks[known][0] != end):
+                self._marks.insert(known, (end, self._statistics.copied(), self._cost.copied()))
 
-    def _fold_back(self) -> None:
-        """Return to the last mark before the cursor, or to the first counted round."""
-        marks = [mark for mark in self._marks if mark[0] <= self.cursor]
+    def _fold_from(self, at: int) -> None:
+        """Go on from a mark, the last one before the cursor; from the first counted round where that is -1.
+        Of the marks behind the cursor only those of every answer stay: it may go there again."""
+        marks = self._marks[: at + 1] + [mark for mark in self._marks[at + 1 :] if mark[0] % _MARKED == 0]
         self._forget_folds()
         self._marks = marks
-        if marks:
-            self._folded, statistics, cost = marks[-1]
+        if at >= 0:
+            self._folded, statistics, cost = marks[at]
             self._statistics, self._cost = statistics.copied(), cost.copied()
 
     def _forget_folds(self) -> None:
@@ -319,6 +321,10 @@ def reconnect(
         signal.disconnect(slot)
     for signal, slot in slots(after) if after is not None else ():
         signal.connect(slot)
+
+
+def _rounds_before(mark: tuple[int, Statistics, CostModel]) -> int:
+    return mark[0]
 
 
 def _length_fold(strategy: str) -> LengthFold | None:

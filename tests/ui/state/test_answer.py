@@ -185,3 +185,19 @@ def test_a_view_observes_one_answer_at_a_time(qapp: object) -> None:
     reconnect(slots, second, None)
     second.tell("d")
     assert heard == ["a", "bc"]
+
+
+def test_a_jump_on_counts_few_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = AnswerModel(simulate("The fox ran over the hill. " * 1500, seed=3))
+    whole = answer.statistics.copied()
+    counted: list[int] = []
+    add = Statistics.add
+    monkeypatch.setattr(
+        Statistics, "add", lambda self, round: counted.append(round.index) or add(self, round)
+    )
+    for cursor in (100, 1900, 5, 1000, len(answer.rounds)):
+        counted.clear()
+        answer.move(cursor)
+        assert answer.statistics.rounds == cursor
+        assert len(counted) <= 512
+    assert answer.statistics == whole

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.items import Item, TextItem
+from app.ui.transcript.layout.reached import Mark, Reached
 from app.ui.transcript.layout.sectioned_item import SectionedItem
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
-from app.ui.transcript.text.reasoning import ReaderState
-from app.ui.transcript.text.sections import SectionMark
 from app.ui.transcript.text.span_list import SpanList
-from app.ui.transcript.text.spans import BuilderState, Span, SpanBuilder, coloured, fit, spans_of, text_of
+from app.ui.transcript.text.spans import Span, SpanBuilder, coloured, fit, spans_of, text_of
 from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.words.numbers import count
 
@@ -20,16 +17,6 @@ _MARKED = 64
 """Rounds between two marks."""
 _NEAR = 8
 """Rounds between two marks where the cursor went back: it may do so again."""
-
-
-class Mark(NamedTuple):
-    """How far an answer was laid out."""
-
-    rounds: int
-    spans: int
-    builder: BuilderState
-    reader: ReaderState
-    section: SectionMark
 
 
 class AnswerItem(SectionedItem):
@@ -48,6 +35,7 @@ class AnswerItem(SectionedItem):
         self._counted = 0  # rounds, as shown in the label
         self._builder = SpanBuilder()
         self._marks: list[Mark] = []  # to go back without laying everything out anew
+        self._reached: Reached | None = None  # to go on again to where the cursor was
         if in_sight:
             self._begin()
             self.fold_over()
@@ -96,9 +84,12 @@ class AnswerItem(SectionedItem):
         same = self._header is answer.header and not (ends and self._words is not None)
         grows = same and self._shown <= answer.cursor and (answer.whole or not self._finished)
         if grows:
+            grows = not self._skip()
             self._show_rounds(_MARKED)
         elif not (same and self._go_back()):
+            reached = self._reached if same else None
             self._begin()
+            self._reached = reached
             return False
         if ends:
             self._finish()
@@ -122,20 +113,45 @@ class AnswerItem(SectionedItem):
     def _go_back(self) -> bool:
         """Show the rounds up to an earlier cursor, from the last mark before it; False where there is none.
         Blocks that come out as they were keep their layouts."""
+        if not self._is_plain:
+            return False
+        if self._reached is None or self._reached.rounds < self._shown:
+            self._reached = Reached(self._shown, self._laid_out(), list(self._marks))
         while self._marks and self._marks[-1].rounds > self.answer.cursor:
             self._marks.pop()
-        if not self._marks or not self._is_plain:
+        if not self._marks:
             return False
         mark = self._marks[-1]
-        self._shown, self._finished = mark.rounds, False
-        self._builder.go_on_from(mark.builder)
-        self._reader.go_on_from(mark.reader)
+        self._go_on_from(mark)
         del self._spans[mark.spans :]
         keep_layouts = self._cut_back(mark.section)
         self._show_rounds(_NEAR)
         keep_layouts()
         self.count()
         return True
+
+    def _skip(self) -> bool:
+        """Go on to the last mark before the cursor where the text up to there was laid out before."""
+        mark = self._reached.mark_before(self.answer.cursor) if self._reached is not None else None
+        if self._reached is None or mark is None or mark.rounds < self._shown + _MARKED:
+            return False
+        if self._sections and not self._is_plain:
+            return False
+        self._go_on_from(mark)
+        self._spans = SpanList(self._reached.text.spans[: mark.spans])
+        self._go_on_to(self._reached.text, mark.section)
+        self._marks = [known for known in self._reached.marks if known.rounds <= mark.rounds]
+        return True
+
+    def _go_on_from(self, mark: Mark) -> None:
+        """Read on from a mark; the text is not cut there yet."""
+        self._shown, self._finished = mark.rounds, False
+        self._builder.go_on_from(mark.builder)
+        self._reader.go_on_from(mark.reader)
+
+    def set_setting(self, setting: Setting) -> None:
+        self._reached = None  # its heights were those of another setting
+        super().set_setting(setting)
 
     def _begin(self) -> None:
         """Show the answer anew, from its first round on."""
@@ -161,7 +177,7 @@ class AnswerItem(SectionedItem):
         self._say()
 
     def _rebuild(self) -> None:
-        self._marks = []
+        self._marks, self._reached = [], None
         super()._rebuild()
 
     def _finish(self) -> None:

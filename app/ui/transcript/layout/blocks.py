@@ -88,6 +88,10 @@ class ParagraphBlock:
         self._before = before if before is not None and before.paragraph.continued else None
         self.drop()
 
+    def take_layout(self, block: ParagraphBlock) -> None:
+        """Take over the layout of a block that looks the same."""
+        self._layout = block._layout
+
     @property
     def text(self) -> str:
         return self.paragraph.text

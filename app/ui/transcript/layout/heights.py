@@ -13,6 +13,12 @@ class Heights:
         self._heights = list(heights)
         self._offsets = [0]  # valid up to its length
 
+    def copied(self) -> Heights:
+        """Heights that change by themselves."""
+        made = Heights(self._heights)
+        made._offsets = list(self._offsets)
+        return made
+
     def __len__(self) -> int:
         return len(self._heights)
 

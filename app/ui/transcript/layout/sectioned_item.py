@@ -11,6 +11,7 @@ from app.ui.transcript.layout.around_gap import AroundGap
 from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item
+from app.ui.transcript.layout.reached import LaidOutText
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
 from app.ui.transcript.text.paragraphs import open_fence
@@ -256,26 +257,38 @@ class SectionedItem(Item):
     def _cut_back(self, mark: SectionMark) -> Callable[[], None]:
         """Return to how far the only section had grown. The function returned is called once it has grown
         anew: blocks that came out as they were keep their layouts."""
-        section, row = self._sections[0], mark.paragraphs.paragraphs - 1
-        section.cut_back(mark)
+        row = mark.paragraphs.paragraphs - 1
         before = [(block, self.heights[at]) for at, block in enumerate(self.blocks[row:], row)]
-        del self.blocks[row:]
-        self.heights.truncate(row)
-        self._take(section.paragraphs, row)
+        self._sections[0].cut_back(mark)
+        self._take_from(row)
         return lambda: self._keep(row, before)
 
+    def _laid_out(self) -> LaidOutText:
+        """The text of the only section, which stays as it is while the section is cut back."""
+        section = self._sections[0].copied()
+        return LaidOutText(SpanList(self._spans), section, list(self.blocks), self.heights.copied())
+
+    def _go_on_to(self, text: LaidOutText, mark: SectionMark) -> None:
+        """Take the only section up to a mark from a text that was laid out."""
+        (self._sections[0] if self._sections else self._section(0)).go_on_to(text.section, mark)
+        self.blocks, self.heights = list(text.blocks), text.heights.copied()
+        self._take_from(mark.paragraphs.paragraphs - 1)
+
+    def _take_from(self, row: int) -> None:
+        """Make the blocks from a row on anew."""
+        del self.blocks[row:]
+        self.heights.truncate(row)
+        self._take(self._sections[0].paragraphs, row)
+
     def _keep(self, row: int, before: Sequence[tuple[Block, int]]) -> None:
-        """Keep the blocks from a row on, given with their heights, as far as the new ones are the same."""
-        last = None
+        """Keep the layouts from a row on, of blocks given with their heights, as far as the new blocks are
+        the same."""
         for at, (block, height) in enumerate(before[: len(self.blocks) - row], row):
             new = self.blocks[at]
             assert isinstance(block, ParagraphBlock) and isinstance(new, ParagraphBlock)
             if not block.paragraph.same_as(new.paragraph):
-                if last is not None:
-                    new.follow(last)
                 return
-            block.paragraph = new.paragraph  # which may grow
-            self.blocks[at] = last = block
+            new.take_layout(block)
             self.heights.set(at, height)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.engine.fates import STRUCK
 from app.ui.transcript.text.folds import ReasoningFold
-from app.ui.transcript.text.paragraphs import ParagraphBuilder, ParagraphMark
+from app.ui.transcript.text.paragraphs import Paragraph, ParagraphBuilder, ParagraphMark
 from app.ui.transcript.text.reasoning import inside
 from app.ui.transcript.text.spans import Span
 
@@ -22,6 +22,13 @@ class SectionMark(NamedTuple):
     last: Span | None
     texts: int
     paragraphs: ParagraphMark
+
+
+class SectionText(NamedTuple):
+    """The text of a section, as far as it has grown."""
+
+    texts: list[str]
+    paragraphs: list[Paragraph]
 
 
 class Section:
@@ -63,6 +70,15 @@ class Section:
     def mark(self) -> SectionMark:
         """How far it has grown."""
         return SectionMark(self.first, self.last, len(self._texts), self.paragraphs.mark())
+
+    def copied(self) -> SectionText:
+        """Its text, which stays as it is while the section is cut."""
+        return SectionText(list(self._texts), list(self.paragraphs.paragraphs))
+
+    def go_on_to(self, text: SectionText, mark: SectionMark) -> None:
+        """Take the text up to a mark from what it had grown to before it was cut."""
+        self._texts, self.paragraphs.paragraphs = list(text.texts), list(text.paragraphs)
+        self.cut_back(mark)
 
     def cut_back(self, mark: SectionMark) -> None:
         """Return to how far it had grown; the rendered text stays as it is."""

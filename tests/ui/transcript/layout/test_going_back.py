@@ -150,3 +150,19 @@ def test_a_token_is_found_without_a_walk_from_the_first_line(view: TranscriptVie
     item.blocks = Lines(item.blocks)
     assert item.block_of(span) == row > 100
     assert len(looked) < 60
+
+
+def test_a_jump_on_reads_few_rounds_again(view: TranscriptView, monkeypatch: pytest.MonkeyPatch) -> None:
+    scrubbed = AnswerModel(simulate(LINES * 3, rate=0.6))
+    view.set_turns([AnswerTurn(scrubbed, "m")])
+    whole = answer(view).text
+    read: list[int] = []
+    add = SpanBuilder.add
+    monkeypatch.setattr(SpanBuilder, "add", lambda self, round: read.append(round.index) or add(self, round))
+    luck = random.Random(3)
+    scrubbed.move(100)
+    for cursor in (1500, 3, 1400, 0, *(luck.randrange(1500) for _ in range(20)), len(scrubbed.rounds)):
+        read.clear()
+        scrubbed.move(cursor)
+        assert len(read) < 64 + 8, cursor
+    assert answer(view).text == whole
