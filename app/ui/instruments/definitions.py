@@ -17,6 +17,7 @@ GLOSSARY: dict[str, str] = {
         "text, proposes its next tokens."
     ),
     **{_name(fate): meaning.definition for fate, meaning in FATES.items()},
+    "untold": "Emitted by a server that does not tell what became of its drafts.",
     "p": "The target's probability of the token.",
     "q": "The token's probability in the proposal it was drawn from; 1 where nothing was drawn.",
     "draft_p": "The draft model's own probability of its token.",
@@ -40,7 +41,10 @@ GLOSSARY: dict[str, str] = {
     ),
     "tokens per pass": "Emitted / rounds. Every round is one pass of the target.",
     "draft share": "Accepted / emitted.",
-    "tokens/s": "Emitted tokens / wall time from the start of round 0. Prompt time is not in it.",
+    "tokens/s": (
+        "Emitted tokens / wall time from the start of round 0 to the answer's end; while it comes, to its "
+        "latest round. Prompt time is not in it."
+    ),
     "speed-up": (
         "Tokens/s over that of strategy none, measured with the same prompt, seed, sampling and settings."
     ),

@@ -42,7 +42,10 @@ class Amount:
         high=100,
     )
     per_category: int = param(
-        1, "Prompts taken from each category, in order; 0 takes all.", low=0, high=10_000
+        1,
+        "Prompts taken from each category, in order; 0 takes all. A conversation counts once.",
+        low=0,
+        high=10_000,
     )
     max_tokens: int = param(
         0,

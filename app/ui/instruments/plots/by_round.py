@@ -106,14 +106,16 @@ class AcceptancePlot(PlotCard):
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
         lengths, last = self.answer.lengths, self.answer.last
         known = bool(lengths) and last >= self.answer.start
-        self.note.setText(length_words(lengths[last]) if known else self._whole_server() or self.definition)
+        whole = self._whole_server()
+        self.note.setText(length_words(lengths[last]) if known else whole or self.definition)
+        self.note.setToolTip(f"{whole}\n{self.tooltip}" if whole else self.tooltip)
 
     def _whole_server(self) -> str:
         """The drafts of the whole server during the answer, where it tells those alone; else ""."""
         totals = self.answer.totals if self.answer.whole else None
         whole = totals.whole_server if totals is not None else None
         told = whole_words(whole) if whole is not None else ""
-        return f"whole server, all users: {told}" if told else ""
+        return f"whole server's, all users: {told}" if told else ""
 
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
