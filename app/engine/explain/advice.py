@@ -132,10 +132,11 @@ def _advice(
     if shares is None:
         return _unmeasured(spec, statistics, cost)
     factor = shares.factor if speedup is None else speedup
+    said = _said(shares) if speedup is None else f"{speedup:.2f}× was measured"
     finding, text, remedies = (
-        _gaining(spec, statistics, cost, shares)
+        _gaining(spec, statistics, cost, said)
         if factor >= GAIN
-        else _losing(spec, statistics, cost, shares, setup)
+        else _losing(spec, statistics, cost, said, setup)
     )
     return Advice(finding, text, factor, speedup is not None, remedies)
 
@@ -160,9 +161,9 @@ def _unmeasured(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> 
 
 
 def _gaining(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, said: str
 ) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    text = f"{_said(shares)}: speculation pays here."
+    text = f"{said}: speculation pays here."
     better = better_length(spec, statistics, cost)
     if better is None:
         return Finding.PAYS, text, ()
@@ -170,7 +171,7 @@ def _gaining(
 
 
 def _losing(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance, setup: AnswerSetup
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, said: str, setup: AnswerSetup
 ) -> tuple[Finding, str, tuple[Remedy, ...]]:
     """The first cause that the numbers show: of the machine, then of the model, then of the settings."""
     k = max(1, round(cost.mean_length or 1))
@@ -197,10 +198,10 @@ def _losing(
     if rate > _HIGH_ACCEPTANCE:
         text = (
             f"{percent(rate, 0)} of the drafted tokens were accepted and still nothing is gained: "
-            f"{_said(shares, start=False)}. {_sentence(remedy)}"
+            f"{said[0].lower()}{said[1:]}. {_sentence(remedy)}"
         )
         return Finding.NO_GAIN, text, remedies
-    return Finding.LOSES, f"{_said(shares)}: {remedy}.", remedies
+    return Finding.LOSES, f"{said}: {remedy}.", remedies
 
 
 def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remedy, ...]]:
@@ -225,10 +226,9 @@ def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remed
     )
 
 
-def _said(shares: Balance, start: bool = True) -> str:
-    first = "Drafting" if start else "drafting"
+def _said(shares: Balance) -> str:
     share = "under 1\N{NO-BREAK SPACE}%" if 0 < shares.costs < 0.005 else percent(shares.costs, 0)
-    costs = f"{first} costs {share} of the time that plain decoding would take"
+    costs = f"Drafting costs {share} of the time that plain decoding would take"
     if shares.saves < 0:
         return f"{costs}, and verifying adds {percent(-shares.saves, 0)} of it"
     return f"{costs} and saves {percent(shares.saves, 0)} of it"

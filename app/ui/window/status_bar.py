@@ -149,11 +149,12 @@ class StatusBar(QWidget):
 
     def set_context(self, used: int | None, size: int | None) -> None:
         """Show how many tokens are in the target's cache, and its size; None where unknown."""
-        known = used is not None and size is not None
-        if known:
-            self.context.make_room(f"{numbers.count(size)} / {numbers.count(size)}")
-        shown = f"{numbers.count(used)} / {numbers.count(size)}" if known else numbers.NONE
-        self.context.set_value(shown)
+        if used is None or size is None:
+            self.context.set_value(numbers.NONE)
+            return
+        self.context.make_room(f"{numbers.count(size)} / {numbers.count(size)}")
+        # The last token of an answer is in no cache.
+        self.context.set_value(f"{numbers.count(min(used, size))} / {numbers.count(size)}")
 
     def set_recorded(self, recorded: bool) -> None:
         """Hide the measurement button and the device while a recording is on the screen."""

@@ -173,8 +173,10 @@ def test_acceptance_over_80_percent_without_gain() -> None:
 def test_a_measured_slow_down_counts_more_than_the_model() -> None:
     rounds = answer(4, [3, 4, 2, 2] * 5, c=0.05, v=1.3)
     assert found(rounds)[0] in (Finding.PAYS, Finding.LENGTH)
-    finding, _text = found(rounds, speedup=0.9)
+    finding, text = found(rounds, speedup=0.9)
     assert finding is Finding.LOSES
+    assert text.startswith("0.90× was measured: try"), "what was measured, not what was estimated"
+    assert found(rounds, speedup=1.48)[1].startswith("1.48× was measured: speculation pays here.")
 
 
 def test_a_target_that_gains_nothing_from_a_batch() -> None:

@@ -164,6 +164,8 @@ def test_context_and_device(bar) -> None:
     bar.set_context(312, 4096)
     bar.set_device("1 thread · CPU")
     assert bar.context.value.text() == "312 / 4,096"
+    bar.set_context(4_097, 4_096)  # the last token of an answer is in no cache
+    assert bar.context.value.text() == "4,096 / 4,096"
     assert bar.device.text() == "1 thread · CPU"
     bar.set_context(None, None)
     assert bar.context.value.text() == "–"
