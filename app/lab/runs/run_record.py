@@ -215,7 +215,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             },
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
-            untold=self.rounds if self.tokens_per_pass is None else 0,
+            # A server tells no target_seconds; records of early journals have no tokens_per_pass either way.
+            untold=0 if self.target_seconds is not None or self.tokens_per_pass else self.rounds,
             emitted=self.n_tokens,
             target_seconds=self.target_seconds or 0.0,
             native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,

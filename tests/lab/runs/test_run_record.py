@@ -36,6 +36,11 @@ def test_every_field_of_the_contract_is_there(trace: Trace) -> None:
     assert set(re.split(r",\s+", FIELDS)) <= set(written)
 
 
+def test_an_early_record_without_tokens_per_pass_has_its_share_of_drafts(trace: Trace) -> None:
+    early = msgspec.structs.replace(RunRecord.of(trace), tokens_per_pass=None)
+    assert early.statistics.draft_share == Statistics.of(trace.rounds).draft_share
+
+
 def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
     record = RunRecord.of(trace, category="code", prompt_index=3, repeat=2)
     statistics = Statistics.of(trace.rounds)
