@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, SignalInstance, Slot
-from PySide6.QtGui import QFontMetricsF, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDropEvent,
+    QFontMetricsF,
+    QHideEvent,
+    QKeyEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.ui.inspector.head import InspectorHead
@@ -13,7 +21,7 @@ from app.ui.inspector.replay.transport import TransportBar
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
-from app.ui.inspector.trace_files import OpenTrace, TraceFiles
+from app.ui.inspector.trace_files import OpenTrace, TraceFiles, dropped_trace
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
@@ -57,6 +65,7 @@ class InspectorPlace(PlaceWidget):
         self.title.setProperty("role", "title")
         self.hint = QLabel()
         self.hint.setProperty("role", "secondary")
+        self.setAcceptDrops(True)
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
         self._lay_out()
@@ -224,6 +233,17 @@ class InspectorPlace(PlaceWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._show_text()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped_trace(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open a trace file that was dropped here, and say here what is wrong with it."""
+        file = dropped_trace(event)
+        if file is not None:
+            event.acceptProposedAction()
+            self.files.open_file(file)
 
     # ------------------------------------------------------------------ the look
 

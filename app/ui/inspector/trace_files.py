@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from app.base.files import reason
@@ -32,6 +33,13 @@ def file_name(answer: str) -> str:
     """The name of a trace file for an answer, without what some systems refuse in names."""
     words = re.sub(r'[\\/:*?"<>|\x00-\x1f]+', " ", answer.removesuffix(".jsonl"))
     return f"{' '.join(words.split()).strip(' .…') or 'answer'}.jsonl"
+
+
+def dropped_trace(event: QDropEvent) -> Path | None:
+    """The trace file that is being dropped; None where it is anything else."""
+    urls = event.mimeData().urls()
+    file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return file if file is not None and file.suffix == ".jsonl" else None
 
 
 class TraceFiles(QObject):
@@ -66,11 +74,14 @@ class TraceFiles(QObject):
     @Slot()
     def _ask_to_open(self) -> None:
         path = self._choose(self._window, "", PATTERN)
-        if not path:
-            return
+        if path:
+            self.open_file(Path(path))
+
+    def open_file(self, file: Path) -> None:
+        """Show a trace file, and say what is wrong with it."""
         self.message.hide()
         try:
-            damage = self._open_trace(Path(path))
+            damage = self._open_trace(file)
         except UserError as error:
             self.message.tell(error)
             return

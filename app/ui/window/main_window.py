@@ -35,6 +35,7 @@ from app.ui.chat.try_controller import TryController
 from app.ui.help import sections
 from app.ui.help.panel import HelpPanel
 from app.ui.help.sections import HelpSection
+from app.ui.inspector.trace_files import dropped_trace
 from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
@@ -345,21 +346,19 @@ class MainWindow(QMainWindow):
         return f"{found.damage.message} Everything before that is shown." if found.damage is not None else ""
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _dropped_trace(event) is not None:
+        if dropped_trace(event) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open a trace file that was dropped on the window."""
-        file = _dropped_trace(event)
+        file = dropped_trace(event)
         if file is None:
             return
         event.acceptProposedAction()
-        if self._stack.place not in ("chat", "inspector"):
-            self.go("chat")
+        self.go("chat")  # where words about the file are shown; the Inspector takes drops itself
         try:
             damage = self.open_trace(file)
         except UserError as error:
-            self.go("chat")
             self.page.prompt.notices.tell(error)
             return
         if damage:
@@ -427,13 +426,6 @@ class MainWindow(QMainWindow):
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)
-
-
-def _dropped_trace(event: QDropEvent) -> Path | None:
-    """The trace file that is being dropped; None where it is anything else."""
-    urls = event.mimeData().urls()
-    file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    return file if file is not None and file.suffix == ".jsonl" else None
 
 
 def _written(state: QByteArray) -> str:

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
@@ -22,6 +23,7 @@ from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from tests.ui.homes import Homes
+from tests.ui.named import words_in
 from tests.ui.traces import make_header, make_round, simulate
 from tests.ui.windows import Windows
 
@@ -269,29 +271,31 @@ def test_a_trace_gets_a_name_that_every_system_takes(answer: str, name: str) -> 
     assert file_name(answer) == name
 
 
+def drop(widget: QWidget, file: Path) -> bool:
+    """Drop a file on a widget; returns whether it took it."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    event = QDropEvent(
+        QPointF(9, 9),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    event.setAccepted(False)
+    widget.dropEvent(event)
+    return event.isAccepted()
+
+
 def test_a_trace_that_is_dropped_opens(windows: Windows, answer: AnswerModel, tmp_path: Path) -> None:
     assert answer.trace is not None
     path = tmp_path / "dropped.jsonl"
     write_trace(path, answer.trace)
     desk = windows.open()
 
-    def drop(file: Path) -> bool:
-        data = QMimeData()
-        data.setUrls([QUrl.fromLocalFile(str(file))])
-        event = QDropEvent(
-            QPointF(9, 9),
-            Qt.DropAction.CopyAction,
-            data,
-            Qt.MouseButton.LeftButton,
-            Qt.KeyboardModifier.NoModifier,
-        )
-        event.setAccepted(False)
-        desk.window.dropEvent(event)
-        return event.isAccepted()
-
-    assert drop(path) and desk.trace == answer.trace
-    assert not drop(tmp_path / "picture.png")
-    assert drop(tmp_path / "gone.jsonl") and "cannot be read" in desk.error()
+    assert drop(desk.window, path) and desk.trace == answer.trace
+    assert not drop(desk.window, tmp_path / "picture.png")
+    assert drop(desk.window, tmp_path / "gone.jsonl") and "cannot be read" in desk.error()
     assert not desk.prompt.canInsertFromMimeData(_urls(path)) and desk.prompt.canInsertFromMimeData(_text())
 
 
@@ -310,6 +314,25 @@ def test_a_damaged_trace_is_shown_up_to_the_damage(
     with pytest.raises(TraceError):
         desk.window.open_trace(path)
     assert issubclass(TraceError, UserError)
+
+
+def test_the_inspector_says_what_is_wrong_with_a_dropped_trace(
+    windows: Windows, answer: AnswerModel, tmp_path: Path
+) -> None:
+    assert answer.trace is not None
+    path = tmp_path / "cut.jsonl"
+    write_trace(path, answer.trace)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:4], b"{}\n", *lines[5:]]))
+    desk = windows.open()
+    desk.window.go("inspector")
+    place = desk.place("inspector")
+    assert place.acceptDrops() and drop(place, path)
+    assert desk.trace is not None and len(desk.trace.rounds) == 3
+    assert place.files.message.isVisible() and "line 5, is damaged" in words_in(place.files.message)
+    assert drop(place, tmp_path / "gone.jsonl")
+    assert place.isVisible() and "cannot be read" in words_in(place.files.message)
+    assert not drop(place, tmp_path / "picture.png")
 
 
 def test_space_plays_in_the_inspector(windows: Windows) -> None:
