@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -108,6 +107,8 @@ def about(engine: str) -> HelpSection:
 
 
 def _version(library: str) -> str:
+    import importlib.metadata  # brings a parser of e-mails, for which the start of the window waited
+
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:  # a bundle may leave out what pip keeps about libraries

@@ -50,13 +50,13 @@ class Popover(QWidget):
         self._scroll.setWidgetResizable(True)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inner = QWidget()
+        inner = QWidget(self)
+        inner.hide()
         inner_layout = QVBoxLayout(inner)
         inner_layout.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
         inner_layout.addWidget(content)
         inner_layout.addStretch()
         self._inner = inner
-        self._scroll.setWidget(inner)
         layout = QVBoxLayout(self)
         edge = SHADOW + 1  # the card's own border
         layout.setContentsMargins(edge, edge, edge, edge)
@@ -82,6 +82,8 @@ class Popover(QWidget):
             window.installEventFilter(self)
         self._anchor = anchor
         self._before.remember()
+        if self._scroll.widget() is None:  # not before it opens: Qt lays out what it scrolls
+            self._scroll.setWidget(self._inner)
         self._scroll.verticalScrollBar().setValue(0)
         self.show()
         self._place()

@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 LATER = (
     "app.care.check", "app.hub", "app.lab", "app.ui.compare", "app.ui.inspector", "app.ui.lessons",
-    "app.ui.models", "huggingface_hub", "jinja2", "llama_cpp", "markdown_it", "pygments", "pyqtgraph",
+    "app.ui.models", "huggingface_hub", "importlib.metadata", "jinja2", "llama_cpp", "markdown_it",
+    "pygments", "pyqtgraph",
 )  # fmt: skip
 LATER_MADE = {"ModelForm", "ParamFields"}  # what panels are filled with when they are opened
 BEFORE_QT = ("numpy", "msgspec", "app.engine.process.host", "app.saved.chats", "app.saved.settings")
