@@ -144,6 +144,18 @@ def test_slow_motion_is_shown_only_where_motion_is_wanted(
     assert not bar.slow_motion.isVisible()
 
 
+def test_slow_motion_follows_the_systems_setting_while_it_plays(
+    bar: TransportBar, answer: AnswerModel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bar.player.set_speed(0.1)
+    answer.move(0)
+    bar.player.play()
+    for wanted in (True, False, True):
+        monkeypatch.setattr(SlowMotion, "allowed", wanted)
+        qtbot.waitUntil(partial(lambda shown: bar.slow_motion.isVisible() is shown, wanted))
+    bar.player.pause()
+
+
 def test_a_hidden_chat_follows_the_cursor_when_it_is_shown(windows: Windows) -> None:
     desk = windows.open()
     item = desk.ask("hello")
