@@ -28,7 +28,7 @@ from app.engine.process.messages import (
     Offer,
 )
 from app.engine.types import ModelInfo, ModelOptions, Role
-from app.ui.pair.memory.lighter_offers import FITS, SAVES
+from app.ui.pair.memory.lighter_offers import ONE_FITS, SAVES
 from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.placement.placement import BY_HAND
@@ -461,7 +461,7 @@ def test_a_pair_that_does_not_fit_is_made_to_fit_with_one_button(
     room = 4 * sum(usage.total for model in panel.memory.memory.models for usage in model.memory)
     monkeypatch.setattr(offload, "list_devices", lambda _: (Device(CPU, CPU, "CPU", CPU, room, room),))
     set_context(desk, panel, 65_536)
-    desk.until(lambda: FITS in words(panel.memory))
+    desk.until(lambda: ONE_FITS in words(panel.memory))
     button = next(button for button in offered(panel) if button.text().startswith("Load with a context of"))
     assert ": saves " in button.text()
     size = int(re.sub(r"\D", "", button.text().partition(" tokens")[0]))
