@@ -84,7 +84,7 @@ def collect(folder: Path) -> None:
 
         place_backends(site)
     prune(site)
-    kernel.compile_into(folder / "python" / "lib", "", march="")
+    kernel.compile_for_all(folder / "python" / "lib")
     shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
 
 

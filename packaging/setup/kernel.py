@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from console import CommandError, SetupError, run, say
@@ -18,33 +21,39 @@ def digest() -> str:
     return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
 
 
-def compile_into(folder: Path, cflags: str, march: str = "-march=native") -> None:
-    """Make the library in place of an older one. Where that fails, say so: the engine has numpy for it.
+def compile_into(folder: Path, cflags: str) -> None:
+    """Make the library for this machine, in place of an older one. Where that fails, say so: the engine has
+    numpy for it."""
+    with _replaced(folder) as name:
+        try:
+            _compile(folder / f"{name}.so", [*shlex.split(cflags), "-march=native"])
+        except CommandError:  # Clang has no such flag on some processors
+            _compile(folder / f"{name}.so", shlex.split(cflags))
 
-    Without `march` the library runs on every processor of this kind.
-    """
+
+def compile_for_all(folder: Path) -> None:
+    """Make the library for every processor of this kind and, where some of them have AVX2, a second one for
+    those: the engine takes the better one that runs. Where that fails, say so."""
+    with _replaced(folder) as name:
+        _compile(folder / f"{name}.so", [])
+        if platform.machine() in ("x86_64", "AMD64"):
+            _compile(folder / f"{name}-avx2.so", ["-mavx2", "-mfma"])
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[str]:
+    """The new library's name, the older ones removed."""
     for old in folder.glob("draftscope-*.so"):
         old.unlink()
-    made = folder / f"draftscope-{digest()}.so"
-    new = made.with_suffix(".new")
     try:
-        command = [*shlex.split(find_compiler("CC", "cc", "gcc", "clang")), "-O3"]
-        # Behind the user's flags: with fast mathematics there are no NaN and no roundings to count on.
-        rest = [
-            *shlex.split(cflags),
-            "-fno-fast-math",
-            "-shared",
-            "-fPIC",
-            str(SOURCE),
-            "-o",
-            str(new),
-            "-lm",
-        ]
-        try:
-            run([*command, *shlex.split(march), *rest])
-        except CommandError:  # Clang has no such flag on some processors
-            run([*command, *rest])
+        yield f"draftscope-{digest()}"
     except (SetupError, CommandError) as error:
         say(f"{SOURCE.name} is not compiled, numpy does its work: {error}")
-        return
+
+
+def _compile(made: Path, flags: list[str]) -> None:
+    new = made.with_suffix(".new")
+    # Behind the user's flags: with fast mathematics there are no NaN and no roundings to count on.
+    rest = ["-fno-fast-math", "-shared", "-fPIC", str(SOURCE), "-o", str(new), "-lm"]
+    run([*shlex.split(find_compiler("CC", "cc", "gcc", "clang")), "-O3", *flags, *rest])
     os.replace(new, made)

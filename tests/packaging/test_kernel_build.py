@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
@@ -16,15 +17,22 @@ from app.engine.sampling.kernel import load
 
 SETUP = Path(__file__).parents[2] / "packaging" / "setup"
 SOURCE = SETUP.parents[1] / "app" / "engine" / "sampling" / "kernel.c"
-SCRIPT = (
-    "import sys; from pathlib import Path; import kernel; kernel.compile_into(Path(sys.argv[1]), sys.argv[2])"
-)
 
 
 def compile_into(folder: Path, cflags: str = "", **environment: str) -> str:
     """What set-up says."""
+    return in_setup(
+        "import kernel; kernel.compile_into(Path(sys.argv[1]), sys.argv[2])",
+        str(folder),
+        cflags,
+        **environment,
+    )
+
+
+def in_setup(code: str, *args: str, **environment: str) -> str:
+    """What code of set-up says on standard error."""
     done = subprocess.run(
-        [sys.executable, "-B", "-c", SCRIPT, str(folder), cflags],
+        [sys.executable, "-B", "-c", f"import sys; from pathlib import Path; {code}", *args],
         cwd=SETUP,
         env=os.environ | environment,
         capture_output=True,
@@ -49,6 +57,28 @@ def test_the_library_is_the_one_that_the_engine_looks_for(
     assert made is not None
     assert made.largest(np.array([1, 3, 2], np.float32), 2) == ([1, 2], [3, 2])
     assert len(list(library.iterdir())) == 1
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler")
+def test_a_bundle_takes_the_library_that_its_processor_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, damaged = tmp_path / "whole" / "lib", tmp_path / "damaged" / "lib"
+    whole.mkdir(parents=True)
+    in_setup("import kernel; kernel.compile_for_all(Path(sys.argv[1]))", str(whole))
+    shutil.copytree(whole, damaged)
+    monkeypatch.setattr(sys, "prefix", str(whole.parent))
+    made = load()
+    assert made is not None
+    assert made.largest(np.array([1, 3, 2], np.float32), 2) == ([1, 2], [3, 2])
+
+    common = next(path for path in whole.iterdir() if "avx2" not in path.name)
+    if not ctypes.PyDLL(str(common)).has_avx2():
+        pytest.skip("this processor has no AVX2")
+    monkeypatch.setattr(sys, "prefix", str(damaged.parent))
+    (damaged / f"{common.stem}-avx2.so").write_bytes(b"does not load")
+    with pytest.warns(RuntimeWarning, match="avx2"):
+        assert load() is None
 
 
 @pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler")

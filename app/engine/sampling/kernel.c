@@ -69,6 +69,15 @@ static inline Floats exponential(Floats x) {
     return p * (Floats)((half + 127) << 23) * (Floats)((power - half + 127) << 23);
 }
 
+/* Whether this processor has what -mavx2 -mfma compiles for. */
+int has_avx2(void) {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return 0;
+#endif
+}
+
 /* The sum of exp((x - shift) * scale); they are written into `out`, which may be `x`, unless it is null. */
 double exponentials(const float *x, ptrdiff_t n, float shift, float scale, float *out) {
     Doubles sums = {};

@@ -145,10 +145,16 @@ def load() -> Kernel | None:
     if not library.is_file():
         return None
     try:
-        return Kernel(library)
+        with_avx2 = library.with_stem(f"{library.stem}-avx2")
+        return Kernel(with_avx2 if with_avx2.is_file() and _has_avx2(library) else library)
     except OSError as error:
         warnings.warn(f"Numpy makes the passes over rows: {error}", RuntimeWarning, stacklevel=2)
         return None
+
+
+def _has_avx2(library: Path) -> bool:
+    """Whether this processor runs a bundle's second library: the first one asks it."""
+    return bool(ctypes.PyDLL(str(library)).has_avx2())
 
 
 compiled = load()
