@@ -14,7 +14,7 @@ from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.table import table
-from app.engine.devices.builds import gpu_backends, other_builds
+from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.errors import UserError
 from app.engine.process.host import ProcessHome
@@ -124,7 +124,7 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
     gpus = ", ".join(gpu_backends(listed.backends))
     yield f"This build has the GPU backend {gpus}." if gpus else "This build computes on the CPU alone."
     if others := other_builds(listed.backends):
-        yield f"To build another, in the source folder: {', '.join(others.values())}."
+        yield f"To build another, in {SOURCE_FOLDER}: {', '.join(others.values())}."
     if measured is None:
         return
     yield ""

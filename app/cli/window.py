@@ -9,6 +9,7 @@ from app import __version__
 from app.cli.arguments import Parser, UsageError, add_engine_option
 from app.cli.console import PROGRAM
 from app.cli.display import check_display
+from app.engine.devices.builds import IS_PACKAGE
 from app.engine.errors import TraceError, UserError
 
 _DESCRIPTION = "A playground for speculative decoding. Without a command the window opens."
@@ -32,9 +33,14 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     try:
         from app.wiring import run_window
     except ImportError as error:
+        missing = (
+            "A desktop's libraries have to be there: X11 or Wayland, OpenGL, fontconfig, D-Bus"
+            if IS_PACKAGE
+            else "make run installs missing libraries"
+        )
         raise UserError(
             f"The window cannot be opened: {error}.",
-            "make run installs missing libraries; draftscope run needs no window.",
+            f"{missing}; draftscope run needs no window.",
         ) from error
     finally:
         gc.enable()

@@ -105,3 +105,8 @@ def test_an_installed_wheel_answers_with_its_bundled_pair(site: Path, tmp_path: 
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
     done = run(site, tmp_path, RUN, "replay", "answer.jsonl", "--verify")
     assert done.returncode == 0 and "verified" in done.stderr, done.stderr
+
+
+def test_an_installed_wheel_says_where_a_build_is_made(site: Path, tmp_path: Path) -> None:
+    done = run(site, tmp_path, RUN, "devices")
+    assert "a package cannot be built anew" in done.stdout, done.stderr

@@ -8,12 +8,22 @@ from collections.abc import Iterable
 GPU_BUILDS = {"cuda": "CUDA", "vulkan": "Vulkan", "hip": "ROCm", "metal": "Metal"}
 """What `make run GPU=...` takes -> the backend's name in llama.cpp."""
 
+IS_PACKAGE = not __name__.startswith("app.")
+"""Whether this was installed: packages are imported by another name (packaging/wheel)."""
+
+SOURCE_FOLDER = (
+    "a folder with Draftscope's source, because a package cannot be built anew"
+    if IS_PACKAGE
+    else "the source folder"
+)
+"""Where build commands run."""
+
 _SPELLED = {"MTL": "Metal"}
 _EVERYWHERE = ("RPC", "CPU", "BLAS")
 
 
 def build_command(gpu: str) -> str:
-    """The command, run in the source folder, that builds llama.cpp for `gpu` ("none": for the CPU alone)."""
+    """The command, run in `SOURCE_FOLDER`, that builds llama.cpp for `gpu` ("none": for the CPU alone)."""
     return f"make run GPU={gpu}"
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.engine.devices.builds import gpu_backends, other_builds
+from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
 from app.ui.theme import Theme
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
@@ -73,4 +73,4 @@ def describe_backends(backends: Sequence[str]) -> str:
     gpus = gpu_backends(backends)
     has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU alone"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
-    return f"{has}, {workers}. To make another build, run this in the source folder:"
+    return f"{has}, {workers}. To make another build, run this in {SOURCE_FOLDER}:"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.engine.devices.builds import build_command
+from app.engine.devices.builds import SOURCE_FOLDER, build_command
 from app.engine.devices.memory import CPU, Device
 from app.engine.devices.placement import NO_DEVICE, chosen_names
 from app.engine.devices.workers import WorkerError, check_worker
@@ -65,7 +65,9 @@ def native_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
 def _worker_devices(endpoint: str) -> list[int]:
     if ggml.RPC not in ggml.backends():
         raise WorkerError(
-            "This build of llama.cpp cannot use workers.", f"Build another: {build_command('none')}", endpoint
+            "This build of llama.cpp cannot use workers.",
+            f"Build another, in {SOURCE_FOLDER}: {build_command('none')}",
+            endpoint,
         )
     if not _in_use[endpoint]:
         check_worker(endpoint)

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
+from app.engine.devices.builds import SOURCE_FOLDER
 from app.engine.devices.cores import default_threads
 from app.engine.devices.memory import Device
 from app.engine.devices.workers import Endpoint, WorkerError, check_worker
@@ -54,7 +55,10 @@ def serve(
         ctypes.POINTER(ctypes.c_void_p),
     )
     if start is None:
-        raise UserError("This build of llama.cpp cannot serve as a worker.", "Build one with RPC: make run.")
+        raise UserError(
+            "This build of llama.cpp cannot serve as a worker.",
+            f"Build one that can, in {SOURCE_FOLDER}: make run.",
+        )
     address = numeric(endpoint)
     _check_free(address)
     handles = (ctypes.c_void_p * len(devices))(*devices)
