@@ -213,6 +213,8 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     if demo:
         window.shown_first.connect(window.start_demo)
     code = application.exec()
+    if window.isVisible():
+        window.close()  # the display is gone: that ends the loop alone
     watch.close()
     if crashes is not None:
         crashes.close()

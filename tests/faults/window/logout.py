@@ -67,7 +67,7 @@ class Logouts:
         with ExitStack() as stack:
             shown = self._end(plan, scale, stack)
         paths = find_paths({"DRAFTSCOPE_HOME": str(self._home)})
-        if plan.by not in ("SIGKILL", _DISPLAY):  # these leave no time for what was set a moment before
+        if plan.by != "SIGKILL":  # which leaves no time for what was set a moment before
             assert SettingsStore(paths.settings).load().settings.text_scale == scale, "a setting is lost"
         if plan.doing == "answering":
             store = ChatStore(paths.chats)
