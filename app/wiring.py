@@ -30,6 +30,7 @@ from app.ui.theme.style import Styler
 from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.window.application import make_application
 from app.ui.window.bug_watch import BugWatch
+from app.ui.window.commands import commands
 from app.ui.window.end_signals import EndSignals
 from app.ui.window.main_window import MainWindow
 from app.ui.window.rail import Place
@@ -77,6 +78,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         _HOMES[engine],
         read_demo(paths.resources),
         partial(_make_places, theme, paths, engine),
+        commands,
         drafters,
     )
     styler.apply()  # last: earlier, every step of building would style the widgets again

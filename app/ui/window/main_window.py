@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
@@ -58,8 +58,7 @@ from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.words.model_words import where_words
-from app.ui.window.actions import WindowActions
-from app.ui.window.commands import commands
+from app.ui.window.actions import AppAction, WindowActions
 from app.ui.window.header import Header
 from app.ui.window.look_controller import LookController
 from app.ui.window.place_stack import PlaceStack
@@ -88,12 +87,14 @@ class MainWindow(QMainWindow):
         engine_words: str,
         prompts: tuple[DemoPrompt, ...],
         make_places: MakePlaces,
+        commands: Callable[[MainWindow], Iterable[AppAction]],
         drafters: TriedDrafters,
         choose_file: FileChooser = ask_for_model,
         choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine_words` says where the engine runs; `prompts` are the demo prompts of the bundled pair;
-        `make_places` makes the places between the chat and the settings."""
+        `make_places` makes the places between the chat and the settings; `commands` lists what the menu and
+        the keys of a window that is made do."""
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
@@ -123,7 +124,7 @@ class MainWindow(QMainWindow):
         self._build()
         self._control(prompts, chat_store, drafters)
         self._connect()
-        self.commands = self._add_actions()
+        self.commands = self._add_actions(commands(self))
         self.go("chat")
         self._show_settings()
         self._show_answer()
@@ -236,9 +237,9 @@ class MainWindow(QMainWindow):
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
 
-    def _add_actions(self) -> WindowActions:
+    def _add_actions(self, commands: Iterable[AppAction]) -> WindowActions:
         """The actions, and a menu bar where the system shows it outside the window."""
-        actions = WindowActions(self, commands(self))
+        actions = WindowActions(self, commands)
         bar = QMenuBar()
         if bar.isNativeMenuBar():
             actions.fill(bar)
