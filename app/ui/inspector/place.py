@@ -21,11 +21,11 @@ from app.ui.inspector.replay.transport import TransportBar
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
-from app.ui.inspector.trace_files import OpenTrace, TraceFiles, dropped_trace
+from app.ui.inspector.trace_files import OpenTrace, TraceFiles
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
-from app.ui.state.inspection import Inspection
+from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets.keys import KeyTable

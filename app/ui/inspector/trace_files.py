@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from app.base.files import reason
@@ -33,13 +32,6 @@ def file_name(answer: str) -> str:
     """The name of a trace file for an answer, without what some systems refuse in names."""
     words = re.sub(r'[\\/:*?"<>|\x00-\x1f]+', " ", answer.removesuffix(".jsonl"))
     return f"{' '.join(words.split()).strip(' .…') or 'answer'}.jsonl"
-
-
-def dropped_trace(event: QDropEvent) -> Path | None:
-    """The trace file that is being dropped; None where it is anything else."""
-    urls = event.mimeData().urls()
-    file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    return file if file is not None and file.suffix == ".jsonl" else None
 
 
 class TraceFiles(QObject):

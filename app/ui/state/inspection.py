@@ -1,8 +1,11 @@
-"""Which answer the Inspector shows, and how the other places open it there."""
+"""Which answer the Inspector shows, and how the other places and a dropped file open it there."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QDropEvent
 
 from app.ui.state.answer import AnswerModel
 
@@ -54,3 +57,10 @@ class Inspection(QObject):
         if (answer, name) != (self.answer, self.name):
             self.answer, self.name = answer, name
             self.changed.emit()
+
+
+def dropped_trace(event: QDropEvent) -> Path | None:
+    """The trace file that is being dropped; None where it is anything else."""
+    urls = event.mimeData().urls()
+    file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return file if file is not None and file.suffix == ".jsonl" else None

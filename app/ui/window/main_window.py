@@ -35,7 +35,6 @@ from app.ui.chat.try_controller import TryController
 from app.ui.help import sections
 from app.ui.help.panel import HelpPanel
 from app.ui.help.sections import HelpSection
-from app.ui.inspector.trace_files import dropped_trace
 from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
@@ -49,7 +48,7 @@ from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
-from app.ui.state.inspection import Inspection
+from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme

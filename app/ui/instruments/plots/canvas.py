@@ -92,7 +92,7 @@ class Canvas(QWidget):
             # Its pyqtgraph takes a sixth of the start to import.
             from app.ui.instruments.plots.view import PlotView
 
-            self._view = PlotView(self)
+            self._view = PlotView(self, self.draw_over)
             self._view.lower()  # below the words that stand in place of the plot
             self._view.show()
             self._view.mark(self.marked)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QGraphicsView
+from PySide6.QtWidgets import QGraphicsView, QWidget
 
 from app.ui.instruments.plots.bars import DraftBars
-
-if TYPE_CHECKING:
-    from app.ui.instruments.plots.canvas import Canvas
 
 
 class PlotView(pg.GraphicsView):
     """Lines, dots, bars and the marked round. It lies over its canvas, which has the input."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: QWidget, draw_over: Callable[[QPainter], None]) -> None:
+        """`draw_over` paints what belongs above the values."""
         super().__init__(canvas, background=None)
-        self._canvas = canvas
+        self._draw_over = draw_over
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
@@ -72,4 +71,4 @@ class PlotView(pg.GraphicsView):
         return item
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
-        self._canvas.draw_over(painter)
+        self._draw_over(painter)
