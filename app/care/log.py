@@ -6,6 +6,7 @@ import faulthandler
 import logging
 import os
 import re
+from contextlib import suppress
 from copy import copy
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -75,10 +76,11 @@ class CrashFile:
         faulthandler.enable(self._file)
 
     def close(self) -> None:
-        """Stop watching: the process ends as it should."""
+        """Stop watching: the process ends as it should. Where the disk is gone, the file stays."""
         faulthandler.disable()
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._file.close()
+            self._path.unlink(missing_ok=True)
 
 
 def take_crashes(folder: Path) -> tuple[str, ...]:

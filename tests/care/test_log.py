@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.base.bugs import bug_line, bug_words
-from app.care.log import LONGEST, NAME, keep_log, last_lines, take_crashes
+from app.care.log import LONGEST, NAME, CrashFile, keep_log, last_lines, take_crashes
 
 SECRET = "my secret question"
 log = logging.getLogger("draftscope")
@@ -120,3 +120,12 @@ def test_how_a_process_died_is_found_once(kept: Path) -> None:
     assert "line 3 in <module>" in (kept / NAME).read_text()
     assert take_crashes(kept) == ()
     assert [file.name for file in kept.glob("crash-*")] == [f"crash-{os.getpid()}.txt"]
+
+
+def test_a_process_ends_well_where_its_crash_file_cannot_be_removed(kept: Path) -> None:
+    crash = CrashFile(kept)
+    (file,) = kept.glob("crash-*")
+    file.unlink()
+    file.mkdir()  # a disk that refuses
+    crash.close()
+    assert file.is_dir()

@@ -67,8 +67,6 @@ class PairCard(QFrame):
         title.setProperty("role", "strong")
         title.setTextFormat(Qt.TextFormat.PlainText)
         good_for = _wrapped(" ".join(filter(None, (self.pair.good_for, self.pair.note))), "secondary")
-        limits = _wrapped(self.pair.limits)
-        limits.setVisible(bool(self.pair.limits))
         figure = f"Published: {self.pair.published}" if self.pair.published else UNPUBLISHED
         published = _wrapped(figure, "caption")
         models = QGridLayout()
@@ -129,7 +127,8 @@ class PairCard(QFrame):
         column.setSpacing(8)
         column.addWidget(title)
         column.addWidget(good_for)
-        column.addWidget(limits)
+        if self.pair.limits:
+            column.addWidget(_wrapped(self.pair.limits))
         column.addLayout(models)
         column.addWidget(published)
         column.addWidget(self.light)
