@@ -77,6 +77,8 @@ class Logouts:
             kept = store.load_trace(chat.id, answers[0]).trace if answers else None
             tokens = len(kept.token_ids) if kept is not None else 0
             assert tokens >= shown, f"{shown} tokens were shown, {tokens} are kept"
+        if plan.by == "SIGKILL":
+            self._asked = ""  # which chat the next window opens was set a moment before, too
         assert check_data(paths) == (), check_data(paths)
         return Fate.ENDED
 
