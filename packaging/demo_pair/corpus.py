@@ -17,6 +17,7 @@ from random import Random
 import numpy as np
 from tokenizers import Tokenizer
 
+import begin
 import grammar
 import judge
 import library
@@ -129,9 +130,20 @@ def stream(tokenizer: Tokenizer, found: list[str]) -> np.ndarray:
     return np.concatenate([np.array([*bpe.encode_plain(tokenizer, text), end], np.uint16) for text in found])
 
 
+def learnt_tokenizer(
+    path: Path, documents: Sequence[library.Document], talks: list[list[Dialogue]]
+) -> Tokenizer:
+    """A tokenizer whose merges come from one text of so many; written to `path`."""
+    samples = [content for made in talks for messages in made[::FOR_TOKENIZER] for _, content in messages]
+    samples += [text for kind in TEXTS for text in texts(documents, kind, held_out=False)[::FOR_TOKENIZER]]
+    copied = {word + end for word in (*words.NOUNS, *words.VERBS) for end in ("", "s")}
+    return bpe.train([*words.examples(), *samples], copied, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--begin", type=Path, help="folder of a pair whose tokenizer is kept")
     args = parser.parse_args()
     documents = library.load(args.work)
     talks = {
@@ -145,15 +157,12 @@ def main() -> None:
         encoding="utf-8",
         errors="replace",
     )
-    samples = [
-        content
-        for made in talks["train"].values()
-        for messages in made[::FOR_TOKENIZER]
-        for _, content in messages
-    ]
-    samples += [text for kind in TEXTS for text in texts(documents, kind, held_out=False)[::FOR_TOKENIZER]]
-    copied = {word + end for word in (*words.NOUNS, *words.VERBS) for end in ("", "s")}
-    trained = bpe.train([*words.examples(), *samples], copied, args.work / "tokenizer.json")
+    path = args.work / "tokenizer.json"
+    if args.begin:
+        begin.keep_tokenizer(args.begin / "target.gguf", path)
+        trained = bpe.load(path)
+    else:
+        trained = learnt_tokenizer(path, documents, list(talks["train"].values()))
     arrays: dict[str, np.ndarray] = {}
     for part, made in talks.items():
         for kind, own in made.items():

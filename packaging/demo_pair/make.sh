@@ -6,6 +6,7 @@
 # ten minutes old. DEVICE=cuda trains on a GPU.
 # To train for longer, set TARGET or DRAFTS (below); WORK/target-warm.pt, copied over WORK/target.pt, takes the
 # target back to where its learning rate began to fall.
+# BEGIN=FOLDER goes on from the pair in FOLDER, with its tokenizer, instead of from nothing.
 # UNTIL=train ends when target and drafts are trained.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,6 +15,7 @@ work=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/draftscope/demo-pair}
 out=${2:-$root/resources/demo_pair}
 mkdir -p "$work" "$out"
 work=$(cd "$work" && pwd)
+begin=${BEGIN:+--begin=$(cd "$BEGIN" && pwd)}
 out=$(cd "$out" && pwd)
 : "${TARGET:=--steps 9000 --cool-steps 2200 --long-steps 500 --grow-step 600 --middle-step 600}"
 : "${DRAFTS:=--steps 3000 --cool-steps 1200 --long-steps 150}"
@@ -34,11 +36,11 @@ older() { # whether file $1 is missing or older than $2
 
 cd "$here"
 [ -f "$work/library.jsonl" ] || "$app" library.py --work "$work"
-[ -f "$work/corpus.npz" ] || "$train" corpus.py --work "$work"
+[ -f "$work/corpus.npz" ] || "$train" corpus.py --work "$work" ${begin:+"$begin"}
 # shellcheck disable=SC2086 # the options are words
-"$train" train.py target --work "$work" --device "$DEVICE" $TARGET
+"$train" train.py target --work "$work" --device "$DEVICE" ${begin:+"$begin"} $TARGET
 # shellcheck disable=SC2086
-"$train" train.py drafts --work "$work" --device "$DEVICE" $DRAFTS
+"$train" train.py drafts --work "$work" --device "$DEVICE" ${begin:+"$begin"} $DRAFTS
 [ "${UNTIL:-}" != train ] || exit 0
 if older "$work/pair/target.gguf" "$work/target.pt" || older "$work/pair/draft.gguf" "$work/drafts.pt"; then
     "$train" export.py --work "$work" --out "$work/pair"

@@ -36,14 +36,8 @@ CHAT_TEMPLATE = (
 )
 
 
-def train(texts: Sequence[str], copied: Container[str], path: Path) -> Tokenizer:
-    """Learn the merges from `texts`, write the tokenizer to `path` and return it.
-
-    Ids 0 to 2 are the control tokens, then all 256 bytes, then the merges: any UTF-8 text round-trips.
-    A word is cut into the same tokens behind a space, a double quote, a bracket or an underscore, or it could
-    not be copied from one place to another: no merge joins letters with anything else. The most frequent
-    words that are not among those that are `copied` have a token with their space all the same.
-    """
+def untrained() -> Tokenizer:
+    """Without merges; letters are cut from all else, which is only wanted while merges are learnt."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -53,6 +47,18 @@ def train(texts: Sequence[str], copied: Container[str], path: Path) -> Tokenizer
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def train(texts: Sequence[str], copied: Container[str], path: Path) -> Tokenizer:
+    """Learn the merges from `texts`, write the tokenizer to `path` and return it.
+
+    Ids 0 to 2 are the control tokens, then all 256 bytes, then the merges: any UTF-8 text round-trips.
+    A word is cut into the same tokens behind a space, a double quote, a bracket or an underscore, or it could
+    not be copied from one place to another: no merge joins letters with anything else. The most frequent
+    words that are not among those that are `copied` have a token with their space all the same.
+    """
+    tokenizer = untrained()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCAB_SIZE - SPACED,
         special_tokens=list(CONTROL),

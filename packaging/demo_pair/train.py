@@ -19,8 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+import begin
 from induction import teach_copying
 from model import SHAPES, Llama, Shape
+from muon import Muon
 from windows import SHARES, Batch, Corpus, Twice
 
 RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
@@ -72,6 +74,8 @@ class Plan:
         """Of what a step sees: until the learning rate falls, and harder once the model has grown."""
         if step >= self.steps - self.cool_steps:
             return None
+        if not self.grow_step:
+            return None  # it goes on from a model that copies
         rows = self.tokens(step) // self.window(step) // TWICE_EVERY
         return Twice(rows, None) if step < self.grow_step else Twice(2 * rows, VARIETY)
 
@@ -81,14 +85,29 @@ class Plan:
         return min(1.0, (step + 1) / WARM_UP) * (FLOOR + (1 - FLOOR) * left)
 
 
+def has_bfloat16(device: str) -> bool:
+    """Whether sums of products in bfloat16 are faster than in float32: a CPU without AVX-512 takes ten times
+    as long."""
+    return device != "cpu" or not torch.backends.cpu.get_cpu_capability().startswith(("AVX2", "DEFAULT"))
+
+
+def precision(device: str) -> torch.autocast:
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=has_bfloat16(device))
+
+
+def born(name: str, layers: int) -> Llama:
+    """A model that has learnt nothing but to copy."""
+    model = Llama(replace(SHAPES[name], layers=layers))
+    teach_copying(model)
+    return model
+
+
 class Learner:
     """One model and its optimisers: Muon for the matrices of the blocks, AdamW for the rest."""
 
-    def __init__(self, name: str, layers: int, device: str = "cpu") -> None:
+    def __init__(self, name: str, model: Llama, device: str = "cpu") -> None:
         self.name = name
         self.device = device
-        model = Llama(replace(SHAPES[name], layers=layers))
-        teach_copying(model)
         self.adopt(model)
 
     def adopt(self, model: Llama) -> None:
@@ -96,8 +115,9 @@ class Learner:
         named = list(self.model.named_parameters())
         matrices = [p for key, p in named if p.dim() == 2 and key.startswith("blk.")]
         others = [p for key, p in named if p.dim() != 2 or not key.startswith("blk.")]
+        muon = torch.optim.Muon if has_bfloat16(self.device) else Muon
         self.solvers = {
-            MATRIX_RATE: torch.optim.Muon(matrices, lr=MATRIX_RATE, momentum=0.95, weight_decay=0.01),
+            MATRIX_RATE: muon(matrices, lr=MATRIX_RATE, momentum=0.95, weight_decay=0.01),
             OTHER_RATE: torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.95), weight_decay=0.0),
         }
 
@@ -152,7 +172,7 @@ def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, 
 
     `wanted` are the teacher's log-probabilities (learnt positions, vocab).
     """
-    with torch.autocast(batch.inputs.device.type, dtype=torch.bfloat16):
+    with precision(batch.inputs.device.type):
         logits = model.logits(model.states(batch.inputs)[batch.learnt])
     own = functional.log_softmax(logits.float(), dim=-1)
     plain = functional.nll_loss(own, batch.labels[batch.learnt])
@@ -165,7 +185,7 @@ def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, 
 @torch.no_grad()
 def taught(teacher: Llama, batch: Batch) -> Tensor:
     """The teacher's log-probabilities at the learnt positions of a batch."""
-    with torch.autocast(batch.inputs.device.type, dtype=torch.bfloat16):
+    with precision(batch.inputs.device.type):
         logits = teacher.logits(teacher.states(batch.inputs)[batch.learnt])
     return functional.log_softmax(logits.float(), dim=-1)
 
@@ -248,7 +268,8 @@ def main() -> None:
     parser.add_argument("--grow-step", type=int, default=0)
     parser.add_argument("--middle-step", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is one; both in bfloat16")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is one")
+    parser.add_argument("--begin", type=Path, help="folder of a pair of this recipe to go on from")
     parser.add_argument("--save-seconds", type=float, default=SAVE_SECONDS, help="between two checkpoints")
     args = parser.parse_args()
     plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step)
@@ -256,7 +277,14 @@ def main() -> None:
     torch.manual_seed(11)
     torch.set_num_threads(args.threads)
     checkpoint = args.work / f"{args.run}.pt"
-    learners = [Learner(name, plan.layers(name, 0), args.device) for name in RUNS[args.run]]
+    learners = [
+        Learner(
+            name,
+            begin.model_of(args.begin / f"{name}.gguf") if args.begin else born(name, plan.layers(name, 0)),
+            args.device,
+        )
+        for name in RUNS[args.run]
+    ]
     progress = Progress()
     if checkpoint.exists():
         saved = torch.load(checkpoint, map_location=args.device, weights_only=True)
