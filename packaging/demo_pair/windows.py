@@ -15,8 +15,7 @@ import tokenizer as bpe
 RUN, BETWEEN = (4, 60), (0, 30)
 """Lengths of a run of random tokens and of what stands before it is said again, the upper ones excluded."""
 SHARES = {"scenes": 0.28, "open": 0.14, "passages": 0.14, "code": 0.24, "prose": 0.20}
-"""Of the rows of a batch (README.md says why). Of dialogues only the answers are learnt: of all learnt tokens
-scenes are a quarter, code a third."""
+"""Of the rows of a batch (README.md says why). Of dialogues only the answers are learnt."""
 
 
 @dataclass(frozen=True, slots=True)
