@@ -311,14 +311,19 @@ def test_a_trace_that_is_dropped_opens(windows: Windows, answer: AnswerModel, tm
     assert not desk.prompt.canInsertFromMimeData(_urls(path)) and desk.prompt.canInsertFromMimeData(_text())
 
 
-def test_a_damaged_trace_is_shown_up_to_the_damage(
-    windows: Windows, answer: AnswerModel, tmp_path: Path
-) -> None:
+def damaged_at_line_5(answer: AnswerModel, path: Path) -> Path:
+    """A trace file with a line that is no round."""
     assert answer.trace is not None
-    path = tmp_path / "cut.jsonl"
     write_trace(path, answer.trace)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:4], b"{}\n", *lines[5:]]))
+    return path
+
+
+def test_a_damaged_trace_is_shown_up_to_the_damage(
+    windows: Windows, answer: AnswerModel, tmp_path: Path
+) -> None:
+    path = damaged_at_line_5(answer, tmp_path / "cut.jsonl")
     desk = windows.open()
     assert "line 5, is damaged" in desk.window.open_trace(path)
     assert desk.trace is not None and len(desk.trace.rounds) == 3
@@ -331,11 +336,7 @@ def test_a_damaged_trace_is_shown_up_to_the_damage(
 def test_the_inspector_says_what_is_wrong_with_a_dropped_trace(
     windows: Windows, answer: AnswerModel, tmp_path: Path
 ) -> None:
-    assert answer.trace is not None
-    path = tmp_path / "cut.jsonl"
-    write_trace(path, answer.trace)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:4], b"{}\n", *lines[5:]]))
+    path = damaged_at_line_5(answer, tmp_path / "cut.jsonl")
     desk = windows.open()
     desk.window.go("inspector")
     place = desk.place("inspector")
