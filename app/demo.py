@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -28,6 +30,9 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float = 0.0
     draft: str = "draft.gguf"
     """A file of the pair; unused where the strategy needs no draft."""
+    mode: Literal["chat", "completion"] = "chat"
+    seed: int | None = None
+    """The seed to answer with; None keeps the one in use."""
 
     @property
     def spec(self) -> StrategySpec:
@@ -38,10 +43,15 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The draft's path as the settings write it."""
         return f"{BUNDLED}{FOLDER}/{self.draft}"
 
+    def sampling(self, now: Sampling) -> Sampling:
+        """The sampling in use, with what this prompt names replaced."""
+        seed = now.seed if self.seed is None else self.seed
+        return dataclasses.replace(now, temperature=self.temperature, seed=seed)
+
     def check(self, files: frozenset[str]) -> None:
         """Raise SettingError where the prompt cannot be asked with the pair's files."""
         self.spec.verification_at(self.temperature)
-        check_params(Sampling(temperature=self.temperature))
+        check_params(self.sampling(Sampling()))
         if self.draft not in files:
             raise SettingError(f"The pair has no file {self.draft}.", f"It has {', '.join(sorted(files))}.")
 
@@ -66,6 +76,8 @@ def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
         files = frozenset(entry.file for entry in card.files.values())
         for prompt in card.prompts:
             prompt.check(files)
+        if len({prompt.title for prompt in card.prompts}) < len(card.prompts):
+            raise SettingError("Two prompts have the same title.")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {reason(error)}.", "Install Draftscope again.") from error
     except (DamagedError, SettingError) as error:

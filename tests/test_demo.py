@@ -10,6 +10,7 @@ import pytest
 
 from app.demo import read_demo
 from app.engine.errors import UserError
+from app.engine.types import Sampling
 
 PROMPT = {
     "category": "count",
@@ -29,17 +30,20 @@ def resources(tmp_path: Path) -> Path:
 def write(resources: Path, **changes: Any) -> None:
     files = {"target": {"file": "target.gguf", "bytes": 1}, "draft": {"file": "draft.gguf"}}
     files["small-draft"] = {"file": "small.gguf"}
-    card = {"name": "A pair", "files": files, "prompts": [PROMPT | changes]}
+    again = PROMPT | {"title": "Counting again"}
+    card = {"name": "A pair", "files": files, "prompts": [PROMPT | changes, again]}
     (resources / "demo_pair" / "pair.json").write_text(json.dumps(card), encoding="utf-8")
 
 
 def test_what_is_not_said_is_greedy_with_the_first_draft(resources: Path) -> None:
     write(resources)
-    (demo,) = read_demo(resources)
+    demo, _ = read_demo(resources)
     assert (demo.temperature, demo.draft_path) == (0.0, "bundled:demo_pair/draft.gguf")
+    assert (demo.mode, demo.sampling(Sampling(top_k=5, seed=3))) == ("chat", Sampling(top_k=5, seed=3))
     assert demo.spec.needs_draft
-    write(resources, temperature=1, draft="small.gguf", strategy="prompt-lookup")
-    (demo,) = read_demo(resources)
+    write(resources, temperature=1, draft="small.gguf", strategy="prompt-lookup", seed=7)
+    demo, _ = read_demo(resources)
+    assert demo.sampling(Sampling(top_k=5, seed=3)) == Sampling(temperature=1.0, top_k=5, seed=7)
     assert (demo.temperature, demo.draft_path) == (1.0, "bundled:demo_pair/small.gguf")
     assert not demo.spec.needs_draft
 
@@ -52,6 +56,9 @@ def test_what_is_not_said_is_greedy_with_the_first_draft(resources: Path) -> Non
         ({"strategy": "draft-simple:verify=greedy", "temperature": 0.5}, "greedy"),
         ({"temperature": -1}, "temperature"),
         ({"temperature": "warm"}, "temperature"),
+        ({"seed": -2}, "seed"),
+        ({"mode": "song"}, "song"),
+        ({"title": "Counting again"}, "same title"),
         ({"draft": "big.gguf"}, "no file big.gguf"),
         ({"strategie": "none"}, "strategie"),
         ({"look": None}, "look"),

@@ -99,10 +99,10 @@ class ChatController(QObject):
             return
         self._ask(len(self.shown.chat.turns), question)
 
-    def ask_in_new_chat(self, text: str) -> None:
-        """Ask in a new chat, as a message whatever the mode of new chats is."""
+    def ask_in_new_chat(self, text: str, mode: str = "chat") -> None:
+        """Ask in a new chat of this mode, whatever the mode of new chats is."""
         self._leave()
-        self.shown.show(self._new("chat"))
+        self.shown.show(self._new(mode))
         self.send(Question(text))
 
     @Slot(object, object)

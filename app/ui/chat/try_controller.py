@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from app.base.paths import BUNDLED_TARGET
 from app.demo import DemoPrompt
 from app.engine.errors import UserError
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset
 from app.saved.settings import Settings
 from app.ui.chat.chat_controller import ChatController
@@ -50,7 +50,7 @@ class TryController(QObject):
         self._transcript = transcript
         self._chat = chat
         self._session = session
-        self._prompts = {demo.prompt: demo for demo in prompts}
+        self._prompts = {demo.title: demo for demo in prompts}
         self._settings = settings
         self._apply = apply
         self._before: Preset | None = None  # what was in use before a prompt changed it
@@ -58,8 +58,8 @@ class TryController(QObject):
         self._dismissed = ""
         self._offered = False
         box.try_panel.set_prompts(prompts)
-        box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.tell))
-        transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.notices.tell))
+        box.try_panel.chosen.connect(lambda title: self._choose(title, box.try_panel.notice.tell))
+        transcript.suggestion_chosen.connect(lambda title: self._choose(title, box.notices.tell))
         box.remark.dismissed.connect(self._dismiss)
         chat.shown.answer_shown.connect(self.refresh)
         self.refresh()
@@ -81,9 +81,9 @@ class TryController(QObject):
 
     # ------------------------------------------------------------------ choosing
 
-    def _choose(self, prompt: str, tell: Callable[[str, str], None]) -> None:
+    def _choose(self, title: str, tell: Callable[[str, str], None]) -> None:
         """Ask a prompt in a new chat, with its own settings; `tell` says why not."""
-        demo = self._prompts[prompt]
+        demo = self._prompts[title]
         self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
             tell("The engine is at work.", "Stop it, or wait until it is done.")
@@ -100,7 +100,7 @@ class TryController(QObject):
         self._set = Preset.of(demo.title, self._settings.now)
         self._dismissed = ""
         self._box.try_this.close_panel()
-        self._chat.ask_in_new_chat(prompt)
+        self._chat.ask_in_new_chat(demo.prompt, demo.mode)
         self._box.setFocus(Qt.FocusReason.OtherFocusReason)
         self.refresh()
 
@@ -109,9 +109,11 @@ class TryController(QObject):
         draft = settings.draft
         if demo.spec.needs_draft and (draft is None or draft.path != demo.draft_path):
             draft = ModelOptions(demo.draft_path)
-        sampling = dataclasses.replace(settings.sampling, temperature=demo.temperature)
         return dataclasses.replace(
-            Preset.of(demo.title, settings), strategy=str(demo.spec), sampling=sampling, draft=draft
+            Preset.of(demo.title, settings),
+            strategy=str(demo.spec),
+            sampling=demo.sampling(settings.sampling),
+            draft=draft,
         )
 
     @Slot()
@@ -135,11 +137,23 @@ class TryController(QObject):
 
     def _offer(self) -> None:
         """Offer the prompts while their pair is loaded."""
-        offered = self._prompts if self._offered else {}
+        offered = {title: demo.prompt for title, demo in self._prompts.items() if self._offered}
         self._box.set_try_offered(self._offered)
-        self._box.set_suggestion(next(iter(offered), ""))
-        self._transcript.set_suggestions({prompt: demo.title for prompt, demo in offered.items()})
+        self._box.set_suggestion(next(iter(offered.values()), ""))
+        self._transcript.set_suggestions(offered)
         self._chat.shown.say_empty()
+
+    def _asked(self) -> DemoPrompt | None:
+        """The prompt that the chat on the screen asks. Where two ask the same, the one whose settings are in
+        use, or else the first."""
+        asked = [
+            demo
+            for demo in self._prompts.values()
+            if (demo.prompt, demo.mode) == (self._chat.question, self._chat.shown.chat.head.mode)
+        ]
+        settings = self._settings.now
+        in_use = (demo for demo in asked if self._wanted(demo, settings).in_use(settings))
+        return next(in_use, asked[0] if asked else None)
 
     @Slot()
     def refresh(self) -> None:
@@ -148,8 +162,8 @@ class TryController(QObject):
         if self._offered != self.is_offered:
             self._offered = self.is_offered
             self._offer()
-        demo = self._prompts.get(self._chat.question) if self.is_offered else None
-        box.try_panel.set_current(demo.prompt if demo is not None else "")
+        demo = self._asked() if self.is_offered else None
+        box.try_panel.set_current(demo.title if demo is not None else "")
         if demo is None or demo.prompt == self._dismissed:
             box.remark.clear()
             return
@@ -171,10 +185,15 @@ def change_words(before: Preset, after: Preset) -> str:
     pairs = {
         "strategy": (before.strategy, after.strategy),
         "sampling": (chip_words(before.sampling)[0], chip_words(after.sampling)[0]),
+        "seed": (_seed(before.sampling), _seed(after.sampling)),
         "draft": (_file(before.draft), _file(after.draft)),
     }
     changed = [f"{name} {new} (was {old})" for name, (old, new) in pairs.items() if old != new]
     return f"Set for it: {', '.join(changed)}." if changed else ""
+
+
+def _seed(sampling: Sampling) -> str:
+    return "new each time" if sampling.seed < 0 else str(sampling.seed)
 
 
 def _file(options: ModelOptions | None) -> str:

@@ -24,9 +24,11 @@ _TWO_COLUMNS = 560  # at text scale 1
 
 def manner_words(demo: DemoPrompt) -> str:
     """How a prompt is asked: "draft-simple:n_max=4 · greedy"."""
-    words = [str(demo.spec), chip_words(Sampling(temperature=demo.temperature))[0]]
+    words = [str(demo.spec), *filter(None, chip_words(demo.sampling(Sampling())))]
     if demo.spec.needs_draft and demo.draft_path != BUNDLED_DRAFT:
         words.append(demo.draft.removesuffix(".gguf"))
+    if demo.mode == "completion":
+        words.append("completion")
     return " · ".join(words)
 
 
@@ -34,12 +36,12 @@ class TryPanel(QWidget):
     """Shows the prompts and emits a signal for the chosen one."""
 
     chosen = Signal(str)
-    """The prompt."""
+    """The title of the prompt."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.rows: dict[str, TwoLineButton] = {}  # by prompt
+        self.rows: dict[str, TwoLineButton] = {}  # by title
         self._keys = GridKeys(self, self._rows_shown)
         title = QLabel("Try this")
         title.setProperty("role", "title")
@@ -67,15 +69,15 @@ class TryPanel(QWidget):
         for demo in prompts:
             row = TwoLineButton(self._theme, demo.title, manner_words(demo), self)
             row.setToolTip(as_text(f"Ask:\n{demo.prompt}"))
-            row.clicked.connect(lambda _checked=False, prompt=demo.prompt: self.chosen.emit(prompt))
+            row.clicked.connect(lambda _checked=False, title=demo.title: self.chosen.emit(title))
             self._keys.watch(row)
-            self.rows[demo.prompt] = row
+            self.rows[demo.title] = row
         self._lay_out()
 
-    def set_current(self, prompt: str) -> None:
+    def set_current(self, title: str) -> None:
         """Mark the prompt that the chat on the screen asks; "" for none."""
         for key, row in self.rows.items():
-            row.set_current(key == prompt)
+            row.set_current(key == title)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -46,7 +46,7 @@ class Surface(QAbstractScrollArea):
     edit_submitted = Signal(object, object)  # turn, new Question
     regenerate_requested = Signal(object)  # turn
     note_action = Signal(object)  # turn whose note's button was pressed
-    suggestion_chosen = Signal(str)
+    suggestion_chosen = Signal(str)  # its title
     tour_asked = Signal()
     setting_changed = Signal()  # the width, the font or the appearance changed
     settled = Signal()  # the layout is settled: the widgets in the text follow

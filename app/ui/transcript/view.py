@@ -66,7 +66,7 @@ class TranscriptView(Surface):
         self.settle()
 
     def set_suggestions(self, prompts: Mapping[str, str]) -> None:
-        """Prompts offered while the chat is empty: prompt -> title."""
+        """Prompts offered while the chat is empty: title -> prompt."""
         self._furniture.empty.set_suggestions(prompts)
         self.refresh()
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions, Sampling
+from app.ui.transcript.overlays.empty_state import MOST
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.two_line_button import TwoLineButton
 from app.ui.widgets.icons import IconButton
@@ -27,7 +28,11 @@ PROMPTS: list[dict[str, Any]] = [
     {"title": "Warm", "strategy": "draft-simple:n_max=2", "temperature": 0.7},
     {"title": "Small", "strategy": "draft-simple:n_max=4", "draft": "small-draft.gguf"},
     {"title": "Alone", "strategy": "none"},
+    {"title": "Drawn", "strategy": "draft-simple:n_max=4:sample=1", "temperature": 1, "seed": 1},
+    {"title": "Drawn again", "strategy": "draft-simple:n_max=4:sample=1", "temperature": 1, "seed": 2},
+    {"title": "Bare", "strategy": "draft-simple:n_max=4", "mode": "completion"},
 ]
+SAME = "Drawn abcabc"
 TITLES = [demo["title"] for demo in PROMPTS]
 LOOK = "A sentence of some words, as long as those of the pair are, and one more about "
 
@@ -47,7 +52,8 @@ def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> 
     for name, file in files.items():
         (pair / f"{name}.gguf").write_bytes(file.read_bytes())
     prompts = [
-        {"category": "chat", "prompt": f"{demo['title']} abcabc", "look": LOOK + demo["title"]} | demo
+        {"category": "chat", "prompt": f"{demo['title'].split()[0]} abcabc", "look": LOOK + demo["title"]}
+        | demo
         for demo in PROMPTS
     ]
     card = {"files": {name: {"file": f"{name}.gguf"} for name in files}, "prompts": prompts}
@@ -120,7 +126,7 @@ def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
         shown = [button for button in desk.page.transcript.findChildren(QPushButton) if button.isVisible()]
         return [button for button in shown if button.text() in TITLES]
 
-    assert [button.text() for button in offered()] == TITLES
+    assert [button.text() for button in offered()] == TITLES[:MOST]
     target = tmp_path / "other.gguf"
     target.write_bytes(pair_files[0].read_bytes())
     desk.load(target)
@@ -167,6 +173,31 @@ def test_a_prompt_that_changes_nothing_says_what_to_look_for_only(bundled: Windo
     assert said(desk) == (look("Code"), "", "")
     desk.header.strategy_panel.text.typed.emit("none")
     assert said(desk)[1].startswith("Made for draft-simple:n_max=4 · greedy.")
+
+
+def test_two_prompts_that_ask_the_same_are_told_apart_by_what_is_in_use(bundled: Windows) -> None:
+    desk = opened(bundled)
+    choose(desk, "Drawn")
+    assert "sampling temperature 1 (was greedy), seed 1 (was new each time)" in said(desk)[1]
+    first = desk.texts()
+    choose(desk, "Drawn again")
+    assert said(desk)[0] == look("Drawn again") and "seed 2 (was new each time)" in said(desk)[1]
+    assert row(desk, "Drawn again").current and not row(desk, "Drawn").current
+    assert desk.texts()[0] == first[0] == SAME and desk.texts()[1] != first[1]
+    assert row(desk, "Drawn again").accessibleDescription().endswith("temperature 1 · seed 2")
+    named(desk.page.prompt.remark, "Put back", QPushButton).click()
+    assert said(desk)[0] == look("Drawn"), "the first one where neither's settings are in use"
+    assert "Made for" in said(desk)[1]
+
+
+def test_a_prompt_of_bare_text_is_asked_as_it_is(bundled: Windows) -> None:
+    desk = opened(bundled)
+    choose(desk, "Bare")
+    assert desk.trace is not None and desk.trace.header.prompt == "Bare abcabc"
+    assert said(desk)[0] == look("Bare")
+    assert row(desk, "Bare").accessibleDescription() == "draft-simple:n_max=4 · greedy · completion"
+    desk.controller.new_chat()
+    assert named(desk.page.prompt, "Mode: chat", Segmented), "new chats are as before"
 
 
 def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) -> None:

@@ -240,14 +240,14 @@ def test_the_menu_key_reaches_every_message(qtbot: QtBot, view: TranscriptView) 
 
 
 def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> None:
-    view.set_suggestions({"Write a date parser.": "Dates", "Say this and do that.": "Say & do"})
+    view.set_suggestions({"Dates": "Write a date parser.", "Say & do": "Say this and do that."})
     empty = view.findChild(EmptyState)
     assert empty.isVisible()
     buttons = [button for button in view.findChildren(QPushButton) if button.isVisible()]
     assert [button.accessibleName() for button in buttons] == ["Dates", "Say & do"]
     with qtbot.waitSignal(view.suggestion_chosen) as told:
         qtbot.mouseClick(buttons[1], LEFT)
-    assert told.args == ["Say this and do that."]
+    assert told.args == ["Say & do"]
     view.add_turn(UserTurn("Hi"))
     assert not empty.isVisible()
     view.set_turns([])

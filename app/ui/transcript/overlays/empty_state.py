@@ -19,7 +19,7 @@ MOST = 5  # prompts offered at most
 class EmptyState(QWidget):
     """A title, a line, and prompts to choose from."""
 
-    suggestion_chosen = Signal(str)
+    suggestion_chosen = Signal(str)  # its title
     tour_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -54,12 +54,12 @@ class EmptyState(QWidget):
         self.line.setText(line)
 
     def set_suggestions(self, prompts: Mapping[str, str]) -> None:
-        """Offer the first few of these prompts (prompt -> title) as buttons."""
+        """Offer the first few of these prompts (title -> prompt) as buttons."""
         for button in self._buttons:
             self._column.removeWidget(button)
             button.hide()
             button.deleteLater()
-        self._buttons = [self._button(prompt, title) for prompt, title in islice(prompts.items(), MOST)]
+        self._buttons = [self._button(title, prompt) for title, prompt in islice(prompts.items(), MOST)]
         for button in self._buttons:
             self._column.insertWidget(self._column.indexOf(self.tour), button)
             button.show()
@@ -83,12 +83,12 @@ class EmptyState(QWidget):
     def buttons(self) -> tuple[QPushButton, ...]:
         return tuple(self._buttons)
 
-    def _button(self, prompt: str, title: str) -> QPushButton:
+    def _button(self, title: str, prompt: str) -> QPushButton:
         button = _PromptButton(title, self)
         button.setAccessibleName(title)
         button.setToolTip(as_text(f"Ask:\n{prompt}"))
         button.setCursor(Qt.CursorShape.PointingHandCursor)
-        button.clicked.connect(lambda: self.suggestion_chosen.emit(prompt))
+        button.clicked.connect(lambda: self.suggestion_chosen.emit(title))
         return button
 
     @Slot()
