@@ -7,6 +7,7 @@ and the counts of emitted tokens are tested against that law by chi-square.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -84,6 +85,7 @@ class Case:
     sampling: Sampling = field(default_factory=lambda: WARM)
     max_tokens: int = 8  # more than LENGTH, so that long drafts have room
     draft: Tiny = OWN
+    prompt: str = PROMPT
 
     @override
     def __str__(self) -> str:
@@ -166,8 +168,15 @@ def open_engine(target: Path, draft: Path) -> Engine:
     return Engine(single(target), single(draft))
 
 
-def prompt_ids(engine: Engine) -> NDArray[np.int32]:
-    return engine.target.model.vocabulary.tokenize(PROMPT, special=True, parse_special=False)
+BUNDLED_CASES = [
+    Case(f"draft-simple:n_max=4{kind}", prompt="There once was a ")
+    for kind in (":sample=1", ":sample=1:verify=block", "", ":verify=block")
+]
+"""The bundled pair at temperature 1, where a story could be about anything."""
+
+
+def prompt_ids(engine: Engine, prompt: str = PROMPT) -> NDArray[np.int32]:
+    return engine.target.model.vocabulary.tokenize(prompt, special=True, parse_special=False)
 
 
 def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
@@ -193,6 +202,46 @@ def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
         for b in map(int, np.flatnonzero(second)):
             law[a, b] = first[a] * second[b] * row((a, b))
     return law
+
+
+Likely = dict[tuple[int, ...], float]
+"""Beginnings of answers and their probabilities."""
+
+
+def likely_law(engine: Engine, case: Case, least: float) -> Likely:
+    """The first one to LENGTH tokens that are at least so likely together, for a target of many tokens."""
+    prompt = prompt_ids(engine, case.prompt)
+    context = engine.target
+    context.clear()
+    law: Likely = {(): 1.0}
+    found = {}
+    for _ in range(LENGTH):
+        longer: Likely = {}
+        for prefix, chance in law.items():
+            ids = np.concatenate([prompt, np.array(prefix, np.int32)])
+            kept = context.sync(ids[:-1])
+            row = chance * probabilities(context.decode(ids[kept:], logits=1)[0], case.sampling, ids.tolist())
+            longer |= {(*prefix, token): float(row[token]) for token in np.flatnonzero(row >= least).tolist()}
+        found |= longer
+        law = longer
+    return found
+
+
+def likely_p_values(answers: Counter[tuple[int, ...]], law: Likely) -> list[float]:
+    """The p-values of the laws of one, two and three tokens, each with one cell for all that is rarer."""
+    total = answers.total()
+    values = []
+    for length in range(1, LENGTH + 1):
+        seen: Counter[tuple[int, ...]] = Counter()
+        for tokens, times in answers.items():
+            seen[tokens[:length]] += times
+        cells = {prefix: chance for prefix, chance in law.items() if len(prefix) == length}
+        counts = np.array([seen[prefix] for prefix in cells])
+        chances = np.array(list(cells.values()))
+        counts = np.append(counts, total - counts.sum())
+        chances = np.append(chances, max(0.0, 1.0 - chances.sum()))
+        values.append(_p_value(counts, chances))
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +323,7 @@ def _emitted(
     spec = StrategySpec.parse(case.strategy)
     vocabulary = engine.target.model.vocabulary
     sampler = Sampler(case.sampling, breakers=breakers_of(vocabulary, case.sampling))
-    prompt = prompt_ids(engine)
+    prompt = prompt_ids(engine, case.prompt)
     drafters = engine.warm.of(spec)
     length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)
     outset = Outset(
@@ -326,9 +375,20 @@ _engines: dict[tuple[Path, Path], Engine] = {}
 
 def count_elsewhere(files: tuple[Path, Path], case: Case, n: int, seed: int, first: int) -> NDArray[np.int64]:
     """`count` in a worker process, which keeps its engine for the next call."""
+    return count(_engine_of(files), case, n, seed, first)
+
+
+def emitted_elsewhere(
+    files: tuple[Path, Path], case: Case, n: int, seed: int, first: int
+) -> Counter[tuple[int, ...]]:
+    """How often each beginning was emitted in a worker process."""
+    return Counter(emitted(_engine_of(files), case, n, seed, first))
+
+
+def _engine_of(files: tuple[Path, Path]) -> Engine:
     if files not in _engines:
         _engines[files] = open_engine(*files)
-    return count(_engines[files], case, n, seed, first)
+    return _engines[files]
 
 
 def p_values(counts: NDArray[np.int64], law: NDArray[np.float64]) -> list[float]:

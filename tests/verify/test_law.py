@@ -1,9 +1,10 @@
 """The sampling law through the loop: 50,000 answers a seed, five seeds, for both rules that keep it, one-hot
-and sampled drafts; other draft lengths and every other strategy with 20,000 answers."""
+and sampled drafts; other draft lengths, every other strategy and the bundled pair with 20,000 answers."""
 
 from __future__ import annotations
 
 import multiprocessing
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
@@ -14,14 +15,20 @@ import pytest
 from app.engine.devices.cores import cores
 from app.engine.engine import Engine
 from tests.law import (
+    BUNDLED_CASES,
     CASES,
     LENGTH_CASES,
+    SMALL,
     STRATEGY_CASES,
     TARGET,
     Case,
     count_elsewhere,
+    emitted_elsewhere,
     exact_law,
     holds,
+    likely_law,
+    likely_p_values,
+    open_engine,
     p_values,
 )
 from tests.tiny import Tiny
@@ -43,7 +50,7 @@ def workers() -> Iterator[Executor]:
 
 ANSWERS_MORE = 20_000
 MORE_CASES = LENGTH_CASES + STRATEGY_CASES
-COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES)
+COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES) + len(BUNDLED_CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -58,6 +65,23 @@ def test_every_length_and_strategy_keeps_the_law(
     workers: Executor, law_engine: Engine, tiny_file: Callable[[Tiny], Path], case: Case
 ) -> None:
     measure(workers, law_engine, (tiny_file(TARGET), tiny_file(case.draft)), case, ANSWERS_MORE, SEEDS[:1])
+
+
+@pytest.mark.parametrize("case", BUNDLED_CASES, ids=str)
+def test_the_bundled_pair_keeps_the_law(workers: Executor, demo_pair: tuple[Path, Path], case: Case) -> None:
+    with open_engine(*demo_pair) as engine:
+        law = likely_law(engine, case, SMALL / ANSWERS_MORE)
+    first = sum(chance for prefix, chance in law.items() if len(prefix) == 1)
+    assert len(law) > 100 and first > 0.9, "the prompt is one where many words can follow"
+    parts = [
+        workers.submit(emitted_elsewhere, demo_pair, case, PART, SEEDS[0], start)
+        for start in range(0, ANSWERS_MORE, PART)
+    ]
+    answers = sum((part.result() for part in parts), Counter[tuple[int, ...]]())
+    assert answers.total() == ANSWERS_MORE
+    values = likely_p_values(answers, law)
+    print(f"{case}: {len(law)} cells, p-values {', '.join(f'{value:.3g}' for value in values)}")
+    assert holds(values, COUNTS), str(values)
 
 
 def measure(
