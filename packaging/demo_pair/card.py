@@ -98,8 +98,14 @@ def main() -> None:
     pair = {"name": "Demo pair", "licence": "MIT", "files": files, "prompts": prompts}
     (args.out / "pair.json").write_text(json.dumps(pair, indent=2) + "\n", encoding="utf-8")
     (args.out / "losses.svg").write_text(drawing(curves), encoding="utf-8")
+    begun = args.work / "begun.txt"  # where another pair was gone on from
+    began = "This pair began with nothing."
+    if begun.exists():
+        digest = begun.read_text(encoding="utf-8").strip()
+        began = f"This pair went on from an earlier one, whose target has the SHA-256 `{digest}`."
     card = (HERE / "card.md").read_text(encoding="utf-8")
     for gap, text in {
+        "{began}": began,
         "{training}": "\n".join(told),
         "{table}": (args.work / "table.md").read_text(encoding="utf-8").strip(),
         "{sources}": (args.work / "library.md").read_text(encoding="utf-8").strip(),

@@ -36,6 +36,7 @@ older() { # whether file $1 is missing or older than $2
 
 cd "$here"
 [ -f "$work/library.jsonl" ] || "$app" library.py --work "$work"
+[ -z "$begin" ] || [ -f "$work/begun.txt" ] || sha256sum < "${begin#--begin=}/target.gguf" | cut -c 1-64 > "$work/begun.txt"
 [ -f "$work/corpus.npz" ] || "$train" corpus.py --work "$work" ${begin:+"$begin"}
 # shellcheck disable=SC2086 # the options are words
 "$train" train.py target --work "$work" --device "$DEVICE" ${begin:+"$begin"} $TARGET
