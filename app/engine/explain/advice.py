@@ -36,6 +36,7 @@ _HIGH_ACCEPTANCE = 0.8
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _LONG = 16  # tokens; a shorter draft may gain nothing where a mixture of experts is the target
 _NO_BATCHING = 0.8  # from this v(k) / (k + 1) on a pass over several tokens saves nothing
+_DISTURBED = 1.5  # from this v(k) / (k + 1) on the times are not the target's own: k + 1 passes take less
 
 
 class Finding(StrEnum):
@@ -47,6 +48,7 @@ class Finding(StrEnum):
     LENGTH = "another draft length is better"
     NOTHING = "no drafted token was accepted"
     SELDOM = "drafts are seldom found"
+    DISTURBED = "something else took the machine's time"
     TARGET_SMALL = "the target is too small"
     DRAFT_LARGE = "the draft is too large"
     LOW_ACCEPTANCE = "too few tokens are accepted"
@@ -177,6 +179,13 @@ def _losing(
     k = max(1, round(cost.mean_length or 1))
     v, c = cost.v(k), cost.c
     rate = statistics.acceptance_rate or 0.0
+    if v is not None and v >= _DISTURBED * (k + 1):
+        text = (
+            f"A target pass over {k + 1} tokens took {v:.1f} times as long as one over a single token, and "
+            f"{k + 1} such passes would take less: the machine was probably busy with something else. "
+            "Measure the baseline when it is idle."
+        )
+        return Finding.DISTURBED, text, ()
     if v is not None and v >= _NO_BATCHING * (k + 1):
         text = (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "

@@ -186,6 +186,14 @@ def test_a_target_that_gains_nothing_from_a_batch() -> None:
     assert "with a mixture of experts, try ngram-mod" in text
 
 
+def test_times_that_no_target_takes_are_not_laid_to_the_target() -> None:
+    rounds = answer(4, [3, 2] * 10, c=2.5, v=9.5)
+    advice = advise(StrategySpec.parse(DRAFT), Statistics.of(rounds), CostModel.of(rounds))
+    assert advice is not None and advice.finding is Finding.DISTURBED
+    assert "over 5 tokens took 9.5 times" in advice.text and "Measure the baseline" in advice.text
+    assert not advice.remedies, "nothing is proposed on such times"
+
+
 @pytest.mark.parametrize(("strategy", "k"), [("ngram-mod:n_match=8", 4), ("draft-simple", 16)])
 def test_long_drafts_are_not_proposed_to_those_that_have_them(strategy: str, k: int) -> None:
     rounds = answer(k, [3, 2] * 10, c=0.1, v=k + 0.5)
