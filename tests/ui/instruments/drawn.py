@@ -22,3 +22,9 @@ def dots(canvas: Canvas) -> list[Any]:
 def top(canvas: Canvas) -> float:
     """The value at the upper edge of a plot."""
     return canvas.heights[1]
+
+
+def words(canvas: Canvas) -> Any:
+    """The words in a plot."""
+    (item,) = (item for item in canvas.view.box.allChildren() if isinstance(item, pg.TextItem))
+    return item

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, Signal, Slot
 from PySide6.QtWidgets import QLabel
 
 from app.engine.explain.advice import Finding
@@ -15,6 +15,7 @@ from app.engine.explain.remedies import DraftFile
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
+from app.ui.instruments.plots.beside import free_anchor
 from app.ui.instruments.plots.by_round import nice_above
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.plot_card import PlotCard
@@ -26,6 +27,11 @@ from app.ui.widgets.words import numbers
 
 if TYPE_CHECKING:
     from app.ui.instruments.plots.view import PlotView
+
+
+_RING, _DOT = 9, 8  # pixels across: the best length, and the length of this answer
+_INK = 2  # pixels that a ring's line takes beyond that
+_EMPTY = 4  # pixels around the letters of words
 
 
 class CostPlot(PlotCard):
@@ -49,6 +55,7 @@ class CostPlot(PlotCard):
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
         self.canvas.setAccessibleDescription("Point at a draft length to read it.")
         self.canvas.hovered.connect(self._hover)
+        self.canvas.resized.connect(self._place_words)
 
     def apply_theme(self) -> None:
         super().apply_theme()
@@ -60,8 +67,8 @@ class CostPlot(PlotCard):
 
     def add_items(self, view: PlotView) -> None:
         self._line = view.add_line()
-        self._best = view.add_dots(9)
-        self._here = view.add_dots(8)
+        self._best = view.add_dots(_RING)
+        self._here = view.add_dots(_DOT)
         self._words = view.add_words("you are here")
 
     def colour_items(self) -> None:
@@ -98,6 +105,26 @@ class CostPlot(PlotCard):
         top = nice_above(max(*factors, here or 0, 1.2))
         self.canvas.set_ticks([Tick(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")
+        self._place_words()
+
+    @Slot()
+    def _place_words(self) -> None:
+        """Keep the words clear of the ring and, where there is room, of the lines."""
+        if not self.canvas.has_view or not self._words.isVisible():
+            return
+
+        def pixel(x: float, y: float) -> QPointF:
+            return QPointF(self.canvas.x_of(x), self.canvas.y_of(y))
+
+        curve = [pixel(x, y) for x, y in zip(*self._line.getData(), strict=True)]
+        (best,) = (pixel(x, y) for x, y in zip(*self._best.getData(), strict=True))
+        (left, right), _ = self.canvas.view.box.viewRange()
+        half = QPointF(_RING / 2 + _INK, _RING / 2 + _INK)
+        size = self._words.boundingRect().size()
+        here = pixel(self._words.pos().x(), self._words.pos().y())
+        room, ring = QRectF(self.canvas.rect()), QRectF(best - half, best + half)
+        lines = curve, [pixel(left, 1.0), pixel(right, 1.0)]
+        self._words.setAnchor(free_anchor(here, size, room, [ring], lines, _EMPTY))
 
     def show_numbers(self) -> None:
         cost, alpha = self.answer.cost, self.answer.statistics.alpha

@@ -59,8 +59,8 @@ class PlotView(pg.GraphicsView):
         return self._added(pg.ScatterPlotItem(size=size, pen=None, brush=None))
 
     def add_words(self, text: str) -> Any:
-        """Words above a point."""
-        return self._added(pg.TextItem(text, anchor=(0.5, 1.25)))
+        """Words beside a point, by their anchor."""
+        return self._added(pg.TextItem(text))
 
     def add_bars(self) -> DraftBars:
         bars: DraftBars = self._added(DraftBars())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtWidgets import QPushButton
 
 from app.engine.explain.advice import advise
@@ -14,9 +17,10 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round
 from app.saved.chats.measurement import Measurement
+from app.ui.instruments.plots.canvas import Canvas
 from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals
-from tests.ui.instruments.drawn import dots, lines
+from tests.ui.instruments.drawn import dots, lines, words
 
 ROUNDS = answer(60)  # some drafts are empty, so passes over a single token were measured
 
@@ -67,6 +71,37 @@ def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
     assert panel.cost.value.text() == numbers.factor(cost.over_rounds)
     assert panel.cost.message.isHidden()
     assert panel.cost.advice.text()
+
+
+@pytest.mark.parametrize("k", (1, 2, 4))
+@pytest.mark.parametrize("alpha", (0.1, 0.5))
+def test_the_words_hide_neither_ring_nor_leave_the_picture(panel, qtbot, alpha: float, k: int) -> None:
+    rounds = answer(80, k=k, alpha=alpha)  # some drafts are empty
+    begin(panel, header())
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds))
+    canvas = panel.cost.canvas
+    item, (best, here) = words(canvas), dots(canvas)
+    assert item.isVisible()
+
+    def beside() -> bool:
+        room = item.sceneBoundingRect().adjusted(-8, -8, 8, 8)
+        return canvas.view.width() == canvas.width() and room.contains(drawn_at(canvas, here))
+
+    for width in (360, 640, 264):
+        panel.resize(width, 900)
+        qtbot.waitUntil(beside)  # words move when they are painted
+        point, ring = drawn_at(canvas, here), drawn_at(canvas, best)
+        letters = item.sceneBoundingRect().adjusted(4, 4, -4, -4)
+        assert not letters.contains(point)
+        assert not letters.intersects(QRectF(ring.x() - 5, ring.y() - 5, 10, 10))
+        assert QRectF(canvas.rect()).contains(letters)
+
+
+def drawn_at(canvas: Canvas, dot: Any) -> QPointF:
+    """The pixel of a plot's only dot of a group."""
+    (x,), (y,) = dot.getData()
+    return QPointF(canvas.x_of(x), canvas.y_of(y))
 
 
 def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
