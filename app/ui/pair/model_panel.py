@@ -126,6 +126,7 @@ class ModelPanel(QWidget):
             if self._has_form():
                 self.form.set_value(options)
         self._retry = False
+        self.notice.clear()  # what was said is about what was shown before
         self._refresh()
 
     def set_beside(self, pending: bool) -> None:

@@ -76,3 +76,14 @@ def test_a_failure_of_neither_is_told_where_a_model_was_changed(
     desk.until(desk.error)
     assert "The worker at here:1 is gone." in desk.panel_error(panel_of(desk, changed))
     assert desk.panel_error(panel_of(desk, OTHER[changed])) == ""
+
+
+def test_a_draft_that_failed_says_nothing_once_none_is_used(desk: Desk, homes: Homes) -> None:
+    homes.last.say(Failed(load_runs(homes)[-1], "There is no room.", role=Role.DRAFT, no_room=True))
+    desk.until(desk.error)
+    assert desk.panel_error(desk.header.draft_panel) == "There is no room."
+    desk.header.draft_panel.applied.emit(None)
+    desk.until(lambda: len(load_runs(homes)) == 2)
+    homes.last.say(loaded(load_runs(homes)[-1]))
+    desk.until_ready()
+    assert desk.panel_error(desk.header.draft_panel) == desk.error() == ""
