@@ -169,7 +169,7 @@ def test_token_ids_are_a_prompt(command: Command, pair: list[object], tmp_path: 
     ids.write_text("[97, 98, 99]\n")
     assert command(*words, "--prompt-ids", "97,98,99").out == command(*words, "--prompt-ids", ids).out != ""
     refused(command(*words, "--prompt-ids", "1,999999"), "This model has no token 999999")
-    refused(command(*words, "--prompt-ids", "1,none"), "1,none cannot be read")
+    refused(command(*words, "--prompt-ids", "1,none"), "1,none is neither token ids nor a file")
 
 
 def test_the_draft_answers_alone(command: Command, pair: list[object], tmp_path: Path) -> None:

@@ -280,6 +280,8 @@ def local_pair(
 
 def _read_ids(given: str) -> tuple[int, ...]:
     """Token ids, separated by commas or spaces, from the command line or from a file."""
+    if not _IDS.fullmatch(given) and given != STANDARD_INPUT and not os.path.lexists(given):
+        raise UsageError(f"--prompt-ids {given} is neither token ids nor a file.", "Write ids as 1,2,3.")
     text = given if _IDS.fullmatch(given) else _read_prompt(given)
     if not _IDS.fullmatch(text):
         raise UsageError("--prompt-ids holds something other than token ids.", "Write them as 1,2,3.")
