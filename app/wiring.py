@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     loaded = settings_store.load(drafters.use)
     settings = loaded.settings
     chat_store = ChatStore(paths.chats)
-    theme = Theme(paths.fonts, settings.theme, settings.text_scale, settings.palette)
+    theme = Theme(paths.fonts, settings.theme, settings.text_scale, settings.palette, settings.motion)
     theme.setParent(application)
     styler = Styler(application, theme, paths.icons)
     servers = Servers()
@@ -82,6 +83,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         drafters,
     )
     styler.apply()  # last: earlier, every step of building would style the widgets again
+    window.shown_first.connect(partial(_follow_motion, theme))
     window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(lambda: _tidy(paths, chat_store))
@@ -174,6 +176,14 @@ def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Co
     return ComparePlace(
         theme, chat, partial(make_home, engine), paths.data / "compare", built_in(paths.resources)
     )
+
+
+def _follow_motion(theme: Theme) -> None:
+    """Listen to what the desktop says about motion, where there is a way to ask."""
+    if sys.platform == "linux":
+        from app.ui.theme.system_motion import SystemMotion
+
+        SystemMotion(theme)
 
 
 def _tidy(paths: Paths, chats: ChatStore) -> None:

@@ -64,6 +64,11 @@ class Settings:
         "Colours of tokens and plots: the usual ones, safe for colour-blind eyes, or of high contrast.",
         choices=("standard", "colour-blind", "high contrast"),
     )
+    motion: str = param(
+        "system",
+        "As the system asks, where it tells; full; or less: nothing glides, fades or falls by itself.",
+        choices=("system", "full", "less"),
+    )
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)
     drafts_shown: bool = True
     rendered: bool = False

@@ -26,6 +26,7 @@ CHANGED = Settings(
     mode="completion",
     theme="dark",
     palette="colour-blind",
+    motion="less",
     text_scale=1.25,
     drafts_shown=False,
     rendered=True,

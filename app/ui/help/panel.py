@@ -67,7 +67,7 @@ class HelpPanel(QWidget):
         self.field = QLineEdit()
         self.field.setPlaceholderText("Search words, keys and files")
         self.field.setAccessibleName("Search help")
-        self.field.setClearButtonEnabled(True)
+        self.field.setClearButtonEnabled(not theme.less_motion)  # Qt fades it in
         self.field.textChanged.connect(self._show_page)
         self.field.installEventFilter(self)
         self.close_button = IconButton(theme, "close", "Close help (Esc)")
@@ -210,6 +210,7 @@ class HelpPanel(QWidget):
     @Slot()
     def _restyle(self) -> None:
         self._fit()
+        self.field.setClearButtonEnabled(not self._theme.less_motion)
         if not self.isHidden():
             at = self.text.verticalScrollBar().value()
             self.text.document().setDefaultFont(self._theme.sans())

@@ -29,7 +29,7 @@ from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
 from app.ui.settings.network_settings import NetworkSettings
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
-from app.ui.theme.theme import MODES
+from app.ui.theme.theme import MODES, MOTIONS
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
 
@@ -98,6 +98,9 @@ class SettingsPage(QScrollArea):
         self._palette = Segmented(self._theme, "Palette", tuple(PALETTES))
         self._palette.picked.connect(lambda palette: self._settings.change(palette=palette))
         self._palette.setToolTip(next(param.doc for param in params_of(Settings) if param.name == "palette"))
+        self._motion = Segmented(self._theme, "Motion", MOTIONS)
+        self._motion.picked.connect(lambda motion: self._settings.change(motion=motion))
+        self._motion.setToolTip(next(param.doc for param in params_of(Settings) if param.name == "motion"))
         low, high = SCALES
         scale = next(param for param in params_of(Settings) if param.name == "text_scale")
         self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
@@ -108,6 +111,7 @@ class SettingsPage(QScrollArea):
         self._scale_error.setProperty("role", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
         form.addRow(self._label("Palette"), _left(self._palette))
+        form.addRow(self._label("Motion"), _left(self._motion))
         row = _left(self._scale, QLabel("times the system's"), self._scale_error)
         row.setSpacing(8)
         form.addRow(self._label("Text size"), row)
@@ -181,6 +185,7 @@ class SettingsPage(QScrollArea):
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)
         self._palette.set_choice(self._theme.palette.name)
+        self._motion.set_choice(self._theme.motion)
         self._scale.set_value(self._theme.scale)
         self._scale_error.clear()
 

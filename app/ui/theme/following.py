@@ -29,6 +29,14 @@ class FollowingTheme(Theme):
     def palette(self) -> Palette:
         return self._theme.palette
 
+    @property
+    def motion(self) -> str:
+        return self._theme.motion
+
+    @property
+    def less_motion(self) -> bool:
+        return self._theme.less_motion
+
 
 class LargeTheme(FollowingTheme):
     """A theme for a projector: letters have a size in pixels, whatever text size is set."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -17,9 +17,11 @@ from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import FocusRings
 from app.ui.theme.theme import Theme
 
+_EFFECTS = Qt.UIEffect.UI_General  # all effects of Qt: without it none is shown
+
 
 class Styler(QObject):
-    """Keeps an application in its theme: colours and font at once, the style sheet from `apply` on."""
+    """Keeps an application in its theme: colours, font and motion at once, the sheet from `apply` on."""
 
     def __init__(self, application: QApplication, theme: Theme, icons: Path) -> None:
         """`icons` is the folder of the icon files; the arrows of combo boxes come from there."""
@@ -27,14 +29,17 @@ class Styler(QObject):
         self._application = application
         self._theme = theme
         self._icons = icons
+        self._effects = application.isEffectEnabled(_EFFECTS)  # as the system has them
         application.setStyle("Fusion")  # the one style that looks the same on every system
         FocusRings(application, self)
         theme.changed.connect(self.apply)
         self._apply_colours()
+        self._apply_motion()
 
     @Slot()
     def apply(self) -> None:
         """Hand the theme to the application."""
+        self._apply_motion()
         sheet = style_sheet(self._theme, self._icons)
         if sheet == self._application.styleSheet():
             return  # "light" instead of "system" may look the same
@@ -47,6 +52,10 @@ class Styler(QObject):
     def _apply_colours(self) -> None:
         self._application.setPalette(qt_palette(self._theme.palette))
         self._application.setFont(self._theme.sans())
+
+    def _apply_motion(self) -> None:
+        """Let menus, lists and tips open at once where less motion is wanted."""
+        self._application.setEffectEnabled(_EFFECTS, self._effects and not self._theme.less_motion)
 
 
 def set_role(widget: QWidget, **names: str) -> None:

@@ -1,4 +1,5 @@
-"""The theme in use: follows the system's light or dark unless told otherwise, and hands out fonts."""
+"""The theme in use: follows the system's light or dark and its motion unless told otherwise, and hands out
+fonts."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from app.ui.theme.palette import PALETTES, STANDARD, Palette
 
 MODES = ("system", "light", "dark")
+MOTIONS = ("system", "full", "less")
 
 
 @functools.cache  # Qt would keep every file as often as it is added, and forget all measured text each time
@@ -20,20 +22,27 @@ def _add_fonts(folder: Path) -> None:
 
 
 class Theme(QObject):
-    """The one source of colours and fonts; widgets repaint on `changed`."""
+    """The one source of colours, fonts and motion; widgets repaint on `changed`."""
 
     changed = Signal()
 
     def __init__(
-        self, fonts: Path, mode: str = "system", scale: float = 1.0, palette: str = STANDARD
+        self,
+        fonts: Path,
+        mode: str = "system",
+        scale: float = 1.0,
+        palette: str = STANDARD,
+        motion: str = "system",
     ) -> None:
         """`fonts` is the folder with the bundled font files; `scale` multiplies the system's size; `palette`
-        is a name in PALETTES."""
+        is a name in PALETTES, `motion` one of MOTIONS."""
         super().__init__()
         _add_fonts(fonts)
         self._mode = mode
         self._scale = scale
         self._palette = palette
+        self._motion = motion
+        self._system_motion_less = False
         self._system_size = QGuiApplication.font().pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -53,6 +62,16 @@ class Theme(QObject):
             dark = scheme == Qt.ColorScheme.Dark
         return PALETTES[self._palette][dark]
 
+    @property
+    def motion(self) -> str:
+        """What was chosen, one of MOTIONS."""
+        return self._motion
+
+    @property
+    def less_motion(self) -> bool:
+        """Whether nothing may glide, fade or fall by itself: one state follows another at once."""
+        return self._motion == "less" or (self._motion == "system" and self._system_motion_less)
+
     def set_mode(self, mode: str) -> None:
         if mode != self._mode:
             self._mode = mode
@@ -68,6 +87,18 @@ class Theme(QObject):
         if palette != self._palette:
             self._palette = palette
             self.changed.emit()
+
+    def set_motion(self, motion: str) -> None:
+        if motion != self._motion:
+            self._motion = motion
+            self.changed.emit()
+
+    def set_system_motion(self, *, less: bool) -> None:
+        """Say what the system asks for."""
+        if less != self._system_motion_less:
+            self._system_motion_less = less
+            if self._motion == "system":
+                self.changed.emit()
 
     def sans(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
         """The interface font; `step` is added to the base size in points."""

@@ -1,5 +1,5 @@
-"""The look of the window: colours, text size, shown and folded panels; read from the settings and saved
-there."""
+"""The look of the window: colours, motion, text size, shown and folded panels; read from the settings and
+saved there."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ class LookController(QObject):
             self.theme.set_mode(settings.theme)
         if "palette" in names:
             self.theme.set_palette(settings.palette)
+        if "motion" in names:
+            self.theme.set_motion(settings.motion)
         if "text_scale" in names:
             self.theme.set_scale(settings.text_scale)
         if "drafts_shown" in names:

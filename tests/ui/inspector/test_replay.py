@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
@@ -126,34 +127,48 @@ def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, the
     assert len(last) > 2 and beyond == {ground}
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_slow_motion_is_shown_only_where_motion_is_wanted(
-    qtbot: QtBot, theme: Theme, answer: AnswerModel, monkeypatch: pytest.MonkeyPatch, wanted: bool
+def states_of(row: SlowMotion) -> set[tuple[int, int]]:
+    """How many drafted tokens and fates the row shows, over the time of its round."""
+    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
+    seen = set()
+    for part in range(201):
+        row.show_phase(RoundPhase.at(round, round.seconds * part / 200))
+        assert row.phase is not None
+        seen.add((row.phase.drafted, row.phase.told))
+    return seen
+
+
+def test_with_less_motion_whole_states_follow_each_other(qtbot: QtBot, theme: Theme) -> None:
+    row = SlowMotion(theme)
+    qtbot.addWidget(row)
+    step_by_step = {(0, 0), (1, 0), (2, 0), (3, 0), *((4, told) for told in range(6))}
+    assert states_of(row) == step_by_step
+    theme.set_motion("less")
+    assert states_of(row) == {(0, 0), (4, 0), (4, 5)}
+    theme.set_motion("full")
+    assert states_of(row) == step_by_step
+
+
+def test_a_round_that_ended_within_its_draft_has_only_its_drafts(qtbot: QtBot, theme: Theme) -> None:
+    round = make_round(0, (b"It", b" is"), b" a")
+    cut = structs.replace(round, emitted=round.emitted[:2])
+    row = SlowMotion(theme)
+    qtbot.addWidget(row)
+    row.show_phase(RoundPhase.at(cut, cut.seconds))
+    assert row.phase is not None and [text for text, _fate in row.phase.tokens] == ["It", "·is"]
+    assert row.heightForWidth(600) == row.sizeHint().height()
+
+
+def test_slow_motion_hides_when_the_replay_pauses(
+    bar: TransportBar, answer: AnswerModel, qtbot: QtBot
 ) -> None:
-    monkeypatch.setattr(SlowMotion, "allowed", wanted)
-    bar = TransportBar(theme, EngineSession(Homes()))
-    qtbot.addWidget(bar)
-    bar.set_answer(answer, False)
-    bar.show()
     bar.player.set_speed(0.1)
     answer.move(0)
     bar.player.play()
     qtbot.waitUntil(lambda: answer.cursor > 1, timeout=30_000)
-    assert bar.slow_motion.isVisible() is wanted
+    assert bar.slow_motion.isVisible()
     bar.player.pause()
     assert not bar.slow_motion.isVisible()
-
-
-def test_slow_motion_follows_the_systems_setting_while_it_plays(
-    bar: TransportBar, answer: AnswerModel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bar.player.set_speed(0.1)
-    answer.move(0)
-    bar.player.play()
-    for wanted in (True, False, True):
-        monkeypatch.setattr(SlowMotion, "allowed", wanted)
-        qtbot.waitUntil(partial(lambda shown: bar.slow_motion.isVisible() is shown, wanted))
-    bar.player.pause()
 
 
 def test_a_hidden_chat_follows_the_cursor_when_it_is_shown(windows: Windows) -> None:

@@ -23,6 +23,7 @@ from app.ui.widgets.icons import IconButton
 
 STEPS = 2000
 FRAME_MILLISECONDS = 33
+STILL_MILLISECONDS = 500  # with less motion: the race goes on in steps
 SPEEDS = {"true speed": 1.0, "4 × slower": 4.0, "20 × slower": 20.0}
 
 
@@ -44,7 +45,8 @@ class CutCombo(QuietCombo):
 
 
 class RaceBar(QWidget):
-    """A clock over the `seconds` of a race; `moved` reports its position at most 30 times a second."""
+    """A clock over the `seconds` of a race; `moved` reports its position at most 30 times a second,
+    with less motion twice."""
 
     moved = Signal(float)
     chosen = Signal(int, int)
@@ -57,7 +59,7 @@ class RaceBar(QWidget):
         self._at = 0.0
         self._began = 0.0
         self._clock = QElapsedTimer()
-        self._timer = QTimer(self, interval=FRAME_MILLISECONDS)
+        self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
         self.play = IconButton(theme, "demos", "Race: replay all lanes together at their true speed")
@@ -199,3 +201,4 @@ class RaceBar(QWidget):
     @Slot()
     def _restyle(self) -> None:
         self.clock.setFont(self._theme.mono(-0.5))
+        self._timer.setInterval(STILL_MILLISECONDS if self._theme.less_motion else FRAME_MILLISECONDS)

@@ -3,5 +3,5 @@
 `Player` moves `AnswerModel.cursor`, so that every view of the answer follows. Behind the last round of an
 answer that is being written it holds the engine instead (`EngineSession.set_pace`): rounds then come one at
 a time, or slowly. `TransportBar` has its buttons; `WhatIfPanel` opens from it. `SlowMotion` shows the
-coming round of a slowed replay token by token, unless the system wants no motion.
+coming round of a slowed replay token by token, with less motion state by state.
 """

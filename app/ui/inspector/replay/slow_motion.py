@@ -1,13 +1,13 @@
-"""A round in slow motion: its drafts appear one by one, then the verdicts fall."""
+"""A round in slow motion: its drafts appear one by one, then the verdicts fall. With less motion the whole
+draft appears at once, then all verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from sys import maxsize
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.fates import STRUCK, Verdict
 from app.engine.types import Round
@@ -37,8 +37,22 @@ class RoundPhase:
         drafted = count if seconds >= draft else int(count * seconds / draft)
         fall = (round.seconds - draft) * _FALL
         share = (seconds - (round.seconds - fall)) / fall if fall > 0 else float(seconds >= round.seconds)
-        fates = count + (len(round.emitted) > round.accepted)
-        return cls(round, drafted, min(max(int(share * (fates + 1)), 0), fates))
+        whole = cls.whole(round).told
+        return cls(round, drafted, min(max(int(share * (whole + 1)), 0), whole))
+
+    @classmethod
+    def whole(cls, round: Round) -> RoundPhase:
+        """The phase at the end of the round; an answer that ended within a draft has no token behind it."""
+        count = len(round.drafted)
+        return cls(round, count, count + (len(round.emitted) > round.accepted))
+
+    @property
+    def reached(self) -> RoundPhase:
+        """The last state that is whole: nothing yet, the draft, or the round with all its verdicts."""
+        whole = self.whole(self.round)
+        if self.told:
+            return whole
+        return replace(whole, drafted=self.drafted if self.drafted == whole.drafted else 0, told=0)
 
     @property
     def tokens(self) -> list[tuple[str, str]]:
@@ -68,13 +82,10 @@ class SlowMotion(QWidget):
         self._restyle()
         self.hide()
 
-    @property
-    def allowed(self) -> bool:
-        """Whether the system wants motion: then whole rounds are shown, one after another."""
-        return self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self) > 0
-
     def show_phase(self, phase: RoundPhase | None) -> None:
         """Paint a phase; None hides the row."""
+        if phase is not None and self._theme.less_motion:
+            phase = phase.reached
         if phase != self.phase:
             before, self.phase = self.phase, phase
             if phase is not None and (before is None or before.round is not phase.round):
@@ -88,8 +99,8 @@ class SlowMotion(QWidget):
     def heightForWidth(self, width: int) -> int:
         if self.phase is None:
             return self._height(1)
-        whole = replace(self.phase, drafted=len(self.phase.round.drafted), told=maxsize)
-        return self._height(1 + max((row for row, _left, _width in self._places(whole, width)), default=0))
+        places = self._places(RoundPhase.whole(self.phase.round), width)
+        return self._height(1 + max((row for row, _left, _width in places), default=0))
 
     def _height(self, rows: int) -> int:
         return round(rows * self._row() - _GAP + 2 * _PADDING)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLa
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.ui.inspector.replay.player import Player
-from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
+from app.ui.inspector.replay.slow_motion import SlowMotion
 from app.ui.inspector.replay.what_if_panel import WhatIfPanel
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
@@ -75,7 +75,7 @@ class TransportBar(QWidget):
         self.hold.toggled.connect(self._hold)
         self.ask.clicked.connect(self._open_what_if)
         self.player.changed.connect(self._show)
-        self.player.phased.connect(self._show_phase)
+        self.player.phased.connect(self.slow_motion.show_phase)
         reconnect(self._slots, None, self.answer)
         self._show()
 
@@ -134,11 +134,6 @@ class TransportBar(QWidget):
         with QSignalBlocker(self.hold):
             self.hold.setChecked(self._session.next_speed == PAUSED)
         self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
-
-    @Slot(object)
-    def _show_phase(self, phase: RoundPhase | None) -> None:
-        """Show the coming round token by token, where motion is wanted now."""
-        self.slow_motion.show_phase(phase if self.slow_motion.allowed else None)
 
     @Slot()
     def _seek(self) -> None:
