@@ -125,6 +125,20 @@ def test_the_order_of_events(engine: Engine) -> None:
     assert used == [len(LONG * 2) + n for n in range(5)]
 
 
+@pytest.mark.parametrize(
+    ("strategy", "roles"), [("none", [Role.TARGET]), (DRAFTS, [Role.TARGET, Role.DRAFT, Role.DRAFT])]
+)
+def test_a_prompt_is_told_as_read_before_the_first_round(
+    engine: Engine, strategy: str, roles: list[Role]
+) -> None:
+    prompt = LONG[:100]
+    for _ in ("cold", "warm"):
+        events = events_of(engine, GenerationRequest(prompt=prompt, max_tokens=1, strategy=strategy))
+        progress = [event for event in events if isinstance(event, PromptProgress)]
+        assert [event.role for event in progress] == roles
+        assert progress[-1].done + 1 == progress[-1].total
+
+
 def test_every_event_carries_its_run(engine: Engine) -> None:
     assert {event.run for event in engine.generate(GenerationRequest(prompt="x", max_tokens=3), run=42)} == {
         42

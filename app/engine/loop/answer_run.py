@@ -83,9 +83,12 @@ class AnswerRun:
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
         answer.length.begin(Outset(self._limits(), answer.max_tokens, read, answer.target.seconds - native))
-        if self._spec.needs_draft and not answer.length.lazy:
+        draft_reads = self._spec.needs_draft and not answer.length.lazy
+        if draft_reads:
             yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
         self._begin_drafters()
+        if draft_reads:
+            yield PromptProgress(run, Role.DRAFT, answer.prompt_length - 1, answer.prompt_length)
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
 
@@ -167,6 +170,8 @@ def _read_prompt(answer: Generation) -> Iterator[int]:
     Raises Cancelled."""
     prompt, target = answer.truth.ids[:-1], answer.target
     done = target.sync(prompt)
+    if done == len(prompt):
+        yield done
     while done < len(prompt):
         chunk = prompt[done : done + _PROMPT_CHUNK]
         target.decode(chunk)

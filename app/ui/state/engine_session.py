@@ -75,6 +75,7 @@ class EngineState:
     pair: PairInfo | None = None  # the loaded pair, also while another one is being loaded
     reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
     failed: Failed | None = None  # why the latest load failed; None once one has succeeded
+    held: bool = False  # the rounds of the run wait for a step
 
 
 class RunSink(Protocol):
@@ -129,7 +130,6 @@ class EngineSession(QObject):
         self.state = self._told = EngineState()
         self._telling = False
         self.next_speed = TRUE_SPEED  # that the next answer of the chat begins with, once
-        self._speed = TRUE_SPEED  # of the current run
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
 
     @property
@@ -233,21 +233,21 @@ class EngineSession(QObject):
     def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
         """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
         self.questions.stop()  # a user waits for the command that follows
-        self._run, self._speed = _Run(self._next_id(), sink), speed
-        self._set(activity=Activity.READING)
+        self._run = _Run(self._next_id(), sink)
+        self._set(activity=Activity.READING, held=speed == PAUSED)
         self._thread.send(Generate(self._run.id, request, self.drafters, speed))
 
     def set_pace(self, speed: float, steps: int = 0) -> None:
         """Let the rounds of the current run follow each other at a speed relative to the true one; 0 holds
         them back, but for `steps` more."""
         if self._run is not None:
-            self._speed = speed
+            self._set(held=speed == PAUSED)
             self._thread.send(SetPace(self._run.id, speed, steps))
 
     @property
     def held(self) -> bool:
         """Whether the rounds of the current run are held back; where there is none, those of the next."""
-        return (self._speed if self._run is not None else self.next_speed) == PAUSED
+        return self.state.held if self._run is not None else self.next_speed == PAUSED
 
     def forget(self) -> None:
         """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""

@@ -24,6 +24,7 @@ from app.ui.widgets.work.throttle import Throttle
 
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
+HELD = "Waiting for a step"
 _WORDS = {
     Activity.EMPTY: "No model loaded",
     Activity.LOADING: "Loading",
@@ -287,9 +288,11 @@ class StatusBar(QWidget):
 
 def state_words(state: EngineState) -> str:
     """What the engine does, and its progress."""
+    if state.held and state.activity is Activity.GENERATING:
+        return HELD
     match state.reading:
         case PromptProgress(done=done, total=total) if 0 < total <= done + 1:
-            return "Prompt read"  # its last token belongs to the first round, which may be held
+            return HELD if state.held else "Prompt read"  # the first round reads its last token
         case PromptProgress(done=done, total=total):
             return f"Reading prompt {100 * done // total if total else 0} %"
         case LoadProgress(role=role, stage=LoadStage.TESTING):

@@ -203,14 +203,17 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     assert not bar.answer.rounds and not bar.player.playing and bar.step.isEnabled()
     assert not bar.hold.isChecked(), "only the next answer is held"
     assert desk.place("inspector").title.text() == "Held before the first round"
-    assert bar.answer.progress == HELD, "the chat does not seem to read its prompt for ever"
+    desk.until(lambda: bar.answer.progress == HELD)  # the chat does not seem to read its prompt for ever
+    desk.until(lambda: desk.window.status.state.text() == "Waiting for a step")
     for rounds in (1, 2):
         bar.step.click()
         desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
     bar.back.click()
     bar.step.click()
     assert (bar.answer.cursor, len(bar.answer.rounds)) == (2, 2), "a known round needs no engine"
+    assert desk.window.status.state.text() == "Waiting for a step"
     bar.play.click()
+    assert desk.window.status.state.text() == "Generating"
     desk.until_ready()
     answer = bar.answer
     assert not answer.live and len(answer.rounds) > 2 and not bar.player.playing

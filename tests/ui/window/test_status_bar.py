@@ -199,6 +199,17 @@ def test_a_change_of_theme_recolours_it(bar, theme) -> None:
         ),
         (EngineState(Activity.READING, None, PromptProgress(2, Role.DRAFT, 0, 0)), "Reading prompt 0 %"),
         (EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, 132, 133)), "Prompt read"),
+        (
+            EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, 132, 133), held=True),
+            "Waiting for a step",
+        ),
+        (
+            EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, 64, 128), held=True),
+            "Reading prompt 50 %",
+        ),
+        (EngineState(Activity.GENERATING, held=True), "Waiting for a step"),
+        (EngineState(Activity.READY, held=True), "Ready"),
+        (EngineState(Activity.STOPPING, held=True), "Stopping"),
         (EngineState(Activity.STOPPING), "Stopping"),
     ],
 )

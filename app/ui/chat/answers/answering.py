@@ -74,8 +74,7 @@ class Answering(QObject):
     def run_progress(self, progress: PromptProgress) -> None:
         target = progress.role is Role.TARGET
         whose = "the prompt" if target else "the prompt (draft)"
-        # The first round reads the prompt's last token, and the whole prompt with the draft.
-        ready = progress.done + 1 >= progress.total if target else not progress.done
+        ready = progress.done + 1 >= progress.total  # the first round reads the prompt's last token
         waits = self.held and self.answer.header is not None and ready
         words = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
         self.answer.tell(HELD if waits else words)

@@ -39,7 +39,7 @@ def test_what_came_before_the_first_token_stays_when_an_answer_goes_on(begun: To
 
 @pytest.mark.parametrize(
     ("role", "done", "waits"),
-    [(Role.TARGET, 60, False), (Role.TARGET, 131, True), (Role.DRAFT, 0, True), (Role.DRAFT, 60, False)],
+    [(Role.TARGET, 60, False), (Role.TARGET, 131, True), (Role.DRAFT, 0, False), (Role.DRAFT, 131, True)],
 )
 def test_a_held_answer_waits_once_its_prompt_is_read(
     tmp_path: Path, role: Role, done: int, waits: bool
