@@ -43,6 +43,7 @@ class Theme(QObject):
         self._palette = palette
         self._motion = motion
         self._system_motion_less = False
+        self._colours = self._choose_colours()
         self._system_size = QGuiApplication.font().pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -56,6 +57,9 @@ class Theme(QObject):
 
     @property
     def palette(self) -> Palette:
+        return self._colours
+
+    def _choose_colours(self) -> Palette:
         dark = self._mode == "dark"
         if self._mode == "system":
             scheme = QGuiApplication.styleHints().colorScheme()
@@ -75,6 +79,7 @@ class Theme(QObject):
     def set_mode(self, mode: str) -> None:
         if mode != self._mode:
             self._mode = mode
+            self._colours = self._choose_colours()
             self.changed.emit()
 
     def set_scale(self, scale: float) -> None:
@@ -86,6 +91,7 @@ class Theme(QObject):
         """Use the palette of that name."""
         if palette != self._palette:
             self._palette = palette
+            self._colours = self._choose_colours()
             self.changed.emit()
 
     def set_motion(self, motion: str) -> None:
@@ -123,4 +129,5 @@ class Theme(QObject):
     @Slot()
     def _system_changed(self) -> None:
         if self._mode == "system":
+            self._colours = self._choose_colours()
             self.changed.emit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
@@ -12,7 +13,7 @@ from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import Verification
+from app.engine.types import Round, Verification
 from app.saved.chats.measurement import Measurement
 from app.ui.inspector.shape import contents, shape_view
 from app.ui.inspector.shape.bars import Bars
@@ -108,6 +109,36 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
     shows(4, whole)
 
 
+def test_a_step_back_folds_few_rounds_again_and_gives_the_same(
+    view: ShapeView, mix: Trace, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = [replace(mix.rounds[at % len(mix.rounds)], index=at) for at in range(1400)]
+    answer = AnswerModel(Trace(mix.header, rounds))
+    folded: list[Round] = []
+    add = AlternativeStatistics.add
+
+    def counted(statistics: AlternativeStatistics, round: Round) -> None:
+        folded.append(round)
+        add(statistics, round)
+
+    view.set_answer(answer)
+    for cursor, most in ((1400, 1400), (1399, 400), (1398, 32), (1020, 1020), (1019, 32), (1400, 400)):
+        answer.move(cursor)
+        statistics = AlternativeStatistics.of(rounds[:cursor])
+        with monkeypatch.context() as patched:
+            patched.setattr(AlternativeStatistics, "add", counted)
+            folded.clear()
+            shown = contents.target_entropy(statistics), contents.draft_choices(answer, statistics)
+            qtbot.waitUntil(
+                lambda shown=shown: (
+                    (view.entropy.note.text(), view.ranks.note.text())  # type: ignore[misc]
+                    == tuple(content.note for content in shown)
+                )
+            )
+        assert len(folded) <= most
+        assert [bar.parts for bar in view.entropy.bars.bars] == [bar.parts for bar in shown[0].bars]
+
+
 def test_the_alternatives_of_a_few_rounds_are_shown_at_once(view: ShapeView, mix: Trace) -> None:
     answer = AnswerModel(mix)
     answer.move(3)
@@ -160,10 +191,10 @@ def test_bars_are_as_high_as_their_values(qtbot: QtBot, theme: Theme) -> None:
     colour = QColor(theme.palette.area(Origin.ACCEPTED))
 
     def height(index: int) -> int:
-        rect = bars.bar_rect(index)
+        rect = bars.bar_rects[index]
         column = [QPoint(round(rect.left()) + 2, y) for y in range(bars.height())]
         return sum(image.pixelColor(place) == colour for place in column)
 
-    assert height(0) == round(bars.bar_rect(0).height()) and height(1) == round(height(0) / 2)
+    assert height(0) == round(bars.bar_rects[0].height()) and height(1) == round(height(0) / 2)
     assert bars.accessibleDescription() == "ten; five"
     assert list(bars.table()[1]) == [("1", 10), ("2", 5)]

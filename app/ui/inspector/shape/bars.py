@@ -50,13 +50,15 @@ class Bars(Plot):
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         return self._columns, ((bar.label, *bar.parts) for bar in self.bars)
 
-    def bar_rect(self, index: int) -> QRectF:
-        """Where a bar has room."""
+    @property
+    def bar_rects(self) -> list[QRectF]:
+        """Where each bar has room."""
         metrics = QFontMetricsF(self._theme.sans(-2))
         labels = max((metrics.horizontalAdvance(bar.label) for bar in self.bars), default=0.0) + 4 * _GAP
         pitch = min(self.width() / max(len(self.bars), 1), max(_WIDEST * self._theme.scale, labels))
         line = metrics.height()
-        return QRectF(index * pitch, line, pitch - _GAP, self.height() - 2 * line - 2)
+        height = self.height() - 2 * line - 2
+        return [QRectF(index * pitch, line, pitch - _GAP, height) for index in range(len(self.bars))]
 
     def _line(self) -> float:
         return QFontMetricsF(self._theme.sans(-2)).height()
@@ -67,8 +69,7 @@ class Bars(Plot):
         line, wide = self._line(), painter.fontMetrics().horizontalAdvance
         colours = [QColor(colour) for colour in self._colours(palette)]
         painter.setPen(QColor(palette.secondary))
-        for index, bar in enumerate(self.bars):
-            rect = self.bar_rect(index)
+        for rect, bar in zip(self.bar_rects, self.bars, strict=True):
             parts = self._part_rects(rect, bar)
             for part, colour in zip(parts, colours, strict=True):
                 painter.fillRect(part, colour)
@@ -83,7 +84,7 @@ class Bars(Plot):
             )
             below = QRectF(room.left(), rect.bottom() + 2, room.width(), line)
             painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, label)
-        bottom = QRectF(0, round(self.bar_rect(0).bottom()), self.width(), 1)
+        bottom = QRectF(0, round(self.height() - line - 2), self.width(), 1)
         painter.fillRect(bottom, QColor(palette.line))
 
     def _part_rects(self, rect: QRectF, bar: Bar) -> list[QRectF]:
@@ -101,8 +102,8 @@ class Bars(Plot):
             at = next(
                 (
                     index
-                    for index in range(len(self.bars))
-                    if self.bar_rect(index).left() <= event.pos().x() < self.bar_rect(index).right() + _GAP
+                    for index, rect in enumerate(self.bar_rects)
+                    if rect.left() <= event.pos().x() < rect.right() + _GAP
                 ),
                 None,
             )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 
 from PySide6.QtCore import QTimer, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLay
 
 from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.folds import copy_of
 from app.lab.report.columns import SHAPE
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.shape import contents
@@ -28,6 +31,9 @@ _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
 _SLICE = 0.005  # seconds of folding alternatives between two chances to paint
 _CALM_MS = 150
 _STRIDE = 2000  # rounds that are folded between two drawings
+_MARKED = 512  # rounds between two marks of the fold
+_NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
+_rounds_before = itemgetter(0)  # of a mark
 _DEFINITIONS = {column.key: column.definition for column in SHAPE}
 
 
@@ -42,6 +48,9 @@ class ShapeView(InspectorPart):
         self._choose = choose
         self._folded = AlternativeStatistics()
         self._span = (0, 0)  # the rounds in `_folded`: the first, and the one behind the last
+        self._marks: list[tuple[int, AlternativeStatistics]] = []
+        """What was folded after some of the rounds, in order: a step back folds few rounds again."""
+        self._apart = _MARKED  # rounds between two marks
         self._drawn_at = 0  # rounds that were folded when they were last drawn
         self._fold_soon = QTimer(self, singleShot=True, interval=0)
         self._fold_soon.timeout.connect(self._fold)
@@ -123,8 +132,9 @@ class ShapeView(InspectorPart):
 
     def draw(self) -> None:
         answer = self.answer
-        if answer.start != self._span[0] or answer.cursor < self._span[1]:
+        if answer.start != self._span[0]:
             self._forget(answer.start)
+        self._go_to_mark()
         self.scope.setText(contents.scope(answer))
         self.places.show_content(contents.acceptance_by_place(answer))
         self.accepted.show_content(contents.accepted_per_round(answer))
@@ -153,6 +163,20 @@ class ShapeView(InspectorPart):
 
     def _forget(self, start: int) -> None:
         self._folded, self._span, self._drawn_at = AlternativeStatistics(), (start, start), start
+        self._marks, self._apart = [], _MARKED
+
+    def _go_to_mark(self) -> None:
+        """Go on from the last mark before the cursor where it went back, or far on."""
+        start, at = self._span
+        back = at > self.answer.cursor
+        known = bisect_right(self._marks, self.answer.cursor, key=_rounds_before) - 1
+        rounds, folded = self._marks[known] if known >= 0 else (start, AlternativeStatistics())
+        if back or rounds > at:
+            self._folded, self._span, self._drawn_at = copy_of(folded), (start, rounds), rounds
+            self._apart = _NEAR if back else _MARKED
+            # Of the marks behind the cursor those of every answer stay: it may go there again.
+            later = (mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0)
+            self._marks[known + 1 :] = list(later)
 
     @Slot()
     def _fold(self) -> None:
@@ -175,6 +199,10 @@ class ShapeView(InspectorPart):
         while at < answer.cursor and time.perf_counter() < ends:
             self._folded.add(answer.rounds[at])
             at += 1
+            if at % self._apart == 0:
+                place = bisect_left(self._marks, at, key=_rounds_before)
+                if place == len(self._marks) or self._marks[place][0] != at:
+                    self._marks.insert(place, (at, copy_of(self._folded)))
         self._span = start, at
 
     # ------------------------------------------------------------------ the look

@@ -138,8 +138,11 @@ class SectionedItem(Item):
                         return span
         return None
 
-    def block_of(self, span: Span) -> int:
-        """The block in which a token begins; -1 where none shows it."""
+    def block_of(self, span: Span, guess: int = -1) -> int:
+        """The block in which a token begins; -1 where none shows it. `guess` is that of a token before it."""
+        block = self.blocks[guess] if guess >= 0 else None
+        if isinstance(block, ParagraphBlock) and block.holds(span):
+            return guess
         # Blocks stand in the order of rounds; one that begins with an earlier round may hold the token.
         first = bisect_left(range(len(self.blocks)), span.round, key=self._round_from)
         for row in range(max(first - 1, 0), len(self.blocks)):

@@ -247,8 +247,12 @@ class Stack:
     def token_rects(self, token: Token) -> list[QRectF]:
         """The rectangles of a token, as far as it is laid out."""
         item = self.items[token.item]
-        found: list[QRectF] = []
         row = item.block_of(token.span) if isinstance(item, AnswerItem) else -1
+        return self._token_rects(token, item, row)
+
+    def _token_rects(self, token: Token, item: Item, row: int) -> list[QRectF]:
+        """The rectangles of a token that begins in this row."""
+        found: list[QRectF] = []
         while 0 <= row < len(item.blocks):
             rects = item.blocks[row].token_rects(token.span)
             if found and not rects:
@@ -267,8 +271,12 @@ class Stack:
     def merged_rects(self, item: int, spans: Sequence[Span]) -> list[QRectF]:
         """The rectangles of successive tokens, one for each piece of a line."""
         merged: list[QRectF] = []
+        answer, row = self.answer(item), -1
+        if answer is None:
+            return merged
         for span in spans:
-            for rect in self.token_rects(Token(item, span)):
+            row = answer.block_of(span, row)
+            for rect in self._token_rects(Token(item, span), answer, row):
                 last = merged[-1] if merged else None
                 if last is not None and last.top() == rect.top() and abs(last.right() - rect.left()) < 2:
                     last.setRight(rect.right())

@@ -21,8 +21,11 @@ def test_every_token_is_found_in_the_first_block_that_holds_it(view: TranscriptV
     while (following := item.spans.step(step, 1, True)) is not None:
         spans.append(following)
         step = following
+    before = -1
     for span in spans:
         holding = [
             row for row, block in enumerate(item.blocks) if getattr(block, "holds", lambda _: False)(span)
         ]
         assert item.block_of(span) == (holding[0] if holding else -1)
+        assert item.block_of(span, before) == item.block_of(span), "the block of the token before is a guess"
+        before = item.block_of(span)
