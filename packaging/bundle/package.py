@@ -12,7 +12,8 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import kernel
@@ -26,6 +27,7 @@ from steps import guarded
 
 DIST = ROOT / "dist"
 PYTHON = Path(sys.executable)
+_UNFINISHED = ".bundle-"
 
 
 def main() -> int:
@@ -35,10 +37,19 @@ def main() -> int:
 def make() -> None:
     """Build everything into dist/; what was there under the same names is replaced."""
     DIST.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=DIST, prefix=".bundle-") as temporary:
-        folder = Path(temporary) / bundle_name()
+    with workshop(DIST) as temporary:
+        folder = temporary / bundle_name()
         collect(folder)
         finish()(folder)
+
+
+@contextmanager
+def workshop(dist: Path) -> Iterator[Path]:
+    """A folder for what is not finished; that of a call that was killed is removed first."""
+    for left in dist.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=dist, prefix=_UNFINISHED) as temporary:
+        yield Path(temporary)
 
 
 def finish() -> Callable[[Path], None]:
@@ -100,7 +111,7 @@ def llama_wheel() -> Path:
 
 def make_wheel(folder: Path) -> Path:
     """Draftscope's wheel; those of other versions in the folder are left."""
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as temporary:
         command = [str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
         run([*command, "--wheel-dir", temporary, str(ROOT)], env=native_build.pip_environment())
         (made,) = Path(temporary).glob("draftscope-*.whl")

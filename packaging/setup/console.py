@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ _OFFLINE = re.compile(
     re.IGNORECASE,
 )
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_NOT_WRITABLE = re.compile(r"\[Errno \d+\] (?:Permission denied|Read-only file system): '([^'\n]+)'")
 
 
 class SetupError(Exception):
@@ -80,7 +82,9 @@ def run(
     output = "".join(tail)
     if process.returncode != 0:
         if _NO_SPACE.search(output):
-            raise SetupError("The disk is full.", "Free about 3 GB and call make again.")
+            raise disk_full()
+        if denied := _NOT_WRITABLE.search(output):
+            raise not_writable(denied[1])
         if _OFFLINE.search(output):
             raise SetupError(
                 "The package index cannot be reached.",
@@ -88,6 +92,27 @@ def run(
             )
         raise CommandError(command, process.returncode, output)
     return output
+
+
+def disk_error(error: OSError) -> SetupError | None:
+    """An error of the disk in words; None for one that the user cannot correct."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return disk_full()
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return not_writable(str(error.filename))
+    return None
+
+
+def not_writable(path: str) -> SetupError:
+    return SetupError(
+        f"{path} cannot be written.",
+        "Where it belongs to root, as after a call with sudo, give it back with chown. Or copy this folder to"
+        " a place of yours, and set DRAFTSCOPE_WHEELS to another for what is built.",
+    )
+
+
+def disk_full() -> SetupError:
+    return SetupError("The disk is full.", "Free about 3 GB and call make again.")
 
 
 def answer(command: Sequence[str]) -> str | None:

@@ -30,7 +30,12 @@ def wheels_folder() -> Path:
     if own:
         return Path(own).expanduser().resolve()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "draftscope" / "wheels"
+    try:
+        return Path(cache).expanduser() / "draftscope" / "wheels"
+    except RuntimeError:
+        raise SetupError(
+            "This user has no home folder.", "Set HOME or DRAFTSCOPE_WHEELS to a folder."
+        ) from None
 
 
 def wheel(recipe: Recipe, python: Path) -> Path:

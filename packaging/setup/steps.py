@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import kernel
-from console import CommandError, SetupError, answer, run, say
+from console import CommandError, SetupError, answer, disk_error, disk_full, not_writable, run, say
 from recipe import (
     LOCKS,
     RECIPE,
@@ -39,6 +39,7 @@ from recipe import (
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 NOTES = VENV / "draftscope-setup.json"
+_VENV_SIZE = 800_000_000  # bytes, about
 
 
 @dataclass
@@ -93,6 +94,12 @@ def guarded(action: Callable[[], None]) -> int:
         print("\n".join(["", *lines, ""]), file=sys.stderr)
         print(f"set-up: this failed: {' '.join(error.command)}", file=sys.stderr)
         return 1
+    except OSError as error:
+        known = disk_error(error)
+        if known is None:
+            raise
+        print(f"set-up: {known.message}\n        {known.hint}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nset-up: stopped; the next call goes on from here", file=sys.stderr)
         return 130
@@ -104,6 +111,9 @@ def set_up(stage: str, gpu: str) -> None:
     notes = Notes.load()
     if _is_ready(stage, gpu, notes):
         return
+    for folder in (ROOT, VENV):
+        if folder.exists() and not os.access(folder, os.W_OK):
+            raise not_writable(str(folder))
     with _alone():
         notes = Notes.load()
         if _is_ready(stage, gpu, notes):
@@ -166,12 +176,13 @@ def _virtual_environment(notes: Notes) -> Notes:
     if version != "{} {}".format(*sys.version_info[:2]) or moved:
         if VENV.is_symlink() or VENV.is_file():
             raise SetupError(".venv is a link or a file.", "Remove it, or make it a real folder.")
+        _require_ensurepip()
         if VENV.exists():
             say("removing the old .venv: it is broken, of another Python, or from another place")
-            shutil.rmtree(VENV)
-        _require_ensurepip()
+        elif shutil.disk_usage(ROOT).free < _VENV_SIZE:
+            raise disk_full()  # which venv keeps to itself
         say(f"making .venv on Python {sys.version.split()[0]}")
-        run([sys.executable, "-m", "venv", str(VENV)])
+        run([sys.executable, "-m", "venv", "--clear", str(VENV)])  # empties it: it may be a mounted folder
         notes = Notes(choice=notes.choice)
     notes.venv = _venv_note()
     notes.save()
@@ -179,9 +190,10 @@ def _virtual_environment(notes: Notes) -> Notes:
 
 
 def _require_ensurepip() -> None:
-    """Check for ensurepip, which Debian packages separately."""
+    """Check for venv and ensurepip, which Debian packages separately."""
     try:
         import ensurepip  # noqa: F401
+        import venv  # noqa: F401
     except ImportError:
         package = "python{}.{}-venv".format(*sys.version_info[:2])
         from qt_libraries import apt_allowed, apt_install

@@ -151,3 +151,22 @@ def test_appstream_tells_of_this_version() -> None:
     assert newest is not None and newest.get("version") == version
     if validator := shutil.which("appstreamcli"):
         subprocess.run([validator, "validate", "--no-net", str(told)], check=True, timeout=60)
+
+
+def test_what_a_killed_call_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from package import workshop\n"
+        "with workshop(Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'python').mkdir(); print(folder.name, flush=True)\n"
+        "    if sys.argv[2] == 'killed': os.kill(os.getpid(), 9)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SETUP, BUNDLE)))}
+    finished = tmp_path / "draftscope.whl"
+    finished.touch()
+    for how in ("killed", "to the end"):
+        command = [sys.executable, "-c", code, str(tmp_path), how]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout.startswith(".bundle-"), done.stderr
+        left = [path.name for path in tmp_path.iterdir() if path != finished]
+        assert left == ([done.stdout.strip()] if how == "killed" else [])
+    assert finished.exists()

@@ -25,7 +25,7 @@ exec "$here/python/bin/python3" -I -m draftscope "$@"
 def make_disk_image(folder: Path) -> None:
     """Make an application of a collected folder, and write the image into dist/."""
     version = folder.name.split("-")[1]
-    with tempfile.TemporaryDirectory(dir=DIST) as temporary:
+    with tempfile.TemporaryDirectory(dir=DIST, prefix=".bundle-") as temporary:
         application = Path(temporary) / "Draftscope.app"
         contents = application / "Contents"
         shutil.copytree(folder, contents / "Resources", symlinks=True)

@@ -21,7 +21,7 @@ _BACKEND = re.compile(r"(?:bin|lib)/ggml-[^/]+\.dll")
 
 def make_llama_wheel() -> Path:
     """Build it, with a backend for every processor, into dist/. MSVC compiles none with AMX."""
-    with tempfile.TemporaryDirectory(dir=DIST) as temporary:
+    with tempfile.TemporaryDirectory(dir=DIST, prefix=".bundle-") as temporary:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-binary", ":all:"]
         run(
             [*command, "--require-hashes", "--wheel-dir", temporary, "-r", str(LOCKS / "native.txt")],
