@@ -37,6 +37,7 @@ from app.ui.window.main_window import MainWindow
 from app.ui.window.rail import Place
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QSize
     from PySide6.QtWidgets import QApplication
 
     from app.ui.compare.place import ComparePlace
@@ -219,7 +220,7 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
         if damage:
             window.show_notices((damage,))
     if window.size().width() < 800:
-        window.resize(1280, 800)
+        window.resize(first_size(window.screen().availableSize()))
     window.show()
     EndSignals(application).came.connect(partial(_end, application, window))
     if demo:
@@ -231,6 +232,13 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     if crashes is not None:
         crashes.close()
     return code
+
+
+def first_size(screen: QSize) -> QSize:
+    """The size of a window that was never open before: smaller than the screen, for its frame."""
+    from PySide6.QtCore import QSize
+
+    return QSize(1280, 800).boundedTo(screen - QSize(16, 48))
 
 
 def _watch_crashes(folder: Path, window: MainWindow) -> CrashFile | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
@@ -164,6 +164,14 @@ class LessonStage(QWidget):
         self.left.emit()
 
     # ------------------------------------------------------------------ the look
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Set all letters again: under a style sheet, widgets whose parent gets another parent get back the
+        letters that they had when they were polished."""
+        super().showEvent(event)
+        for theme in (self._large, self._prose):
+            theme.changed.emit()
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

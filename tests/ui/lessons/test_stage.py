@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.base.paths import resource_folder
+from app.base.paths import find_paths, resource_folder
 from app.lessons.lesson import TourPlan, lesson_files
 from app.lessons.told import tell_lesson
 from app.ui.lessons.course import Course
@@ -18,6 +18,7 @@ from app.ui.lessons.stage import LEAST, LessonStage
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
+from app.ui.theme.style import Styler
 from tests.ui.named import words_in
 
 
@@ -72,6 +73,29 @@ def test_the_smallest_letters_can_be_read_from_far(stage: LessonStage, height: i
     stage.resize(1024, height)
     for part in (stage.title, stage.words.text, stage.words.why):
         assert QFontInfo(part.font()).pixelSize() >= least
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1024, 700)])
+def test_letters_stay_large_when_the_place_is_put_into_the_window(
+    qtbot: QtBot, qapp: QApplication, theme: Theme, course: Course, size: tuple[int, int]
+) -> None:
+    styler = Styler(qapp, theme, find_paths().icons)
+    styler.apply()  # without a style sheet Qt keeps the letters
+    window, place = QWidget(), QWidget()
+    qtbot.addWidget(window)
+    stage = LessonStage(theme, course, place)
+    place.setParent(window)
+    window.show()
+    stage.resize(*size)
+    stage.show()
+    while not course.asking:
+        course.next()
+    for part in (stage.words.text, stage.words.why):
+        assert QFontInfo(part.font()).pixelSize() >= LEAST
+    qtbot.waitUntil(lambda: in_sight(stage))
+    stage.close()
+    qapp.setStyleSheet("")
+    styler.deleteLater()
 
 
 def test_letters_for_a_projector_do_not_depend_on_the_text_size(theme: Theme, stage: LessonStage) -> None:

@@ -158,7 +158,7 @@ def _block_sums(test: BlockTest) -> list[Sum]:
 def _notes(round: Round, place: int, test: Test | None) -> list[str]:
     token = round.drafted[place]
     rejected = next((token for token in round.drafted if token.verdict is Verdict.REJECTED), None)
-    where = f"behind {_name(rejected)}, which was rejected" if rejected else "behind the end of the answer"
+    where = f"behind “{_name(rejected)}”, which was rejected" if rejected else "behind the end of the answer"
     if isinstance(test, BlockTest):
         if test.own is None and token.verdict is Verdict.ACCEPTED:
             return ["Accepted with the block: a later token passed."]

@@ -191,7 +191,7 @@ def _block_judgement(round: Round, place: int) -> str:
         sign = "<" if passed else "≥"
         held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
         if later > place:
-            return f"Accepted with the block, which passes at {visible(token.piece, token.label)}: {held}."
+            return f"Accepted with the block, which passes at {_quoted(token)}: {held}."
         held = held[0].upper() + held[1:]
         if passed:
             return f"{held}, accepted up to here."
@@ -211,10 +211,15 @@ def _nothing_rejected(round: Round, token: EmittedToken) -> str:
     return "No draft in this round."
 
 
+def _quoted(token: DraftedToken) -> str:
+    """A token in a sentence, where it may be a comma."""
+    return f"“{visible(token.piece, token.label)}”"
+
+
 def _ignored(round: Round, place: int) -> Iterator[str]:
     rejected = [token for token in round.drafted if token.verdict is Verdict.REJECTED]
     if rejected:
-        where = f"after {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
+        where = f"after {_quoted(rejected[0])}, which was rejected"
     else:
         where = "after the end of the answer"
     if round.drafted[place].p is None:

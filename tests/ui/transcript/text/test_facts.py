@@ -54,7 +54,7 @@ def test_rejected_and_ignored() -> None:
     assert ("Emitted instead", "·arithmetic") in rejected.rows
     assert rejected.verdict == shown_instead.verdict
     ignored = facts(round, "ignored", 3)
-    assert ignored.verdict == ("Never judged: it comes after ·average, which was rejected.",)
+    assert ignored.verdict == ("Never judged: it comes after “·average”, which was rejected.",)
     assert not any(name.startswith("p ") for name, _ in ignored.rows)
     behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
     assert facts(behind_end, "ignored", 1).verdict == ("Never judged: it comes after the end of the answer.",)
@@ -127,7 +127,7 @@ def test_a_block_says_which_draw_decided() -> None:
     refused = joined("Block acceptance h = 0.000, u = 0.420: u ≥ h, rejected.")
     assert facts(round, "accepted", 0).verdict == (
         said("draft-simple said a."),
-        f"Accepted with the block, which passes at ·b: b{decided}.",
+        f"Accepted with the block, which passes at “·b”: b{decided}.",
     )
     assert facts(round, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
     assert facts(round, "rejected", 2).verdict[1:] == (refused,)
@@ -135,7 +135,7 @@ def test_a_block_says_which_draw_decided() -> None:
         refused,
         "Drawn from the residual: u 0.500 in [0.400, 0.700).",
     )
-    assert facts(round, "ignored", 3).verdict == ("Never judged: it comes after ·c, which was rejected.",)
+    assert facts(round, "ignored", 3).verdict == ("Never judged: it comes after “·c”, which was rejected.",)
 
 
 def test_an_ignored_token_of_a_block_was_judged() -> None:
@@ -148,7 +148,7 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
     assert ("p (target)", "0.600") in shown.rows
     assert shown.verdict == (
         joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
-        "It comes after ·a, which was rejected.",
+        "It comes after “·a”, which was rejected.",
     )
 
 
