@@ -16,6 +16,7 @@ SHARES = {
     "templates": 0.2,
     "deaths": 0.1,
     "models in the window": 0.1,
+    "deaths in the window": 0.05,
     "downloads": 0.2,
     "disks": 0.04,
     "memory": 0.1,  # 2,000 rounds each

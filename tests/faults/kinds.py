@@ -14,6 +14,7 @@ from tests.faults.memory import Memory
 from tests.faults.models import Models
 from tests.faults.templates import HostileTemplates
 from tests.faults.window.clocks import Clocks
+from tests.faults.window.deaths import WindowDeaths
 from tests.faults.window.logout import Logouts
 from tests.faults.window.models import WindowModels
 from tests.faults.window.two import TwoWindows
@@ -23,6 +24,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "models in the window": WindowModels,
     "templates": HostileTemplates,
     "deaths": Deaths,
+    "deaths in the window": WindowDeaths,
     "downloads": Downloads,
     "disks": Disks,
     "memory": Memory,

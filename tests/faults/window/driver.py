@@ -17,7 +17,7 @@ from typing import Any, cast
 import msgspec
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, QTimer, Slot
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QListView
+from PySide6.QtWidgets import QListView, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app import wiring
@@ -81,17 +81,26 @@ class Driver(QObject):
             "regenerate": self._desk.controller.regenerate,
             "set": self._window.settings.change,
             "preset": self._save_preset,
+            "way out": self._way_out,
             "quit": self._quit,
         }
         actions[name](**words)
 
-    def _load(self, target: str, seconds: float) -> None:
+    def _load(self, target: str, seconds: float, context: int = 64) -> None:
         """Apply a target; returns when it is loaded or refused, or after so many seconds."""
-        self._desk.header.target_panel.applied.emit(ModelOptions(target, ctx_size=64))
+        self._desk.header.target_panel.applied.emit(ModelOptions(target, ctx_size=context))
         self._wait(lambda: self._desk.session.activity is not Activity.LOADING, seconds)
 
     def _save_preset(self, name: str) -> None:
         self._desk.header.presets_panel.save_requested.emit(name)
+
+    def _way_out(self) -> None:
+        """Press the button beside the error, as far as there is one."""
+        for notice in self._desk.page.prompt.notices.strips:
+            for button in notice.findChildren(QPushButton):
+                if notice.action and button.text() == notice.action:
+                    button.click()
+                    return
 
     def _quit(self) -> None:
         """What Qt does where the session manager says that the session is over."""

@@ -87,7 +87,7 @@ class Logouts:
         display: subprocess.Popen[bytes] | None = None
         environment = {}
         if plan.by == _DISPLAY:
-            display, name = _display(stack)
+            display, name = own_display(stack)
             environment = {"QT_QPA_PLATFORM": "xcb", "DISPLAY": name}
         window = DrivenWindow(self._home, **environment)
         look = window.idle()
@@ -120,7 +120,7 @@ class Logouts:
         shutil.rmtree(self._folder)
 
 
-def _display(stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
+def own_display(stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
     """A display of our own, and its name."""
     reading, writing = os.pipe()
     command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
