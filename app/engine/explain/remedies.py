@@ -143,7 +143,8 @@ def let_through(spec: StrategySpec, part: StrategyPart) -> Remedy | None:
 
 def discards(part: StrategyPart, ids: Sequence[int]) -> bool:
     """Whether the text repeats in pieces that the strategy would have matched."""
-    return _repeated(ids, match_length(part) or _SHORTER[-1]) >= SELDOM
+    n = match_length(part) or _SHORTER[-1]
+    return _repeated(ids, n, _apart(part, n)) >= SELDOM
 
 
 def _setting(spec: StrategySpec, part: StrategyPart, changes: dict[str, float]) -> Remedy:
@@ -181,7 +182,7 @@ def shorter_match(
     for n in _SHORTER:
         if match is None or n >= match:
             continue
-        share = _repeated(ids, n)
+        share = _repeated(ids, n, _apart(part, n))
         if share >= SELDOM:
             if part.name == "ngram-mod":
                 changes = {"n_match": n, "n_min": 2, "n_max": 2 * n}
@@ -201,15 +202,22 @@ def match_length(part: StrategyPart) -> int | None:
     return getattr(part.params, "size_n", getattr(part.params, "n_match", None))
 
 
-def _repeated(ids: Sequence[int], n: int) -> float:
+def _apart(part: StrategyPart, n: int) -> int:
+    """How far apart two occurrences of n tokens must be for a draft: ngram-simple discards copies that are
+    shorter than the match, and nothing behind the text can be copied."""
+    return n + 1 if part.name == "ngram-simple" else 1
+
+
+def _repeated(ids: Sequence[int], n: int, apart: int) -> float:
     """The share of tokens that equal the token after the latest earlier occurrence of the n tokens before
-    them."""
-    followers: dict[tuple[int, ...], int] = {}
+    them, where that is at least `apart` tokens back."""
+    followers: dict[tuple[int, ...], int] = {}  # -> place of the token behind them
     same = 0
     for at in range(n, len(ids)):
         before = tuple(ids[at - n : at])
-        same += followers.get(before) == ids[at]
-        followers[before] = ids[at]
+        follower = followers.get(before)
+        same += follower is not None and at - follower >= apart and ids[follower] == ids[at]
+        followers[before] = at
     return same / len(ids) if len(ids) else 0.0
 
 

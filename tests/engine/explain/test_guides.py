@@ -26,6 +26,7 @@ from tests.engine.explain.advised import advice_on, at_costs
 from tests.tiny import Tiny
 
 CYCLE = Tiny(name="cycle", chain=tuple("0123456789abcdefghij"), n_ctx=1024)  # repeats every 20 tokens
+SHORT_CYCLE = Tiny(name="short cycle", chain=tuple("012345"), n_ctx=1024)
 TARGET = Tiny(name="target", n_ctx=1024)
 FAR = Tiny(name="far", n_ctx=1024, noise=0.6, noise_seed=3)  # a draft of which little is accepted
 NEAR = Tiny(name="near", n_ctx=1024, noise=0.05, noise_seed=3)
@@ -54,6 +55,8 @@ class Row:
 RARE = (  # drafts are seldom found
     Row("size_n: how many tokens in a row to look back", "ngram-simple:size_n=30", "size_n=8 and size_m=16",
         max_tokens=46),
+    Row("size_n where a text comes back before a match of that length leaves enough to copy", "ngram-simple",
+        "size_n=4 and size_m=8", SHORT_CYCLE),
     Row("size_n of the map", "ngram-map-k:size_n=30", "size_n=8 and size_m=16", max_tokens=46),
     Row("size-n 8, size-m 8 for many longer repetitions", "ngram-map-k4v:size_n=30", "size_n=8 and size_m=16",
         max_tokens=46),
