@@ -285,6 +285,7 @@ def test_a_run_fetches_what_it_names_on_the_hub(
     again = command("run", *target, *draft, *RUN)
     assert (again.code, again.out) == (0, first.out)
     assert "Downloading" not in again.err and server.requests("cdn") == []
+    assert " %, " not in again.err, "nothing is on its way"
 
     server.asked.clear()
     offline = command("run", *target, *draft, *RUN, HF_HUB_OFFLINE="1")

@@ -95,8 +95,10 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
     events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
     downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)
     progress = _DownloadLine()
+    missing = [Cache().find_first(model.repo, model.files) is None for model in wanted]
     try:
         ids = downloads.add(wanted)
+        shown = [id for id, is_missing in zip(ids, missing, strict=True) if is_missing]
         items: dict[str, Download] = {download.id: download for download in downloads.downloads}
         while not interrupt.pressed and not _is_over([items[id] for id in ids if id in items], len(ids)):
             try:
@@ -105,7 +107,7 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
                 continue
             if isinstance(event, DownloadChanged):
                 items[event.download.id] = event.download
-                progress.show([items[id] for id in ids if id in items])
+                progress.show([items[id] for id in shown if id in items])
     finally:
         progress.end()
         downloads.close()
@@ -143,6 +145,8 @@ class _DownloadLine:
         self._open = False  # whether the changing line is shown
 
     def show(self, items: Sequence[Download]) -> None:
+        if not items:
+            return  # all of it is here, and is only looked at
         trouble = next((download for download in items if download.state is State.WAITING), None)
         if trouble is not None and trouble.message != self._told:
             self._told = trouble.message
