@@ -29,9 +29,9 @@ class InspectorHead(QWidget):
         row.addWidget(self.facts, 1)
         row.addLayout(self.buttons)
 
-    def show_answer(self, answer: AnswerModel | None, name: str) -> None:
-        """Describe an answer; None describes nothing."""
+    def show_answer(self, answer: AnswerModel | None, name: str, *, held: bool = False) -> None:
+        """Describe an answer; None describes nothing. `held`: the engine waits for a step."""
         self.title.setText(name or "Inspector")
-        facts = answer_facts(answer) if answer is not None else ""
+        facts = answer_facts(answer, held=held) if answer is not None else ""
         self.facts.set_text(facts)
         self.facts.setToolTip(as_text(facts))

@@ -74,6 +74,7 @@ class InspectorPlace(PlaceWidget):
         for area in (self.text, self._scroll):
             area.installEventFilter(self)
         reconnect(self._slots, None, self.answer)
+        self.replay.player.changed.connect(self._show_state)
         inspection.changed.connect(self._show_answer)
         theme.changed.connect(self._fit)
         self._show_answer()
@@ -180,9 +181,9 @@ class InspectorPlace(PlaceWidget):
     def _show_state(self) -> None:
         """Show the head, and the rounds or why there are none."""
         answer = self._inspection.answer
-        self.head.show_answer(answer, self._inspection.name)
-        self.files.show_answer()
         player = self.replay.player
+        self.head.show_answer(answer, self._inspection.name, held=player.held)
+        self.files.show_answer()
         title, hint = missing_rounds(answer, held=player.held, playing=player.playing)
         self.title.setText(title)
         self.hint.setText(hint)

@@ -12,9 +12,9 @@ EMPTY_HINT = (
 )
 
 
-def answer_facts(answer: AnswerModel) -> str:
-    """How far the answer is, and what it was made with, in one line."""
-    facts = [_state(answer)]
+def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
+    """How far the answer is, and what it was made with, in one line. `held`: the engine waits for a step."""
+    facts = ["held" if held and answer.live else _state(answer)]
     if answer.header is not None:
         facts += _made_with(answer.header)
     return " · ".join(filter(None, facts))

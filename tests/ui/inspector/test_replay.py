@@ -211,8 +211,10 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     bar.back.click()
     bar.step.click()
     assert (bar.answer.cursor, len(bar.answer.rounds)) == (2, 2), "a known round needs no engine"
-    assert desk.window.status.state.text() == "Waiting for a step"
+    head = desk.place("inspector").head
+    assert desk.window.status.state.text() == "Waiting for a step" and head.facts.toolTip().startswith("held")
     bar.play.click()
+    assert head.facts.toolTip().startswith("running")
     assert desk.window.status.state.text() == "Generating"
     desk.until_ready()
     answer = bar.answer
