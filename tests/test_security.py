@@ -9,8 +9,12 @@ import pytest
 
 from app.base import files
 from app.care import log
-from app.engine.drafters.outside import guarded
+from app.cli import explain
+from app.engine import plugins
+from app.engine.drafters.ngram import cache_file
+from app.engine.drafters.outside import guarded, tried_drafters
 from app.engine.templates import process, sandbox
+from app.hub.downloads import fetch
 from app.hub.library import reader
 from app.servers import http
 
@@ -25,6 +29,11 @@ LIMITS = {
     "how deep JSON of ours may be nested": f"{files.DEEPEST} levels",
     "an answer of a server": f"{http.LARGEST_ANSWER // 2**20} MB",
     "a line that a server streams": f"{http.LONGEST_LINE // 2**20} MB",
+    "a file that is downloaded": f"{fetch.LARGEST // 10**9} GB",
+    "a lookup cache of `ngram-cache`": f"{cache_file.LARGEST // 2**30} GiB",
+    "what `draftscope explain` reads of a file": f"{explain.LARGEST // 2**20} MiB",
+    "a drafter file": f"{plugins.LARGEST // 10**6} MB",
+    "a drafter file, to be read when it is tried": f"{tried_drafters.TIME_LIMIT:.0f} s",
     "a drafter of your own, for a draft": f"{guarded.SLOW_SECONDS} s",
     "the log": f"{log.SIZE * (1 + log.OLDER) // 10**6} MB",
 }

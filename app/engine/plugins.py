@@ -48,7 +48,7 @@ NAME = "STRATEGY"
 
 _OWN_NAME = __name__.partition(".")[0]
 _NAMES = ("app", "draftscope")  # of this package: in the source tree, and where it was installed
-_LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
+LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
 _FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDrafter)."
 _ADVICE = "Fix it and try again."
 
@@ -164,7 +164,7 @@ def _source(path: str) -> bytes:
     name = source_name(path)
     try:
         found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
             raise DrafterError(f"{name} cannot be used: it is not a Python file.", "Choose another file.")
         with open(path, "rb") as file:
             return file.read()

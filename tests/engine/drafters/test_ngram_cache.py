@@ -15,7 +15,7 @@ import pytest
 
 from app.engine.drafters.base import RunContext
 from app.engine.drafters.ngram import ngram_cache
-from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
+from app.engine.drafters.ngram.cache_file import LookupCache, glance_at_cache, read_cache
 from app.engine.drafters.ngram.counts import Followers, count_ngrams
 from app.engine.drafters.ngram.lookup_caches import glance_at_caches
 from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
@@ -263,6 +263,15 @@ def test_a_glance_is_at_the_beginning_of_a_large_file(tmp_path: Path) -> None:
     path.write_bytes(BAD["another vocabulary: n-gram"] + RECORD * records)
     with pytest.raises(SettingError, match="other than the target's"):
         glance_at_caches(str(path), "", 50)
+
+
+def test_a_file_of_more_than_a_gibibyte_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge.bin"
+    with path.open("wb") as file:
+        file.truncate(2**30 + 4)  # a hole: it takes no room on the disk
+    for look in (read_cache, glance_at_cache):
+        with pytest.raises(SettingError, match=r"huge\.bin is larger than 1 GiB"):
+            look(path, 50)
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])

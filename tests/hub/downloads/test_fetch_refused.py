@@ -66,6 +66,12 @@ def test_a_server_that_sends_too_much(fetch: Fetch, data: bytes, server: FakeHub
     assert cache.find(REPO, FILE) is None
 
 
+def test_a_file_larger_than_the_hub_has_is_refused(fetch: Fetch, data: bytes, server: FakeHub) -> None:
+    server.always["head"] = Fault(told=(("X-Linked-Size", "50000000001"),))
+    assert "the Hub hands out at most 50.0 GB" in trouble(fetch).message
+    assert server.requests("cdn") == []
+
+
 def test_gated_without_and_with_a_token(
     fetch: Fetch, data: bytes, server: FakeHub, home: Path, cache: Cache
 ) -> None:

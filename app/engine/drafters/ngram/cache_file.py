@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NO_TOKEN = -1
 _HEAD = MAX_SIZE + 1  # numbers in front of a record's followers
 _MAX_COUNT = 2**31 - 1
-_MAX_BYTES = 2**30  # of a file: the index of such a large file takes several GB
+LARGEST = 2**30  # of a file: the index of such a large file takes several GB
 _GLANCE = 2**18  # bytes: some thousand records
 
 
@@ -95,7 +95,7 @@ def read_cache(path: Path, n_vocab: int) -> LookupCache:
     Raises SettingError if the file cannot be read, is not a lookup cache, is damaged or cut short, or holds
     tokens that the vocabulary lacks.
     """
-    numbers = _read_numbers(path, _MAX_BYTES)
+    numbers = _read_numbers(path, LARGEST)
     starts, end = _record_starts(numbers, path)
     if end < len(numbers):
         raise _damaged(path)
@@ -126,8 +126,11 @@ def _read_numbers(path: Path, most: int) -> Numbers:
                 "Choose another file.",
             )
         size = path.stat().st_size
-        if size > _MAX_BYTES:
-            raise SettingError(f"The lookup cache {path.name} is larger than 1 GiB.", "Choose a smaller one.")
+        if size > LARGEST:
+            raise SettingError(
+                f"The lookup cache {path.name} is larger than {LARGEST // 2**30} GiB.",
+                "Choose a smaller one.",
+            )
         with path.open("rb") as file:
             data = file.read(most)
     except OSError as error:
