@@ -169,7 +169,6 @@ def test_token_ids_are_a_prompt(command: Command, pair: list[object], tmp_path: 
     ids.write_text("[97, 98, 99]\n")
     assert command(*words, "--prompt-ids", "97,98,99").out == command(*words, "--prompt-ids", ids).out != ""
     refused(command(*words, "--prompt-ids", "1,999999"), "This model has no token 999999")
-    refused(command(*words, "--prompt-ids", "1,none"), "1,none is neither token ids nor a file")
 
 
 def test_the_draft_answers_alone(command: Command, pair: list[object], tmp_path: Path) -> None:
@@ -329,6 +328,7 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
         ("run --prompt a --trace x --json x", "the same file"),
         ("run --prompt a --suffix b --chat", "--suffix cannot be used with --chat"),
         ("run --prompt-ids 1,2 --chat", "--prompt-ids cannot be used with --chat"),
+        ("run --prompt-ids 1,none", "--prompt-ids 1,none is neither token ids nor a file"),
         ("run --prompt-ids 1,2 --suffix b", "--suffix needs a text before it"),
         ("run --prompt a --target T.gguf --draft-only", "--draft-only needs a draft"),
         ("run --prompt a --draft-only --strategy suffix", "--draft-only cannot be used with a strategy"),

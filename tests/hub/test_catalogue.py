@@ -33,7 +33,7 @@ def test_the_catalogue_that_comes_along() -> None:
         assert all(model.licence and model.size and model.file.endswith(".gguf") for model in pair.models)
         assert pair.good_for.endswith(".") and "/" not in pair.id
         # A number that was not measured here names who published it, and where it was measured.
-        assert not pair.published or re.search(r", on an? .+ \(\w+\.com?[^)]*\)\.$", pair.published)
+        assert not pair.published or re.search(r", on an? .+ \(\w+\.(com?|ai)[^)]*\)\.$", pair.published)
         assert "ublished" not in pair.note + pair.good_for
     titles = " ".join(pair.title for pair in pairs)
     asked = (

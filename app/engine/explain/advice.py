@@ -218,13 +218,13 @@ def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remed
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair, draft = setup.pair, setup.draft
     devices = " and ".join(name for name in pair.devices.split(", ") if name != "CPU") if pair else ""
-    if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices and draft:
-        moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
-        return (
-            Finding.DRAFT_ON_CPU,
-            f"{text}: the draft is on the CPU, and the target is not. Try the draft on {devices}.",
-            (Remedy(f"the draft on {devices}", draft=moved), UNDRAFTED),
-        )
+    if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices:
+        remedies: tuple[Remedy, ...] = (UNDRAFTED,)
+        if draft is not None:
+            moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
+            remedies = (Remedy(f"the draft on {devices}", draft=moved), UNDRAFTED)
+        text += f": the draft is on the CPU, and the target is not. Try the draft on {devices}."
+        return Finding.DRAFT_ON_CPU, text, remedies
     text += ": the draft is too large for this target."
     if smaller := smaller_draft(setup):
         return Finding.DRAFT_LARGE, f"{text} Try {smaller.text}, or {UNDRAFTED.text}.", (smaller, UNDRAFTED)

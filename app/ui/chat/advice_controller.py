@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QEvent, QObject, Slot
 
 from app.engine.errors import UserError
 from app.engine.explain.advice import Finding
@@ -50,6 +50,14 @@ class AdviceController(QObject):
         session.changed.connect(self._pair_changed)
         for signal in (session.changed, self._card.advised):
             signal.connect(self._look_for_drafts)
+        page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Look for drafts anew when the chat is shown again: Models may have got one meanwhile."""
+        if event.type() == QEvent.Type.Show:
+            self._searched = None
+            self._look_for_drafts()
+        return False
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy would change the settings; False while a recording is on the screen."""

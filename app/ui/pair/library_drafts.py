@@ -32,6 +32,7 @@ class LibraryDrafts(QObject):
         self._paths = paths
         self._askers: Askers | None = None  # threads, from the first question on
         self._files: dict[str, Files] = {}
+        self._searches: dict[str, Query[Files]] = {}
         self._verdicts: dict[Pair, str] = {}
 
     def close(self) -> None:
@@ -48,8 +49,9 @@ class LibraryDrafts(QObject):
 
     def find(self, target: str) -> None:
         """Look for the files that suit a target; the library may have changed since the last search."""
-        search: Query[Files] = Query(self._threads(), partial(self._keep_files, target), _unknown)
-        search.ask(partial(self._find, Path(target)))
+        if target not in self._searches:
+            self._searches[target] = Query(self._threads(), partial(self._keep_files, target), _unknown)
+        self._searches[target].ask(partial(self._find, Path(target)))
 
     def _keep_files(self, target: str, files: Files) -> None:
         if files != self.suiting(target):

@@ -137,6 +137,9 @@ def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
         assert "Try the draft on RPC0." in advice.text
         moved = advice.remedies[0].draft
         assert moved is not None
+        after = advice_on(trace, rounds, AnswerSetup(), speedup=0.8)  # another pair is loaded meanwhile
+        assert (after.finding, after.text) == (advice.finding, advice.text), "the answer's cause stays"
+        assert [remedy.text for remedy in after.remedies] == ["ngram-mod, which needs no draft model"]
         with Engine(target, moved) as engine:
             assert engine.pair.draft is not None and engine.pair.draft.n_gpu_layers > 0
 

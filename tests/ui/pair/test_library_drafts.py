@@ -74,6 +74,19 @@ def test_a_smaller_draft_of_the_library_is_loaded_by_a_click(
     assert desk.session.pair.draft.path == models["small"]
 
 
+def test_a_draft_that_the_library_gets_later_is_named_in_the_chat(
+    windows: Windows, models: dict[str, str]
+) -> None:
+    desk = windows.open(**pair(models), strategy="draft-simple")
+    desk.ask("abc")
+    slow_draft(desk)
+    desk.until(lambda: "Choose a smaller one" in desk.page.instruments.cost.advice.text())
+    desk.window.go("models")
+    Shelf(windows.paths.data).add([Path(models["small"])])
+    desk.window.go("chat")
+    desk.until(lambda: f"Use small ({share(models, 'small')})" in offered(desk))
+
+
 def slow_draft(desk: Desk) -> None:
     """Rounds in which a draft token takes half of a target pass, in place of the answer's own."""
     answer = desk.window.controller.shown.answer
