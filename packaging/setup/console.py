@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,15 +139,30 @@ class Progress:
 
     what: str
     shown: int = -1
+    began: float = 0.0
 
     def __call__(self, line: str) -> None:
         match = re.match(r"\s*\[(\d+)/(\d+)\] ", line)
         if match is None:
             return
         done, total = int(match[1]), int(match[2])
+        if done == 1:
+            self.began = time.monotonic()
+        text = f"{self.what}, {done} of {total}{self._time_left(done, total)}"
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
-            print(f"\rset-up: {self.what}, {done} of {total}", end=end, file=sys.stderr, flush=True)
+            print(f"\rset-up: {text:<70}", end=end, file=sys.stderr, flush=True)
         elif total >= 8 and done * 4 // total > self.shown:
             self.shown = done * 4 // total
-            say(f"{self.what}, {done} of {total}")
+            say(text)
+
+    def _time_left(self, done: int, total: int) -> str:
+        """As files took so far; nothing before a tenth of them are done."""
+        if done < max(3, total / 10) or done == total:
+            return ""
+        left = (time.monotonic() - self.began) / (done - 1) * (total - done)
+        return (
+            f", about {left / 60:.0f} min left"
+            if left >= 90
+            else f", about {max(10, round(left, -1)):.0f} s left"
+        )

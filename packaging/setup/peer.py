@@ -3,8 +3,9 @@ against.
 
 Prints the path of each. They are compiled from the locked source archive and linked with the very libraries
 of the wheel that .venv has, so that both sides run the same kernels, flags, threads and OpenMP, and a
-difference between them is one between the loops. llama-server takes ten minutes of one core: most of it is
-the code for images and sound, without which it does not link, and which is not optimised here.
+difference between them is one between the loops. What llama.cpp's programs have in common, which the wheel
+lacks, is compiled once for both. llama-server takes ten minutes of one core more: most of it is the code for
+images and sound, without which it does not link, and which is not optimised here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shlex
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,10 +27,16 @@ from steps import PYTHON, Notes, choose, guarded
 
 LOOP, SERVER = "llama-speculative-simple", "llama-server"
 LOOP_SOURCE = "examples/speculative-simple/speculative-simple.cpp"
+Levels = Sequence[tuple[str, str]]  # how far sources are optimised, and their pattern
+COMMON_SOURCES = (
+    ("-O3", "common/*.cpp"),
+    ("-O3", "common/parsers/*.cpp"),
+    ("-O3", "common/jinja/*.cpp"),
+    ("-O1", "vendor/cpp-httplib/*.cpp"),
+)
 SERVER_SOURCES = (
     ("-O1", "vendor/hash/hash.cpp"),
     ("-O1", "vendor/hash/sha256/*.c"),  # the only one of its hashes that is used
-    ("-O1", "vendor/cpp-httplib/*.cpp"),
     ("-O1", "tools/server/*.cpp"),
     ("-O0", "tools/mtmd/*.cpp"),
     ("-O0", "tools/mtmd/models/*.cpp"),
@@ -40,7 +47,7 @@ HEADERS = (
     "tools/server", "src", ".",
 )  # fmt: skip
 UNPACKED = "(common|include|ggml/include|vendor|src|examples|tools/server|tools/mtmd)/"
-LIBRARIES = ("llama-common", "llama", "ggml", "ggml-base")
+LIBRARIES = ("llama", "ggml", "ggml-base")
 # Its page for the browser is made by another tool chain, and not needed here.
 NO_PAGE = {
     "ui.h": """\
@@ -99,11 +106,19 @@ def build(name: str) -> Path:
             made = scratch / "made"
             _take_libraries(built, made)
             source = unpack(archive, UNPACKED, scratch)
-            objects = _server_objects(recipe, source, scratch) if name == SERVER else []
-            _link(recipe, source, made / name, objects or [str(source / LOOP_SOURCE)])
+            folder.mkdir(exist_ok=True)
+            if not (folder / "common").is_dir():
+                template = (source / "common" / "build-info.cpp.in").read_text(encoding="utf-8")
+                filled = {"build-info.cpp": re.sub(r"@\w+@", "0", template)}
+                common = _objects(recipe, source, COMMON_SOURCES, filled, scratch / "common")
+                os.replace(common, folder / "common")
+            own = [source / LOOP_SOURCE]
+            if name == SERVER:
+                own = [*_objects(recipe, source, SERVER_SOURCES, NO_PAGE, scratch / "server").glob("*.o")]
+            inputs = [str(file) for file in (*(folder / "common").glob("*.o"), *own)]
+            _link(recipe, source, made / name, inputs)
             if answer([str(made / name), "--version"]) is None:
                 raise SetupError(f"{name} was compiled but does not start.")
-            folder.mkdir(exist_ok=True)
             if not (folder / "lib").is_dir():
                 os.replace(made / "lib", folder / "lib")
             os.replace(made / name, folder / name)
@@ -114,40 +129,40 @@ def _take_libraries(built: Path, made: Path) -> None:
     """The wheel installs llama.cpp as CMake does, besides the package's own copy."""
     with zipfile.ZipFile(built) as archive:
         wanted = [name for name in archive.namelist() if re.match(r"lib(64)?/lib[^/]+$", name)]
-        if not any("llama-common" in name for name in wanted):
-            raise SetupError("The wheel has no llama-common library.", "peer.py needs a new way.")
+        if not wanted:
+            raise SetupError("The wheel has no libraries for other programs.", "peer.py needs a new way.")
         for name in wanted:
             target = made / "lib" / Path(name).name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(name))
 
 
-def _server_objects(recipe: Recipe, source: Path, scratch: Path) -> list[str]:
-    """Compile llama-server's sources; returns the object files."""
-    folder = scratch / "objects"
+def _objects(
+    recipe: Recipe, source: Path, wanted: Levels, made_here: Mapping[str, str], folder: Path
+) -> Path:
+    """Compile sources, and those that are texts here, into object files; returns their folder."""
     folder.mkdir()
-    for name, text in NO_PAGE.items():
+    for name, text in made_here.items():
         (folder / name).write_text(text, encoding="utf-8")
-    jobs = [("-O0", folder / "ui.cpp"), *_server_sources(source)]
-    objects = [str(folder / f"{number}.o") for number in range(len(jobs))]
+    here = [("-O0", folder / name) for name in made_here if name.endswith(".cpp")]
+    jobs = [*here, *_sources(source, wanted)]
 
-    def compile_one(job: tuple[tuple[str, Path], str]) -> None:
-        (level, file), out = job
-        _compile(
-            recipe, source, [level, "-w", f"-I{folder}", "-c", str(file), "-o", out], c=file.suffix == ".c"
-        )
+    def compile_one(number: int) -> None:
+        level, file = jobs[number]
+        words = [level, "-w", f"-I{folder}", "-c", str(file), "-o", str(folder / f"{number}.o")]
+        _compile(recipe, source, words, c=file.suffix == ".c")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            list(pool.map(compile_one, zip(jobs, objects, strict=True)))
+            list(pool.map(compile_one, range(len(jobs))))
         except SetupError:
             pool.shutdown(cancel_futures=True)
             raise
-    return objects
+    return folder
 
 
-def _server_sources(source: Path) -> Iterator[tuple[str, Path]]:
-    for level, pattern in SERVER_SOURCES:
+def _sources(source: Path, wanted: Levels) -> Iterator[tuple[str, Path]]:
+    for level, pattern in wanted:
         files = sorted(file for file in source.glob(pattern) if not PROGRAMS_OF_THEIR_OWN.search(file.name))
         if not files:
             raise SetupError(f"llama.cpp's source has no {pattern}.", "peer.py needs a new way.")

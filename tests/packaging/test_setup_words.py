@@ -51,6 +51,25 @@ def test_a_program_that_may_not_write_is_no_unknown_failure() -> None:
     assert first == "set-up: /a/b/.venv cannot be written."
 
 
+def test_a_build_says_how_far_it_is_and_how_long_it_takes_still() -> None:
+    code = (
+        "import itertools, time; from console import Progress\n"
+        "seconds = itertools.count(0, 8); time.monotonic = lambda: next(seconds)\n"
+        "progress = Progress('compiling')\n"
+        "for done in range(1, 41): progress(f'[{done}/40] cc x.c'); progress('a warning')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], cwd=SETUP, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.splitlines() == [
+        "set-up: compiling, 1 of 40",
+        "set-up: compiling, 10 of 40, about 3 min left",
+        "set-up: compiling, 20 of 40, about 2 min left",
+        "set-up: compiling, 30 of 40, about 70 s left",
+        "set-up: compiling, 40 of 40",
+    ]
+
+
 def test_a_bug_keeps_its_traceback() -> None:
     assert "Traceback" in said("next((_ for _ in ()).throw(OSError(22, 'x')))")[0]
 

@@ -1,0 +1,3 @@
+# Read by llama.cpp's own project() (recipe.py). llama-cpp-python forces LLAMA_BUILD_COMMON on: the code of
+# llama.cpp's programs, most of the compilers' time, with which nothing of the package is linked.
+set(LLAMA_BUILD_COMMON OFF)
