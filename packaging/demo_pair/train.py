@@ -23,7 +23,7 @@ import begin
 from induction import teach_copying
 from model import SHAPES, Llama, Shape
 from muon import Muon
-from windows import SHARES, Batch, Corpus, Twice
+from windows import LAST_SHARES, SHARES, Batch, Corpus, Twice
 
 RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
 FIRST_LAYERS = 2
@@ -38,7 +38,7 @@ VARIETY = (16, 1024)  # of what the grown target copies
 FIRST_STEP_TOKENS = 4096
 SAVE_SECONDS = 600.0
 REPORT_EVERY = 10
-MEASURE_EVERY = 100
+MEASURE_EVERY = 50
 MEASURE_TOKENS = 8192  # of each kind
 
 
@@ -55,7 +55,12 @@ class Plan:
     long_steps: int
     grow_step: int
     middle_step: int
+    height: float
     length: int = 256
+
+    def cools(self, step: int) -> bool:
+        """Whether the learning rates fall."""
+        return step >= self.steps - self.cool_steps
 
     def window(self, step: int) -> int:
         if step >= self.steps - self.long_steps:
@@ -71,8 +76,8 @@ class Plan:
         return min(full, FIRST_LAYERS) if step < self.grow_step else full
 
     def twice(self, step: int) -> Twice | None:
-        """Of what a step sees: until the learning rate falls, and harder once the model has grown."""
-        if step >= self.steps - self.cool_steps:
+        """Of what a step sees: until the learning rates fall, and harder once the model has grown."""
+        if self.cools(step):
             return None
         if not self.grow_step:
             return None  # it goes on from a model that copies
@@ -80,9 +85,9 @@ class Plan:
         return Twice(rows, None) if step < self.grow_step else Twice(2 * rows, VARIETY)
 
     def rate(self, step: int) -> float:
-        """Factor of the learning rates: warm-up, hold, straight down over the last `cool_steps`."""
+        """Factor of the learning rates: warm-up, `height`, straight down over the last `cool_steps`."""
         left = min(1.0, (self.steps - step) / self.cool_steps)
-        return min(1.0, (step + 1) / WARM_UP) * (FLOOR + (1 - FLOOR) * left)
+        return self.height * min(1.0, (step + 1) / WARM_UP) * (FLOOR + (1 - FLOOR) * left)
 
 
 def has_bfloat16(device: str) -> bool:
@@ -267,12 +272,13 @@ def main() -> None:
     parser.add_argument("--long-steps", type=int, default=0)
     parser.add_argument("--grow-step", type=int, default=0)
     parser.add_argument("--middle-step", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=1.0, help="factor of the learning rates")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is one")
     parser.add_argument("--begin", type=Path, help="folder of a pair of this recipe to go on from")
     parser.add_argument("--save-seconds", type=float, default=SAVE_SECONDS, help="between two checkpoints")
     args = parser.parse_args()
-    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step)
+    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step, args.rate)
 
     torch.manual_seed(11)
     torch.set_num_threads(args.threads)
@@ -313,10 +319,12 @@ def main() -> None:
         begun = time.monotonic()
         length, tokens = plan.window(progress.step), plan.tokens(progress.step)
         twice = None if teacher else plan.twice(progress.step)
-        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice).to(args.device)
+        shares = LAST_SHARES if plan.cools(progress.step) else SHARES
+        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice, shares)
+        batch = batch.to(args.device)
         wanted = taught(teacher, batch) if teacher else None
         for learner in learners:
-            if learner.name == "target" and progress.step >= plan.steps - plan.cool_steps:
+            if learner.name == "target" and plan.cools(progress.step):
                 as_stored(learner.model)
             layers = plan.layers(learner.name, progress.step)
             if layers > learner.model.shape.layers:

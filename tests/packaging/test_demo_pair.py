@@ -48,7 +48,7 @@ def test_every_prompt_says_what_to_look_for() -> None:
     check_prompts(found)
 
 
-def test_the_recipe_has_a_dozen_prompts_for_the_files_that_it_makes() -> None:
+def test_the_recipe_has_sixteen_prompts_for_the_files_that_it_makes() -> None:
     prompts = made_from(json.loads((RECIPE / "prompts.json").read_text(encoding="utf-8")))
     check_prompts(prompts)
     for prompt in prompts:
@@ -61,16 +61,19 @@ def made_from(entries: list[dict[str, Any]]) -> tuple[DemoPrompt, ...]:
 
 
 def check_prompts(prompts: tuple[DemoPrompt, ...]) -> None:
-    """A dozen, each with words of its own, and not all asked alike."""
-    assert len(prompts) == 12
+    """Sixteen, each with words of its own, and not all asked alike."""
+    assert len(prompts) == 16
     for demo in prompts:
         assert all(text.strip() == text != "" for text in (demo.category, demo.title, demo.prompt, demo.look))
-    for field in ("title", "prompt", "look"):
+    for field in ("title", "look"):
         assert len({getattr(demo, field) for demo in prompts}) == len(prompts)
+    assert len({demo.prompt for demo in prompts}) == len(prompts) - 1, "one is asked again with another seed"
     assert prompts[0].strategy == Settings().strategy, "the first one is asked with what a first start has"
     assert len({demo.strategy for demo in prompts}) >= 5
     assert {demo.temperature for demo in prompts} == {0.0, 1.0}
     assert any("length=auto" in demo.strategy for demo in prompts)
+    assert any("verify=block" in demo.strategy for demo in prompts)
+    assert any(demo.mode == "completion" for demo in prompts)
     assert any(demo.strategy != "none" and not demo.spec.needs_draft for demo in prompts)
 
 
