@@ -168,16 +168,18 @@ def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> Non
         "sampling": Sampling(temperature=1, seed=1),
     }
     answer(engine, max_tokens=10, **settings)
-    left = []
-    for _ in range(3):  # threads left by other tests may make some garbage
+
+    def left(tokens: int) -> int:
         gc.collect()
         gc.disable()
         try:
-            trace = answer(engine, max_tokens=120, ignore_eos=True, **settings)
-            left.append(gc.collect())
+            assert len(answer(engine, max_tokens=tokens, ignore_eos=True, **settings).token_ids) == tokens
+            return gc.collect()
         finally:
             gc.enable()
-    assert min(left) < len(trace.rounds) / 2
+
+    # An answer leaves some types of ctypes' arrays, whatever its length; other tests' threads may leave more.
+    assert min(left(120) for _ in range(3)) <= min(left(10) for _ in range(3))
 
 
 def test_a_stopped_answer_leaves_no_rows_behind(engine: Engine) -> None:
