@@ -23,6 +23,7 @@ from app.ui.widgets.text.elided import ElidedLabel
 
 LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
+_LONG_SUM = 30  # characters; one line has room for fewer
 _LINES = 2, 4  # of the answer's text, at least and at most
 _SPACING = 2
 _EDGE = 2  # pixels by which a frame around tokens stands out of their line
@@ -205,13 +206,14 @@ class LessonStage(QWidget):
 
 
 def for_stage(content: CardContent) -> CardContent:
-    """A card with what can be read from far: the tokens that it is about, the first sum and the last; of a
-    residual, where the first is long, the last."""
+    """A card with what can be read from far: the tokens that it is about, the first sum and the last; only
+    the last where the first is long, as that of a residual or of a reach is."""
+    long = content.wide or (len(content.sums) > 1 and len(content.sums[0].text) > _LONG_SUM)
     return replace(
         content,
         word=content.fate,
         bars=tuple(row for row in content.bars if row.chosen) or content.bars[:1],
-        sums=tuple(dict.fromkeys((*content.sums[: int(not content.wide)], *content.sums[-1:]))),
+        sums=tuple(dict.fromkeys((*content.sums[: int(not long)], *content.sums[-1:]))),
         notes=(),
         wide=False,
     )
