@@ -34,7 +34,12 @@ class ModelFileError(UserError):
 
 
 class NoRoomError(ModelFileError):
-    """A device does not have the memory that a model needs there."""
+    """A device does not have the memory that a model needs there.
+
+    `of_context` says that the file is read, and its context found no room.
+    """
+
+    of_context = False
 
 
 class PairError(UserError):

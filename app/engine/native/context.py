@@ -320,10 +320,12 @@ def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
             elsewhere = ["lower the layers on devices"]
         if place != MAIN_MEMORY:
             ways += elsewhere
-        return NoRoomError(
+        error = NoRoomError(
             f"{name} is read, but {place} has no room for {what}.",
             f"{', '.join(ways[:-1])}, or {ways[-1]}.",
         )
+        error.of_context = True
+        return error
     reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
     return ModelFileError(
         f"No context of {n_ctx:,} tokens can be made for {name}: {reason}.",

@@ -62,10 +62,6 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
         )
     if re.search(r"not within the file bounds|failed to read|unexpectedly reached end", text):
         return ModelFileError(f"{name} is cut short or damaged.", _DOWNLOAD_AGAIN)
-    if found := re.search(r"error loading model vocabulary: (.*)", text):
-        return ModelFileError(f"{name} has no usable vocabulary: {found[1]}.", _WITH_TOKENIZER)
-    if found := re.search(r"device (\S+) does not support split buffers", text):
-        return ModelFileError(f"{found[1]} cannot split rows.", "Set the split mode to layer.")
     if ran_out(text):
         place = place_of(text)
         less = "Lower the layers on devices (n_gpu_layers), split them differently, or choose a smaller file."
@@ -73,6 +69,10 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
             f"{name} does not fit: {place} has no room for its weights.",
             "Close other programs, or choose a smaller file." if place == MAIN_MEMORY else less,
         )
+    if found := re.search(r"error loading model vocabulary: (.*)", text):
+        return ModelFileError(f"{name} has no usable vocabulary: {found[1]}.", _WITH_TOKENIZER)
+    if found := re.search(r"device (\S+) does not support split buffers", text):
+        return ModelFileError(f"{found[1]} cannot split rows.", "Set the split mode to layer.")
     if "failed to load model from" in text:
         return ModelFileError(f"{name} is damaged: its header cannot be read.", _DOWNLOAD_AGAIN)
     found = re.search(r"error loading model: (?:error loading model \w+: )?(.*)", text)

@@ -15,7 +15,9 @@ from app.engine.types import UNQUANTISED, ModelOptions
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
 _ILLEGAL = getattr(signal, "SIGILL", None)
 _DIVISION = getattr(signal, "SIGFPE", None)
-_DEVICE = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC|device|memory|alloc", re.IGNORECASE)
+_NO_ROOM = re.compile(r"mem_buffer|insufficient memory|bad_alloc|out of memory")  # llama.cpp got none
+_DRIVER_OF = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC", re.IGNORECASE)
+_DEVICE = re.compile(rf"{_DRIVER_OF.pattern}|device|memory|alloc", re.IGNORECASE)
 _KILLED = getattr(signal, "SIGKILL", None)
 _LEAST_CTX, _SMALL_CTX = 512, 2048
 _KEPT = "What came before is kept, and the engine starts again by itself."
@@ -51,6 +53,11 @@ class Death:
         return self.code is not None and -self.code == _ILLEGAL
 
     @property
+    def ran_out(self) -> bool:
+        """Whether llama.cpp found no main memory, which it checks by an assertion in places."""
+        return bool(_NO_ROOM.search(self.last_words)) and not _DRIVER_OF.search(self.last_words)
+
+    @property
     def is_refusal(self) -> bool:
         """Whether the numbers in a file are to blame, not the machine: one of llama.cpp's checks refused
         them, or a divisor among them is zero."""
@@ -82,6 +89,12 @@ def explain_death(death: Death) -> Explanation:
             f"The worker at {gone} is gone, and the engine stopped with it ({death.words}).",
             "What came before is kept. Start the worker again, or load without it.",
             without_workers(load, death.lost) if load else None,
+        )
+    if death.ran_out:
+        return Explanation(
+            f"Main memory ran out, and the engine stopped ({death.reason}).",
+            f"{_KEPT} Close other programs, or take a smaller context or file.",
+            smaller_context(load, death.n_ctx) if load else None,
         )
     if death.file and death.is_refusal:
         return Explanation(
@@ -182,15 +195,26 @@ def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
     return Offer(f"Load with a context of {half:,} tokens", replace(load.target, ctx_size=half), draft)
 
 
-def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
+def _smaller_draft_context(load: Load, n_ctx: int) -> Offer | None:
+    """The pair with half the draft's context of `n_ctx` tokens, but at least 512."""
+    half = n_ctx // 2
+    if load.draft is None or half < _LEAST_CTX:
+        return None
+    words = f"Load with a context of {half:,} tokens for the draft"
+    return Offer(words, load.target, replace(load.draft, ctx_size=half))
+
+
+def less_memory(load: Load, fitting: Measured | None, of_draft: bool = False) -> Offer | None:
     """The pair with less memory: the layers that should fit; if all layers asked for should have fitted, half
-    of the target's; if no layers are on devices, half the context."""
+    of the target's; if no layers are on devices, half the context, the draft's where only that found no room
+    (`of_draft`)."""
     if fitting is None:
         return on_the_cpu(load) or smaller_context(load)
-    n_ctx = fitting.memory.target.n_ctx
-    if not offload_devices(fitting.memory.devices):
-        return smaller_context(load, n_ctx)
     target, draft = fitting.memory.target, fitting.memory.draft
+    n_ctx = target.n_ctx
+    smaller = _smaller_draft_context(load, draft.n_ctx) if of_draft and draft is not None else None
+    if not offload_devices(fitting.memory.devices):
+        return smaller or smaller_context(load, n_ctx)
     asked = _layers(load.target, target)
     if target.n_gpu_layers < asked:
         words = f"Load with {target.n_gpu_layers} of {target.most_layers} layers on devices"
@@ -199,7 +223,7 @@ def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
         words = f"Load with {draft.n_gpu_layers} of the draft's {draft.most_layers} layers on devices"
         return Offer(words, load.target, fitting.draft)
     if asked == 0:
-        return smaller_context(load, n_ctx)
+        return smaller or smaller_context(load, n_ctx)
     words = f"Load with {asked // 2} of {target.most_layers} layers on devices"
     return Offer(words, replace(load.target, n_gpu_layers=asked // 2), load.draft)
 

@@ -302,7 +302,8 @@ class Server:
         if isinstance(error, WorkerError) and error.endpoint:
             return without_workers(command, (error.endpoint,))
         if isinstance(error, NoRoomError):
-            return less_memory(command, fitting(command, self._held(command.target)))
+            of_draft = error.of_context and error.role is Role.DRAFT
+            return less_memory(command, fitting(command, self._held(command.target)), of_draft)
         return None
 
     def _held(self, target: ModelOptions) -> tuple[ModelMemory, ...]:

@@ -34,12 +34,15 @@ class DraftJudge(QObject):
 
     @Slot()
     def _show(self) -> None:
-        self._draft.facts.set_verdict(self._line() if self._draft.isVisible() else "")
+        target, draft = self._target.path, self._draft.path
+        if target is None or draft is None or not self._draft.isVisible():
+            self._draft.facts.set_verdict("")
+        else:
+            line = self._line(target, draft)
+            self._draft.facts.set_verdict(line, comes=not line)
 
-    def _line(self) -> str:
-        if self._target.path is None or self._draft.path is None:
-            return ""
-        target, draft = (self._real(path) for path in (self._target.path, self._draft.path))
+    def _line(self, target: str, draft: str) -> str:
+        target, draft = (self._real(path) for path in (target, draft))
         pair = self._session.pair
         if pair is not None and pair.draft is not None and (target, draft) == _paths(pair):
             said = size_verdict(

@@ -16,6 +16,7 @@ from app.ui.widgets.words.model_words import (
     load_warning,
 )
 
+_VERDICT_LINES = 2
 ROLES = {
     Role.TARGET: "Writes the answer: every token is the target's choice.",
     Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
@@ -34,6 +35,7 @@ class ModelFacts(QWidget):
         self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._file.setProperty("role", "caption")
         self._state, self._load, self._verdict = _wrapped("caption"), QLabel(), _wrapped("caption")
+        self._verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._load.setProperty("role", "caption")
         self._warning, self._unused = _wrapped("error"), _wrapped("secondary")
         self._progress = QProgressBar()
@@ -60,10 +62,15 @@ class ModelFacts(QWidget):
         self._unused.setText(why)
         self._unused.setVisible(bool(why))
 
-    def set_verdict(self, line: str) -> None:
-        """Say how well the file shown would draft; "" where that is not known."""
+    def set_verdict(self, line: str, comes: bool = False) -> None:
+        """Say how well the file shown would draft; "" where that is not known. Where it `comes` later, its
+        room is kept: what stands below would move away from under the pointer."""
+        if comes:
+            self._verdict.setMinimumHeight(_VERDICT_LINES * self._verdict.fontMetrics().lineSpacing())
+        elif not line:
+            self._verdict.setMinimumHeight(0)
         self._verdict.setText(line)
-        self._verdict.setVisible(bool(line))
+        self._verdict.setVisible(bool(line) or comes)
 
     def set_loading(self, file: str, fraction: float) -> None:
         """The model is being read; `fraction` in [0, 1]."""

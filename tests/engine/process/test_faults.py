@@ -274,6 +274,21 @@ def test_what_helps_depends_on_where_there_is_no_room(place: str, cache: str, hi
     assert ("layers on devices" in weights) == (place == "CUDA0")
 
 
+def test_a_vocabulary_that_found_no_memory_is_not_called_damaged() -> None:
+    told = explain_failure("a.gguf", ["error loading model vocabulary: std::bad_alloc"])
+    assert told.message == "a.gguf does not fit: main memory has no room for its weights."
+
+
+@pytest.mark.parametrize("file", ["a.gguf", ""], ids=["loading", "answering"])
+def test_an_assertion_that_main_memory_fails_is_not_laid_to_the_file(file: str) -> None:
+    words = "/src/ggml/src/ggml.c:1644: GGML_ASSERT(ctx->mem_buffer != NULL) failed"
+    told = explain_death(
+        death(-signal.SIGABRT, ModelOptions("a.gguf"), n_ctx=4096, file=file, last_words=words)
+    )
+    assert told.message.startswith("Main memory ran out, and the engine stopped (ggml.c:1644: ")
+    assert told.offer is not None and told.offer.target.ctx_size == 2048
+
+
 @on_linux
 def test_where_memory_runs_out_the_engine_goes_first(new_talk: Callable[[], Talk], path: str) -> None:
     talk = new_talk()

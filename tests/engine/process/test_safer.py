@@ -97,6 +97,20 @@ def test_where_all_should_have_fitted_half_the_targets_layers_are_offered(room: 
     assert layers(offer) == (4, 0)  # no layers go to devices that had none before
 
 
+def test_where_the_drafts_context_found_no_room_it_becomes_smaller(
+    room: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Device(CPU, "", "CPU", "CPU", 10**12, 10**12)
+    monkeypatch.setattr("app.engine.devices.offload.list_devices", lambda _endpoints: (here,))
+    command = Load(1, TARGET, ModelOptions("draft", ctx_size=2048))
+    offer = less_memory(command, fitting(command), of_draft=True)
+    assert offer is not None and offer.words == "Load with a context of 1,024 tokens for the draft"
+    assert (offer.target, offer.draft) == (TARGET, ModelOptions("draft", ctx_size=1024))
+    least = Load(1, TARGET, ModelOptions("draft", ctx_size=512))
+    offer = less_memory(least, fitting(least), of_draft=True)
+    assert offer is not None and offer.words == "Load with a context of 4,096 tokens"
+
+
 def test_the_offers_end(room: dict[str, int]) -> None:
     room["GPU"] = 9 * EACH
     command: Load | None = Load(1, TARGET, DRAFT)
