@@ -294,6 +294,16 @@ class RoundFacts:
         return block_chain(self.record)
 
     @property
+    def reach_before(self) -> float | None:
+        """The reach before the decisive token."""
+        return self._chain[self.place].before if self._chain and self.place is not None else None
+
+    @property
+    def reach(self) -> float | None:
+        """The reach after the decisive token."""
+        return self._chain[self.place].reach if self._chain and self.place is not None else None
+
+    @property
     def lowest_reach(self) -> float | None:
         """The smallest reach among the accepted tokens."""
         return min((test.reach for test in self._chain[: self.accepted]), default=None)

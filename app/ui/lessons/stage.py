@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.round.card import Card
 from app.ui.inspector.round.content import CardContent
-from app.ui.inspector.round.contents import cards_of
+from app.ui.inspector.round.contents import ARGMAX, cards_of
 from app.ui.lessons.answer_text import AnswerText
 from app.ui.lessons.course import Course
 from app.ui.lessons.words import StepWords
@@ -23,7 +23,6 @@ from app.ui.widgets.text.elided import ElidedLabel
 
 LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
-_LONG_SUM = 30  # characters; one line has room for fewer
 _LINES = 2, 4  # of the answer's text, at least and at most
 _SPACING = 2
 _EDGE = 2  # pixels by which a frame around tokens stands out of their line
@@ -114,11 +113,11 @@ class LessonStage(QWidget):
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.coming = SlowMotion(self._large)
         self.coming.setAccessibleName("Draft of the coming round")
-        self.words = StepWords(self._prose, course)
-        self.words.keeps_question = self.words.says_where = False
+        self.words = StepWords(self._prose, course, on_stage=True)
         for row in self.words.choices:
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.card = Card(self._large, self)
+        self._content: CardContent | None = None  # of the card
         self.card.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QHBoxLayout()
         body.setSpacing(24)
@@ -150,7 +149,7 @@ class LessonStage(QWidget):
         if shown:
             cards = cards_of(record, lesson.trace.header)
             place = step.place if step.card == "drafted" and step.place is not None else -1
-            self.card.show_content(for_stage(cards[place]))
+            self._content = for_stage(cards[place])
         self.card.setVisible(shown)
         self._fit()
 
@@ -189,15 +188,25 @@ class LessonStage(QWidget):
         width = self.width() - margins.left() - margins.right()
         card = (width - 24) * 5 // 9
         body = self.words.heightForWidth(width)
-        if not self.card.isHidden():
-            self.card.setFixedSize(card, self.card.height_for(card))
+        line, (least, most) = self.text.line_height(), _LINES
+        taken = [self.title.sizeHint().height(), margins.top() + margins.bottom() + 3 * _SPACING]
+        if not self.card.isHidden() and self._content is not None:
+            self._show_card(card, self.height() - sum(taken) - least * line)
             body = max(self.words.heightForWidth(width - 24 - card), self.card.height())
-        taken = [self.title.sizeHint().height(), body, margins.top() + margins.bottom() + 3 * _SPACING]
+        taken.append(body)
         if not self.coming.isHidden():
             taken.append(self.coming.heightForWidth(width))
-        line, (least, most) = self.text.line_height(), _LINES
         self.text.setFixedHeight(line * min(max((self.height() - sum(taken)) // line, least), most))
         self.update()
+
+    def _show_card(self, width: int, room: int) -> None:
+        """Show the card, with only the sum that decides where it would be cut."""
+        content = self._content
+        assert content is not None
+        self.card.show_content(content)
+        if self.card.height_for(width) > room:
+            self.card.show_content(replace(content, sums=content.sums[-1:]))
+        self.card.setFixedSize(width, self.card.height_for(width))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -206,16 +215,25 @@ class LessonStage(QWidget):
 
 
 def for_stage(content: CardContent) -> CardContent:
-    """A card with what can be read from far: the tokens that it is about, the first sum and the last; only
-    the last where the first is long, as that of a residual or of a reach is."""
-    long = content.wide or (len(content.sums) > 1 and len(content.sums[0].text) > _LONG_SUM)
-    return replace(
+    """A card with what can be read from far: the tokens that it is about, the first sum and the last; of a
+    residual, where the first is long, the last. Where nothing was drawn, its letters are words: the lessons
+    that draw explain p and q."""
+    sums = tuple(dict.fromkeys((*content.sums[: int(not content.wide)], *content.sums[-1:])))
+    staged = replace(
         content,
         word=content.fate,
         bars=tuple(row for row in content.bars if row.chosen) or content.bars[:1],
-        sums=tuple(dict.fromkeys((*content.sums[: int(not long)], *content.sums[-1:]))),
+        sums=sums,
         notes=(),
         wide=False,
+    )
+    if not any(line.name == ARGMAX for line in sums):
+        return staged
+    return replace(
+        staged,
+        draft_heading=content.draft_heading and "draft",
+        target_heading="target",
+        sums=tuple(replace(line, name="target's best") if line.name == ARGMAX else line for line in sums),
     )
 
 

@@ -17,14 +17,14 @@ _CHOICES = 3
 class StepWords(QWidget):
     """Shows the words of the course's step, and reads them aloud where a screen reader listens."""
 
-    def __init__(self, theme: Theme, course: Course, step: float = 1) -> None:
+    def __init__(self, theme: Theme, course: Course, step: float = 1, on_stage: bool = False) -> None:
         """`step` is the size of the letters beside the theme's, in points."""
         super().__init__()
         self._theme = theme
         self._course = course
         self._step = step
-        self.says_where = True  # whether all cards of the round stand beside the words
-        self.keeps_question = True  # whether the question and the other answers stay beside the right one
+        self.says_where = not on_stage  # whether all cards of the round stand beside the words
+        self.keeps_question = not on_stage  # whether question and other answers stay beside the right one
         self.text, self.verdict, self.why = (QLabel() for _ in range(3))
         self.choices = [ChoiceRow(theme, number, step) for number in range(1, _CHOICES + 1)]
         column = QVBoxLayout(self)

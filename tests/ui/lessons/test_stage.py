@@ -145,6 +145,23 @@ def test_what_is_said_of_cards_that_are_not_there_is_left_out(stage: LessonStage
         stage.words.says_where = False
 
 
+def test_no_card_is_cut(stage: LessonStage, course: Course, qtbot: QtBot) -> None:
+    stage.resize(1024, 768)
+    for at in course.every:
+        course.follow([at])
+        course.next()
+        qtbot.waitUntil(lambda: in_sight(stage))
+        assert stage.card.isHidden() or stage.rect().contains(stage.card.geometry()), at
+
+
+def test_where_nothing_is_drawn_a_card_has_words_for_its_letters(stage: LessonStage, course: Course) -> None:
+    course.open(0)
+    content = stage.card.content
+    assert content is not None
+    assert (content.draft_heading, content.target_heading) == ("draft", "target")
+    assert [line.name for line in content.sums] == ["target's best", "drafted"]
+
+
 def test_no_button_stands_over_the_answer(stage: LessonStage, course: Course) -> None:
     stage.resize(1920, 1080)
     course.open(3)

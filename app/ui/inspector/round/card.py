@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, Q
 from PySide6.QtWidgets import QWidget
 
 from app.ui.inspector.round.content import CardContent, Sum, TokenBars
+from app.ui.inspector.round.sums import written
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
@@ -115,7 +116,7 @@ class Card(QWidget):
         if not content.bars:
             return room.top()
         number = QFontMetricsF(self._mono).horizontalAdvance(">.999") + 8 * self._theme.scale
-        columns = ["p"] if not content.draft_heading else [content.draft_heading, "p"]
+        columns = [*filter(None, [content.draft_heading]), content.target_heading]
         if content.wide:
             columns = ["p − q"]
         heading = QFontMetricsF(self._small)
@@ -211,7 +212,7 @@ class Card(QWidget):
             x = track.left() + min(max(interval.draw, 0.0), 1.0) * track.width()
             painter.setPen(QPen(QColor(palette.text), 1.5))
             painter.drawLine(QPointF(x, track.top() - 4 * scale), QPointF(x, track.bottom() + 4 * scale))
-            text = f"{interval.name} {probability(interval.draw)}"
+            text = f"{interval.name} {written(interval.draw)}"
             width = QFontMetricsF(self._mono).horizontalAdvance(text) + 4
             left = min(max(x - width / 2, track.left()), track.right() - width)
             self._text(

@@ -59,6 +59,7 @@ class CardContent:
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
     wide: bool = False
+    target_heading: str = "p"
 
     @property
     def name(self) -> str:

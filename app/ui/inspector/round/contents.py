@@ -26,6 +26,7 @@ from app.ui.inspector.round.sums import add_up, compared, drawn, written
 from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.draft_end import end_words
 
+ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
 _ROWS = 5  # tokens whose bars are shown
 
 
@@ -120,7 +121,7 @@ def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
     match test:
         case ArgmaxTest():
             best = _target_name(round, place, test.best)
-            return Sum("argmax p", best), _equal(said, best, test.passed)
+            return Sum(ARGMAX, best), _equal(said, best, test.passed)
         case RatioTest():
             (p, q), ratio = add_up((test.p, test.q), lambda p, q: p / q)
             return (
@@ -233,7 +234,7 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
     if token.draw is None:
-        return (Sum("argmax p", _name(token)),)
+        return (Sum(ARGMAX, _name(token)),)
     return Sum("u", drawn(token.draw)), Sum("drawn from p", _name(token))
 
 
