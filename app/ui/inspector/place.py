@@ -259,7 +259,9 @@ class InspectorPlace(PlaceWidget):
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
         styles = self.text.stack.setting.styles
-        self.text.setMaximumWidth(styles.column + 2 * styles.margin)  # flush left with everything below
+        # Flush left with everything below; a scroll bar that comes or goes changes no line.
+        bar = self.text.verticalScrollBar().sizeHint().width()
+        self.text.setMaximumWidth(styles.column + 2 * styles.margin + bar)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line), most)))
 
 
