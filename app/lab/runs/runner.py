@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.engine.errors import UserError
+from app.engine.errors import PromptError, UserError
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.stats import strategy_names
@@ -232,6 +232,7 @@ class Runner:
                 for file, fraction in self._engine.load(pair):
                     yield Loading(file, fraction)
                 self._deaths[pair] = 0
+                self._check_gaps()
                 return
         except UserError as error:
             self._refused[pair] = error
@@ -244,6 +245,19 @@ class Runner:
             f"Loading {Path(pair.target.path).name} ended the engine {_TRIES} times.",
             "Memory may be short: load fewer layers on the GPU, or a shorter context.",
         )
+
+    def _check_gaps(self) -> None:
+        """Raise PromptError where every prompt is a gap to fill, which the loaded target cannot: each run
+        would say so again."""
+        info = self._engine.info
+        if info is None or info.server is not None or info.fills_middle:
+            return
+        if all(prompt.suffix is not None for prompt in self.experiment.prompts):
+            raise PromptError(
+                f"{Path(info.target.path).name} has no tokens to fill in the middle, and every prompt asks "
+                "for that.",
+                "Choose a code model, such as Qwen2.5-Coder, or other prompts.",
+            )
 
     def _one_of_each(self, lanes: tuple[int, ...]) -> list[int]:
         """The lanes to warm up: one for each set of drafters, whatever their settings."""

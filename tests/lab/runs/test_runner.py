@@ -396,6 +396,15 @@ def test_a_target_that_is_not_there_is_told(pair_files: Files, tmp_path: Path) -
     runner.close()
 
 
+def test_gaps_that_a_target_cannot_fill_are_refused_once(pair_files: Files) -> None:
+    gaps = tuple(Prompt(text, suffix="b") for text in ("a", "c"))
+    runner = Runner(small(pair_files, DRAFT, LOOKUP, prompts=gaps), ThreadHome)
+    with pytest.raises(UserError, match="no tokens to fill in the middle, and every prompt asks for that"):
+        list(runner.run())
+    assert not runner.records
+    runner.close()
+
+
 def test_lanes_with_other_pairs(pair_files: Files, tiny_file: Callable[[Tiny], Path]) -> None:
     own = pair_of(pair_files)
     near = tiny_file(Tiny(name="nearer", n_ctx=1024, noise=0.05, noise_seed=3))
