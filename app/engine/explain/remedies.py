@@ -22,6 +22,7 @@ _P_MINS = (0.5, 0.75)
 _SURE = 0.3  # suffix's p_min: its estimate is of the whole draft
 _SHORT_MATCH, _LONG_MATCH = 16, 24  # ngram-mod: shorter matches mislead, llama.cpp's default does not
 _SHORTER = (8, 6, 4, 3)  # tokens to match, for strategies that ask for more
+_SURE_MATCH = 4  # ngram-simple and ngram-map-k: after one or two equal tokens anything may follow
 _KINDS_TO_TRY = ("suffix", "prompt-lookup")
 
 
@@ -105,6 +106,10 @@ def surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
             ways = [{"p_min": value} for value in _P_MINS if params.p_min < value]
         case "suffix":
             ways = [{"p_min": _SURE}] if params.p_min < _SURE else []
+        case "ngram-simple" | "ngram-map-k":
+            # Only below what is advised where drafts are rare: the two advices would take turns.
+            short = params.size_n < min(_SHORTER) and params.size_m >= _SURE_MATCH
+            ways = [{"size_n": _SURE_MATCH}] if short else []
         case "ngram-map-k4v":
             ways = [{"min_hits": 2}] if params.min_hits < 2 else []
         case "ngram-mod":
