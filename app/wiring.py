@@ -219,7 +219,7 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
         damage = window.open_trace(Path(trace))
         if damage:
             window.show_notices((damage,))
-    if window.size().width() < 800:
+    if not window.restored:
         window.resize(first_size(window.screen().availableSize()))
     window.show()
     EndSignals(application).came.connect(partial(_end, application, window))

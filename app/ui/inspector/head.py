@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app.ui.inspector.words import answer_facts
 from app.ui.state.answer import AnswerModel
@@ -15,7 +15,8 @@ class InspectorHead(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.title = QLabel("Inspector")
+        self.title = ElidedLabel()
+        self.title.set_text("Inspector")
         self.title.setProperty("role", "strong")
         self.title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.facts = ElidedLabel()
@@ -31,7 +32,7 @@ class InspectorHead(QWidget):
 
     def show_answer(self, answer: AnswerModel | None, name: str, *, held: bool = False) -> None:
         """Describe an answer; None describes nothing. `held`: the engine waits for a step."""
-        self.title.setText(name or "Inspector")
+        self.title.set_text(name or "Inspector")
         facts = answer_facts(answer, held=held) if answer is not None else ""
         self.facts.set_text(facts)
         self.facts.setToolTip(as_text(facts))

@@ -251,7 +251,8 @@ class MainWindow(QMainWindow):
 
     def _show_settings(self) -> None:
         settings = self.settings.now
-        self.restoreGeometry(_read(settings.geometry))
+        # Whether it has the size that it was closed with.
+        self.restored = self.restoreGeometry(_read(settings.geometry))
         state = settings.splitters.get("chat", "")
         if state:
             self.page.splitter.restoreState(_read(state))

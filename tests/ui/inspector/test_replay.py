@@ -10,7 +10,7 @@ from msgspec import structs
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
@@ -251,6 +251,14 @@ def test_what_if_says_how_sure_it_is(windows: Windows) -> None:
     panel.longest.setValue(16)
     desk.until(lambda: panel.outcome.text().startswith("About"))
     assert panel.why.text().startswith("Estimate.")
+
+
+def test_in_a_narrow_bar_the_slider_has_a_row_of_its_own(bar: TransportBar) -> None:
+    for width, alone in ((1400, False), (560, True), (1400, False)):
+        bar.resize(width, 120)
+        QApplication.processEvents()
+        slider, play = bar.slider.geometry(), bar.play.geometry()
+        assert (slider.bottom() < play.top()) == alone and slider.width() > 300
 
 
 def test_what_if_says_where_it_has_no_answer(bar: TransportBar) -> None:

@@ -131,6 +131,18 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     drafted = next(round for round in known.rounds if round.drafted)
     assert "follows from it" in source_words(drafted, known.header)
     assert cards_of(drafted, known.header)[0].draft_heading == "q"
+    cards = [
+        (token, card, top.ids)
+        for round in known.rounds
+        for token, card, top in zip(
+            round.drafted, cards_of(round, known.header), round.draft_top, strict=False
+        )
+    ]
+    alone = [card for token, card, best in cards if token.id not in best]
+    assert alone and len(alone) < len(cards)
+    for token, card, best in cards:
+        told = any("q of the others is not known" in note for note in card.notes)
+        assert told == (token.id not in best) == (sum(bar.draft is not None for bar in card.bars) == 1)
     drafted = next(round for round in hidden.rounds if round.drafted)
     assert "does not hold q of the others" in source_words(drafted, hidden.header)
     assert cards_of(drafted, hidden.header)[0].draft_heading == "draft_p"

@@ -24,6 +24,7 @@ from app.ui.widgets.work.throttle import Throttle
 SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
 _SCRUB_MS = 16
 _HOLD = "Hold next answer"
+_SLIDER = 8  # line heights: a shorter slider stands in a row of its own
 _ROOM = 60  # line heights: below this width words are shortened, since buttons cut theirs
 
 
@@ -43,7 +44,6 @@ class TransportBar(QWidget):
         self.step = IconButton(theme, "chevron-right", "One round on")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Rounds shown")
-        self.slider.setPageStep(10)
         self.position = QLabel()
         self.position.setProperty("role", "secondary")
         self.speed = QuietCombo()
@@ -84,19 +84,37 @@ class TransportBar(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.slow_motion)
-        row = QHBoxLayout()
-        column.addLayout(row)
+        upper, row = QHBoxLayout(), QHBoxLayout()
+        upper.setContentsMargins(24, 8, 24, 0)
+        upper.setSpacing(8)
         row.setContentsMargins(24, 8, 24, 8)
         row.setSpacing(8)
-        for button in (self.first, self.back, self.play, self.step):
-            row.addWidget(button)
-        row.addWidget(self.slider, 1)
-        for part in (self.position, self.speed, self.hold, self.ask):
+        for line in (upper, row):
+            column.addLayout(line)
+        for part in (self.first, self.back, self.play, self.step, self.speed, self.hold, self.ask):
             row.addWidget(part)
+        self._rows = upper, row
+        self._place_slider(upper_row=False)
+
+    def _place_slider(self, *, upper_row: bool) -> None:
+        """Put the slider and its number between the buttons, or above them."""
+        upper, row = self._rows
+        for part in (self.slider, self.position):
+            for line in self._rows:
+                line.removeWidget(part)
+        to, at = (upper, 0) if upper_row else (row, row.indexOf(self.speed))
+        to.insertWidget(at, self.slider, 1)
+        to.insertWidget(at + 1, self.position)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._show()
+        _upper, row = self._rows
+        margins = row.contentsMargins()
+        beside = self.first, self.back, self.play, self.step, self.position, self.speed, self.hold, self.ask
+        taken = sum(part.sizeHint().width() + row.spacing() for part in beside)
+        room = self.width() - margins.left() - margins.right() - taken
+        self._place_slider(upper_row=room < _SLIDER * self.fontMetrics().height())
 
     def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
         """Move another answer; `paced` says whether the chat's engine would write it."""
@@ -118,6 +136,7 @@ class TransportBar(QWidget):
         known = len(answer.rounds)
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, known)
+            self.slider.setPageStep(max(known // 20, 10))  # also what a click beside the handle goes
             self.slider.setValue(answer.cursor)
         narrow = self.width() < _ROOM * self.fontMetrics().height()
         self.position.setText(f"{count(answer.cursor)} of {count(known)}{'' if narrow else ' rounds'}")

@@ -65,8 +65,17 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str) -> Car
         _bars(round, place, header, heading),
         _interval(test),
         _sums(round, place, test),
-        tuple(_notes(round, place, test)),
+        (*_notes(round, place, test), *_alone(round, place, heading)),
     )
+
+
+def _alone(round: Round, place: int, heading: str) -> list[str]:
+    """Why the bars of a drawn token show q of no other token."""
+    token = round.drafted[place]
+    best = round.draft_top[place].ids if place < len(round.draft_top) else ()
+    if heading != "q" or token.draft_draw is None or not best or token.id in best:
+        return []
+    return ["Not one of the draft's ten best: q of the others is not known."]
 
 
 def _unknown(round: Round, first: int) -> CardContent:

@@ -82,7 +82,7 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if first.draft_draw is not None and only_temperature(header.sampling):
         return (
             "The tokens were drawn from q. The trace holds q of the drafted token; q of the others follows "
-            "from it."
+            "from it where that is one of the draft's ten best."
         )
     if first.draft_draw is not None:
         return (
