@@ -19,8 +19,8 @@ _FOLDERS = (
 
 # Parts of Qt: those that Python imports here (for pyqtgraph OpenGL too), and those that only Qt's own
 # libraries and plug-ins need.
-_IMPORTED = ("Core", "Gui", "Widgets", "Svg", "OpenGL", "OpenGLWidgets")
-_BELOW = ("DBus", "XcbQpa", "WaylandClient", "WlShellIntegration")
+IMPORTED = ("Core", "Gui", "Widgets", "Svg", "DBus", "OpenGL", "OpenGLWidgets")
+_BELOW = ("XcbQpa", "WaylandClient", "WlShellIntegration")
 _PART = re.compile(r"(?:lib)?Qt6?([A-Z3][A-Za-z0-9]*)(?=\.|$)")
 _QT_TOOLS = (
     "assistant*", "Assistant*", "designer*", "Designer*", "linguist*", "Linguist*", "lrelease*", "lupdate*",
@@ -62,11 +62,11 @@ def _prune_qt(pyside: Path) -> None:
     root = pyside / "Qt" if (pyside / "Qt").is_dir() else pyside  # Windows has all in one folder
     for tool in _QT_TOOLS:
         _remove((*pyside.glob(tool), *root.glob(tool)))
-    _remove(item for item in pyside.iterdir() if _part(item) not in (None, *_IMPORTED))
+    _remove(item for item in pyside.iterdir() if _part(item) not in (None, *IMPORTED))
     _remove(
         item
         for item in (*root.glob("lib/*"), *root.glob("*.dll"))
-        if _part(item) not in (None, *_IMPORTED, *_BELOW)
+        if _part(item) not in (None, *IMPORTED, *_BELOW)
     )
     plugins = root / "plugins"
     _remove(item for item in plugins.glob("*/*") if not _PLUGINS.match(item.relative_to(plugins).as_posix()))

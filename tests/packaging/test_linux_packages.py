@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -151,6 +152,20 @@ def test_appstream_tells_of_this_version() -> None:
     assert newest is not None and newest.get("version") == version
     if validator := shutil.which("appstreamcli"):
         subprocess.run([validator, "validate", "--no-net", str(told)], check=True, timeout=60)
+
+
+def test_a_bundle_keeps_every_part_of_qt_that_the_program_imports() -> None:
+    kept = subprocess.run(
+        [sys.executable, "-B", "-c", "from pruning import IMPORTED; print(*IMPORTED)"],
+        env=os.environ | {"PYTHONPATH": f"{SETUP}:{BUNDLE}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout.split()
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "app").rglob("*.py")]
+    imported = {part for text in sources for part in re.findall(r"PySide6\.Qt(\w+)", text)}
+    assert "Widgets" in imported and imported <= {*kept}
 
 
 def test_what_a_killed_call_left_is_removed_by_the_next(tmp_path: Path) -> None:
