@@ -31,7 +31,6 @@ from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import set_role
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import file_size, percent
 from app.ui.widgets.work.background import Query
@@ -57,7 +56,7 @@ class PairCard(QFrame):
         self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
         self.setProperty("kind", "card")
         self._action: Callable[[], None] = lambda: None
-        self._lines: dict[str, tuple[ElidedLabel, QLabel]] = {}
+        self._lines: dict[str, tuple[QLabel, QLabel]] = {}
         self._build()
         self.show_room()
         self.look()
@@ -74,14 +73,14 @@ class PairCard(QFrame):
         models.setVerticalSpacing(2)
         models.setColumnStretch(1, 1)
         for row, entry in enumerate(self._entries()):
-            role, name, told = QLabel(entry.role), ElidedLabel(Qt.TextElideMode.ElideMiddle), QLabel()
+            # In two lines rather than cut: what is in the middle tells a pair's names apart (70B, 8B).
+            role, name, told = QLabel(entry.role), _wrapped(_model_name(entry.file)), QLabel()
             role.setProperty("role", "caption")
             told.setProperty("role", "caption")
-            name.set_text(_model_name(entry.file))
             name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
-            models.addWidget(role, row, 0)
+            models.addWidget(role, row, 0, Qt.AlignmentFlag.AlignTop)
             models.addWidget(name, row, 1)
-            models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight)
+            models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
             self._lines[entry.role] = name, told
         self.light = FitLight(self._theme)
         self._state = QLabel()
@@ -164,7 +163,7 @@ class PairCard(QFrame):
             self._lines[entry.role][1].setText(joined(self._size_words([entry]), licence, here))
             if found is not None and found.quantisation is not None and found.replaced:
                 name = _model_name(found.quantisation.file)
-                self._lines[entry.role][0].set_text(name)
+                self._lines[entry.role][0].setText(name)
         self.show_progress()
 
     @Slot()
