@@ -104,7 +104,7 @@ bench-rollback: ready-dev ## what taking drafts back costs on memories that cann
 bench-suite: ready-dev ## a suite of 3 lanes and 40 prompts, its engine killed twice: every run comes
 	@$(BIN)/python tests/benchmarks/long_suite.py $(ARGS)
 
-peer: ready ## compile llama.cpp's own speculative loop and llama-server (ten minutes); prints their paths
+peer: ready ## compile llama.cpp's own speculative loop and llama-server (ten minutes or more); prints their paths
 	@$(PYTHON) packaging/setup/peer.py
 
 lessons: ready ## record the lessons' answers anew, and say which sentence is no longer true; ARGS names lessons
