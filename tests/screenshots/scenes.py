@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app import wiring
 from app.base.paths import find_paths
@@ -82,7 +82,7 @@ def inspector(visitor: Visitor) -> None:
     visitor.click("Chat")
     visitor.click("Inspect this round")
     for _round in range(2):  # back to a draft that was partly rejected
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Left)
+        QTest.keyClick(visitor.window.focusWidget(), Qt.Key.Key_Left)
     visitor.take("inspector")
 
 
