@@ -58,7 +58,8 @@ class AnswerModel(QObject):
         self.note = note
         self.progress = ""  # progress before the first round, such as "Reading the prompt"
         self.live = live
-        self.following = True  # the cursor follows the latest round
+        self.following = True  # the cursor follows the latest round,
+        self.paced = False  # unless a player shows new rounds in its own time
         self.cursor = len(self.rounds)  # rounds shown
         self.start = 0  # the first round that counts
         self.measurement: Measurement | None = None  # of the same request, with drafts and without
@@ -249,7 +250,7 @@ class AnswerModel(QObject):
             first = len(self.trace.rounds)
             self.trace.rounds.extend(rounds)
             self.progress = ""
-            if self.following:
+            if self.following and not self.paced:
                 self.cursor = len(self.trace.rounds)
             self.grew.emit(first, len(self.trace.rounds) - 1)
 

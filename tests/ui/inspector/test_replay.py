@@ -15,7 +15,9 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
+from app.engine.types import Round
 from app.ui.chat.answers.answering import HELD
+from app.ui.inspector.replay.player import Player
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
 from app.ui.inspector.trace_files import TraceFiles, file_name
@@ -23,6 +25,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
+from tests.quiet import stays
 from tests.ui.homes import Homes
 from tests.ui.named import words_in
 from tests.ui.traces import make_header, make_round, simulate
@@ -221,6 +224,94 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     assert not answer.live and len(answer.rounds) > 2 and not bar.player.playing
     assert answer.totals is not None and answer.rounds[-1].offset < answer.totals.seconds
     desk.ask("and now, not held")
+
+
+@pytest.fixture
+def player(qtbot: QtBot) -> Player:
+    """Plays, at a tenth of the speed, an answer that the chat's engine writes; the test adds the rounds."""
+    answer, made = AnswerModel(live=True), Player(EngineSession(Homes()))
+    answer.begin(make_header())
+    made.set_answer(answer, True)
+    made.set_speed(0.1)
+    return made
+
+
+def slow_round(index: int) -> Round:
+    return make_round(index, (b"It", b" is"), b" a", rejected=b" no", offset=index * 0.1, seconds=0.1)
+
+
+def test_what_a_slowed_engine_makes_is_seen_in_slow_motion(player: Player, qtbot: QtBot) -> None:
+    answer, seen = player.answer, list[tuple[int, int, int]]()
+
+    def see(phase: RoundPhase | None) -> None:
+        if phase is not None:
+            seen.append((phase.round.index, phase.drafted, phase.told))
+
+    player.phased.connect(see)
+    for index in (0, 1):
+        answer.add([slow_round(index)])
+        assert answer.cursor == index, "the engine has made the round, and it is not shown yet"
+        qtbot.waitUntil(partial(lambda end: answer.cursor == end, index + 1), timeout=30_000)
+    assert seen == sorted(seen) and {index for index, _drafted, _told in seen} == {0, 1}
+    assert {(0, 3, 0), (1, 3, 0)} & {*seen} and any(told for _index, _drafted, told in seen)
+    answer.add([slow_round(2)])
+    player.set_speed(1)
+    answer.add([slow_round(3)])
+    qtbot.waitUntil(lambda: answer.cursor == 4)
+    answer.add([slow_round(4)])
+    assert answer.cursor == 5, "at true speed at once"
+
+
+def test_a_pause_a_step_and_the_end_leave_no_live_round_behind(player: Player, qtbot: QtBot) -> None:
+    answer = player.answer
+    for count, act in ((1, player.pause), (2, player.step), (3, lambda: player.set_answer(answer, True))):
+        answer.add([slow_round(count - 1)])
+        act()
+        assert answer.cursor == count
+    answer.add([slow_round(3)])
+    player.pause()
+    answer.add([slow_round(4)])
+    answer.end(None)
+    assert player.playing, "what is being shown is shown to its end"
+    qtbot.waitUntil(lambda: not player.playing, timeout=30_000)
+    assert answer.whole
+
+
+def test_who_went_back_in_a_slow_answer_stays_there(player: Player) -> None:
+    answer = player.answer
+    for index in range(3):
+        answer.add([slow_round(index)])
+        player.pause()
+    player.back()
+    answer.add([slow_round(3)])
+    assert answer.cursor == 2
+    answer.end(None)
+    assert answer.cursor == 2
+
+
+def test_an_answer_that_is_stopped_in_slow_motion_is_shown_whole(windows: Windows) -> None:
+    desk = windows.open(max_tokens=200)
+    desk.window.go("inspector")
+    bar = desk.place("inspector").replay
+    bar.player.set_speed(0.1)
+    desk.type("hello")
+    desk.until(lambda: bar.answer.cursor > 1)
+    desk.session.stop()
+    desk.until_ready()
+    desk.until(lambda: not bar.player.playing)
+    assert bar.answer.whole and len(bar.answer.rounds) < 200
+
+
+def test_a_slow_step_of_a_recorded_answer_shows_one_round(
+    bar: TransportBar, answer: AnswerModel, qtbot: QtBot
+) -> None:
+    bar.player.set_speed(0.1)
+    answer.move(2)
+    bar.step.click()
+    assert answer.cursor == 2 and not bar.player.playing
+    qtbot.waitUntil(bar.slow_motion.isVisible)
+    qtbot.waitUntil(lambda: answer.cursor == 3, timeout=30_000)
+    assert not bar.slow_motion.isVisible() and stays(lambda: answer.cursor == 3)
 
 
 def test_a_held_answer_can_be_stopped(windows: Windows) -> None:

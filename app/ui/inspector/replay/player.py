@@ -18,7 +18,8 @@ class Player(QObject):
     """Steps and plays an answer at a speed relative to the recorded one.
 
     A recorded round is shown when it had ended. Behind the last round of a live answer of the chat, steps and
-    speeds up to 1 are the engine's own.
+    speeds up to 1 are the engine's own. Below 1 the clock shows each of its rounds while the engine waits
+    with the next one, so that a live round is seen in slow motion too.
     """
 
     changed = Signal()  # whether it plays, or its speed
@@ -33,6 +34,8 @@ class Player(QObject):
         self._paced = False  # the answer is the one that the engine writes
         self._ends: list[float] = []  # of the rounds, in recorded seconds
         self._from = 0.0  # recorded seconds at the last start of the clock
+        self._until: int | None = None  # the cursor at which the clock stops; None: behind the last round
+        self._trails = False  # the clock shows what the engine has just made, and nobody went back
         self._clock = QElapsedTimer()
         self._timer = QTimer(self, interval=FRAME_MILLISECONDS)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -41,11 +44,16 @@ class Player(QObject):
     def set_answer(self, answer: AnswerModel, paced: bool) -> None:
         """Play another answer; `paced` says whether the chat's engine would write it."""
         self._timer.stop()
+        self._catch_up()
         if self._paced:
             self.answer.ended.disconnect(self._over)
+            self.answer.grew.disconnect(self._arrived)
+            self.answer.paced = False
         self.answer, self._paced, self._ends = answer, paced, []
         if paced:
             answer.ended.connect(self._over)
+            answer.grew.connect(self._arrived)
+        self._lag()
         self.playing = self.writing and not self._session.held
         self.phased.emit(None)
         self.changed.emit()
@@ -78,16 +86,30 @@ class Player(QObject):
 
     @Slot()
     def step(self) -> None:
-        """Show the next round; behind the last one the engine makes one more."""
+        """Show the next round, in slow motion below true speed; behind the last one the engine makes one
+        more. A round that is just coming is shown whole instead."""
+        wanted, coming = self.answer.cursor + 1, self._timer.isActive()
         self.pause()
-        if not self._at_end:
-            self.seek(self.answer.cursor + 1)
+        if coming:
+            self.seek(max(wanted, self.answer.cursor))
+        elif not self._at_end:
+            self._show_one()
         elif self.writing:
             self.answer.pin(None)
             self._session.set_pace(PAUSED, steps=1)
 
+    def _show_one(self) -> None:
+        """Show the round behind the cursor."""
+        if self.speed < TRUE_SPEED:
+            self.answer.pin(None)
+            self._until = self.answer.cursor + 1
+            self._start_clock()
+        else:
+            self.seek(self.answer.cursor + 1)
+
     def seek(self, cursor: int) -> None:
         """Show the first `cursor` rounds, and play on from there if it plays."""
+        self._trails = False
         self.answer.pin(None)
         self.answer.move(cursor)
         if self._timer.isActive():
@@ -113,17 +135,18 @@ class Player(QObject):
             self._session.set_pace(min(self.speed, TRUE_SPEED))
         elif self._at_end:
             self.answer.move(0)
+        self._until = None
         if not self._at_end:
             self._start_clock()
-            self._timer.start()
         self.changed.emit()
 
     def pause(self) -> None:
-        """Stop where it is."""
+        """Stop where it is; a round that the engine has just made is shown whole."""
         self._timer.stop()
         if self.writing:
             self._session.set_pace(PAUSED)
         self.playing = False
+        self._catch_up()
         self.phased.emit(None)
         self.changed.emit()
 
@@ -133,40 +156,65 @@ class Player(QObject):
             self._from = self._now()
             self._clock.restart()
         self.speed = speed
+        self._lag()
         if self.writing and self.playing:
             self._session.set_pace(min(speed, TRUE_SPEED))
         self.changed.emit()
 
+    def _lag(self) -> None:
+        """Let the clock show new rounds where the engine is slowed down, and the engine where it is not."""
+        self.answer.paced = self.writing and self.speed < TRUE_SPEED
+
+    def _catch_up(self) -> None:
+        if self._trails:
+            self._trails = False
+            self.answer.move(len(self.answer.rounds))
+
     def _start_clock(self) -> None:
         """Begin at the moment at which the last shown round had ended."""
-        rounds = self.answer.rounds
-        self._ends += [round.offset + round.seconds for round in rounds[len(self._ends) :]]
+        self._note_ends()
         self._from = self._ends[self.answer.cursor - 1] if self.answer.cursor else 0.0
         self._clock.restart()
+        self._timer.start()
+
+    def _note_ends(self) -> None:
+        rounds = self.answer.rounds[len(self._ends) :]
+        self._ends += [round.offset + round.seconds for round in rounds]
 
     def _now(self) -> float:
         return self._from + self._clock.elapsed() / 1000 * self.speed
 
     @Slot()
     def _tick(self) -> None:
-        rounds = self.answer.rounds
-        self._ends += [round.offset + round.seconds for round in rounds[len(self._ends) :]]
-        self.answer.move(max(bisect_right(self._ends, self._now()), self.answer.cursor))
-        self._show_phase()
-        if self._at_end:
+        self._note_ends()
+        shown = max(bisect_right(self._ends, self._now()), self.answer.cursor)
+        self.answer.move(shown if self._until is None else min(shown, self._until))
+        if self._at_end or self.answer.cursor == self._until:
             self._timer.stop()
             if not self.writing:  # else the engine plays on
                 self.playing = False
                 self.changed.emit()
+        self._show_phase()
 
     def _show_phase(self) -> None:
         """Show how far the coming round is, where it is slowed down."""
-        slow = self.playing and self.speed < TRUE_SPEED and not self._at_end
+        slow = self._timer.isActive() and self.speed < TRUE_SPEED
         coming = self.answer.rounds[self.answer.cursor] if slow else None
         self.phased.emit(RoundPhase.at(coming, self._now() - coming.offset) if coming is not None else None)
+
+    @Slot(int, int)
+    def _arrived(self, first: int, _last: int) -> None:
+        """Show rounds that the engine has just made in slow motion; at true speed they are shown already."""
+        if self.answer.paced and self.answer.cursor == first and not self._timer.isActive():
+            self._trails = True
+            self._until = None
+            self._start_clock()
 
     @Slot()
     def _over(self) -> None:
         """The engine has ended the answer."""
+        self._lag()
         self.playing = self._timer.isActive()
+        if not self.playing:
+            self._catch_up()
         self.changed.emit()
