@@ -47,8 +47,8 @@ from app.ui.state.mailbox import Mailbox
 log = logging.getLogger("draftscope")
 
 LOAD_STOP_MILLISECONDS = 5000
-"""Until an engine that does not stop loading is ended, so that another pair can be loaded: a damaged file can
-keep llama.cpp in one operation for ever."""
+"""Until an engine that does not come to a load is ended, so that another one does it: a damaged file can keep
+llama.cpp in one operation for ever, and an idle engine can hang unseen."""
 STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
 
 
@@ -220,11 +220,13 @@ class EngineSession(QObject):
             self._kept = None
             self._leave(Activity.LOADING, "Another pair is being loaded.", "Ask again when it is there.")
             self._thread.start()
+        # An engine that has just been started may take longer to answer.
+        at_hand = self._load is not None or (self.activity is Activity.READY and not self._at_server)
+        if at_hand and not self._stuck.isActive():
+            self._stuck.start()
         if self._load is not None:
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))
-            if not self._stuck.isActive():
-                self._stuck.start()
         self.questions.stop()  # a user waits for the command that follows
         self._load = Load(self._next_id(), target, draft)
         self._set(activity=Activity.LOADING, reading=None)
@@ -358,7 +360,7 @@ class EngineSession(QObject):
 
     @Slot()
     def _end_stuck_load(self) -> None:
-        """The load before the one in progress did not stop: go on in a new engine."""
+        """The engine did not come to the load in progress: do it in a new engine."""
         self._never_began = self._load is not None
         if self._never_began:
             self._thread.end_engine()

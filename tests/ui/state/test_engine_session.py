@@ -92,6 +92,16 @@ class Talk:
         self.homes.last.say(*events)  # type: ignore[arg-type]
 
     @property
+    def watch(self) -> QTimer:
+        """Ends an engine that does not come to a load."""
+        (watch,) = (
+            timer
+            for timer in self.session.findChildren(QTimer)
+            if timer.interval() == LOAD_STOP_MILLISECONDS
+        )
+        return watch
+
+    @property
     def run(self) -> int:
         """The run of the command that was sent last."""
         return self.homes.last.sent[-1].run
@@ -460,9 +470,7 @@ def test_an_engine_that_does_not_stop_loading_makes_room_for_the_next_pair(talk:
     """A damaged file can keep llama.cpp in one operation for ever."""
     talk.session.load(FIRST, None)
     talk.session.load(SECOND, None)
-    (watch,) = (
-        timer for timer in talk.session.findChildren(QTimer) if timer.interval() == LOAD_STOP_MILLISECONDS
-    )
+    watch = talk.watch
     assert watch.isActive()
     watch.setInterval(50)
     talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
@@ -478,10 +486,31 @@ def test_a_load_that_stops_ends_no_engine(talk: Talk) -> None:
     first = talk.run
     talk.session.load(SECOND, None)
     talk.say(Failed(first, "Loading was stopped."))
-    timers = [
-        timer for timer in talk.session.findChildren(QTimer) if timer.interval() == LOAD_STOP_MILLISECONDS
-    ]
-    talk.until(lambda: not any(timer.isActive() for timer in timers))
+    talk.until(lambda: not talk.watch.isActive())
     talk.say(loaded(talk.run, SECOND.path))
     talk.until_is(Activity.READY)
+    assert len(talk.homes.made) == 1
+
+
+def test_an_idle_engine_that_hangs_makes_room_for_the_next_pair(talk: Talk) -> None:
+    talk.load()
+    talk.session.load(SECOND, None)
+    watch = talk.watch
+    assert watch.isActive()
+    watch.setInterval(50)
+    talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
+    again = talk.homes.last.sent[0]
+    assert isinstance(again, Load) and again.target == SECOND
+    assert not watch.isActive(), "a new engine has the time that it needs to start"
+    talk.say(loaded(again.run, SECOND.path))
+    talk.until_is(Activity.READY)
+    assert talk.failures == [] and talk.session.pair is not None
+
+
+def test_a_load_that_has_begun_is_waited_for(talk: Talk) -> None:
+    talk.load()
+    talk.session.load(SECOND, None)
+    assert talk.watch.isActive()
+    talk.say(LoadProgress(talk.run, Role.TARGET, SECOND.path, 0.0))
+    talk.until(lambda: not talk.watch.isActive())
     assert len(talk.homes.made) == 1
