@@ -19,6 +19,8 @@
 #endif
 #define FEW (16 * LANES) /* values that are summed in single precision */
 #define GROUP (16 * LANES) /* values that are compared at once */
+#define MANY (64 * LANES) /* values of which the largest is found at once */
+#define WAYS 4 /* vectors of these at a time */
 #define BLOCK 256 /* values of a row that is drawn from */
 #define BLOCKS 1024 /* the most that it has */
 
@@ -105,21 +107,25 @@ double exponentials(const float *x, ptrdiff_t n, float shift, float scale, float
    is null. */
 ptrdiff_t copy_argmax(const float *x, ptrdiff_t n, float *out) {
     float best = -INFINITY;
-    ptrdiff_t start = 0, i = 0; /* `start`: where the few values begin that have the best first */
+    ptrdiff_t start = 0, i = 0; /* `start`: where the values begin that have the best first */
     int broken = 0;
-    while (i + LANES <= n) {
-        ptrdiff_t begin = i, end = least(i + 4 * FEW, n);
-        Floats most = (Floats){} + best;
+    for (; i + MANY <= n; i += MANY) {
+        Floats most[WAYS]; /* apart, because a comparison waits for the one before with the same */
         Ints nan = {};
-        for (; i + LANES <= end; i += LANES) {
-            Floats v = load(x + i);
-            if (out) memcpy(out + i, &v, sizeof v);
-            most = choose(v > most, v, most);
-            nan |= v != v;
+        for (int way = 0; way < WAYS; way++) most[way] = (Floats){} + best;
+        for (ptrdiff_t j = i; j < i + MANY; j += LANES * WAYS) {
+            for (int way = 0; way < WAYS; way++) {
+                Floats v = load(x + j + LANES * way);
+                if (out) memcpy(out + j + LANES * way, &v, sizeof v);
+                most[way] = choose(v > most[way], v, most[way]);
+                nan |= v != v;
+            }
         }
         broken |= any(nan);
-        if (any(most > best)) start = begin;
-        for (int lane = 0; lane < LANES; lane++) best = most[lane] > best ? most[lane] : best;
+        for (int way = 1; way < WAYS; way++) most[0] = choose(most[way] > most[0], most[way], most[0]);
+        if (!any(most[0] > best)) continue;
+        start = i;
+        for (int lane = 0; lane < LANES; lane++) best = most[0][lane] > best ? most[0][lane] : best;
     }
     for (; i < n; i++) {
         if (out) out[i] = x[i];
