@@ -13,6 +13,7 @@ from pathlib import Path
 from console import CommandError, SetupError, run, say
 from recipe import ROOT, find_compiler
 
+_FAST = ("-Ofast", "-ffast-math", "-funsafe-math-optimizations")
 SOURCE = ROOT / "app" / "engine" / "sampling" / "kernel.c"
 
 
@@ -53,7 +54,9 @@ def _replaced(folder: Path) -> Iterator[str]:
 
 def _compile(made: Path, flags: list[str]) -> None:
     new = made.with_suffix(".new")
-    # Behind the user's flags: with fast mathematics there are no NaN and no roundings to count on.
+    # With fast mathematics there are no NaN and no roundings to count on. `-fno-fast-math` behind these flags
+    # is not enough: older GCCs still link code that rounds small numbers to 0 in the process that loads it.
+    flags = [flag for flag in flags if flag not in _FAST]
     rest = ["-fno-fast-math", "-shared", "-fPIC", str(SOURCE), "-o", str(new), "-lm"]
     run([*shlex.split(find_compiler("CC", "cc", "gcc", "clang")), "-O3", *flags, *rest])
     os.replace(new, made)

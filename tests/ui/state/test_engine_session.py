@@ -95,9 +95,7 @@ class Talk:
     def watch(self) -> QTimer:
         """Ends an engine that does not come to a load."""
         (watch,) = (
-            timer
-            for timer in self.session.findChildren(QTimer)
-            if timer.interval() == LOAD_STOP_MILLISECONDS
+            timer for timer in self.session.findChildren(QTimer) if timer.interval() == LOAD_STOP_MILLISECONDS
         )
         return watch
 
