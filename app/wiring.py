@@ -216,9 +216,7 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     watch.met.connect(window.care.tell_bug)
     crashes = _watch_crashes(paths.logs, window)
     if trace is not None:
-        damage = window.open_trace(Path(trace))
-        if damage:
-            window.show_notices((damage,))
+        window.open_trace(Path(trace))
     if not window.restored:
         window.resize(first_size(window.screen().availableSize()))
     window.show()

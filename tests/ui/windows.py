@@ -117,6 +117,15 @@ class Desk:
         self.until_ready()
         return self.answers()[-1]
 
+    def open_trace(self, file: Path) -> None:
+        """Open a trace file, and wait until it is shown or refused."""
+        self.window.open_trace(file)
+        self.until_opened()
+
+    def until_opened(self) -> None:
+        """Wait until no trace file is being read."""
+        self.until(lambda: not self.window.opener.opening)
+
     def load(self, target: Path | str | None = None, draft: Path | None = None, **changes: Any) -> None:
         """Apply a target or a draft from its panel, and wait until that has ended."""
         panel = self.header.target_panel if target is not None else self.header.draft_panel

@@ -33,6 +33,7 @@ _encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)
 _totals = msgspec.json.Decoder(Totals)
 _LONGEST = 1e9  # seconds
+_PART = 256  # lines: some ten milliseconds of reading
 _BUFFER = 1 << 17  # bytes: a line of a sampled answer is longer than the usual buffer
 
 
@@ -136,12 +137,19 @@ class Salvaged:
 
 def salvage_trace(path: Path) -> Salvaged:
     """Read what is left of a trace file. Never raises: damage is part of the result."""
+    *_, found = salvage_in_parts(path)
+    return found
+
+
+def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
+    """Read what is left of a trace file, like `salvage_trace`, with a pause after every _PART lines: yields
+    what is read by then, and last what is left in all."""
     try:
         with path.open("rb", buffering=_BUFFER) as lines:
-            return _salvaged(lines, path.name)
+            yield from _salvaged(lines, path.name)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)
-        return Salvaged(damage=TraceError(f"{path.name} cannot be read: {why}.", "Choose another file."))
+        yield Salvaged(damage=TraceError(f"{path.name} cannot be read: {why}.", "Choose another file."))
 
 
 def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
@@ -162,7 +170,7 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
     return trace
 
 
-def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
+def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
     found = Salvaged()
     behind: list[Round] = []  # the damage
     totals: Totals | None = None
@@ -175,6 +183,8 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
         found.damage = error
         numbered = itertools.chain([(number, first)], numbered)  # the first line may be missing
     for number, line in numbered:
+        if not number % _PART:
+            yield found
         try:
             item = _read_item(line)
         except DamagedError as error:
@@ -197,7 +207,7 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
         elif found.damage is not None:
             behind.append(item)
     found.text = totals.text if totals is not None else _joined(found.trace, behind)
-    return found
+    yield found
 
 
 def _joined(trace: Trace | None, behind: Iterable[Round]) -> str:

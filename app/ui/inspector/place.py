@@ -21,9 +21,10 @@ from app.ui.inspector.replay.transport import TransportBar
 from app.ui.inspector.round.round_view import RoundView
 from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
-from app.ui.inspector.trace_files import OpenTrace, TraceFiles
+from app.ui.inspector.trace_files import TraceFiles
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel, reconnect
+from app.ui.state.chat_side import OpenTrace
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.theme import Theme

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from app.base.files import reason
-from app.engine.errors import UserError
 from app.engine.record.trace import write_trace
+from app.ui.state.chat_side import OpenTrace
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.notice import Notice
 
 PATTERN = "Traces (*.jsonl)"
-OpenTrace = Callable[[Path], str]
-"""Shows a trace file; returns what is damaged in it, or "". Raises UserError."""
 
 
 def choose_trace(window: QWidget, _name: str, pattern: str) -> str:
@@ -72,13 +69,7 @@ class TraceFiles(QObject):
     def open_file(self, file: Path) -> None:
         """Show a trace file, and say what is wrong with it."""
         self.message.hide()
-        try:
-            damage = self._open_trace(file)
-        except UserError as error:
-            self.message.tell(error)
-            return
-        if damage:
-            self.message.tell(damage)
+        self._open_trace(file, self.message.tell)
 
     @Slot()
     def _ask_to_save(self) -> None:

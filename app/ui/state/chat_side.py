@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from app.lab.experiment import Lane, Pair
 
 
+Tell = Callable[[UserError | str], None]
+"""Says what went wrong, where the user acted."""
+OpenTrace = Callable[[Path, Tell], None]
+"""Shows a trace file as soon as it is read, and tells what is damaged in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class AskedLanes:
     """Lanes that Compare is asked to set up."""
@@ -39,10 +45,9 @@ class ChatSide:
         servers: Servers,
         load: Callable[[ModelOptions, ModelOptions | None], None],
         go: Callable[[str], None],
-        open_trace: Callable[[Path], str],
+        open_trace: OpenTrace,
     ) -> None:
-        """`load` loads a pair and goes to the chat; `go` shows a place; `open_trace` shows a trace file and
-        returns what is damaged in it."""
+        """`load` loads a pair and goes to the chat; `go` shows a place; `open_trace` shows a trace file."""
         self.engine = engine
         self.settings = settings
         self.inspection = inspection

@@ -19,7 +19,7 @@ from app.base.paths import Paths
 from app.demo import DemoPrompt
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
-from app.engine.record.trace import Trace, salvage_trace
+from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
@@ -46,7 +46,7 @@ from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets.presets_controller import PresetsController
-from app.ui.state.chat_side import ChatSide
+from app.ui.state.chat_side import ChatSide, Tell
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.state.servers import Servers
@@ -63,6 +63,7 @@ from app.ui.window.look_controller import LookController
 from app.ui.window.place_stack import PlaceStack
 from app.ui.window.rail import Place, Rail
 from app.ui.window.status_bar import StatusBar
+from app.ui.window.trace_opener import TraceOpener
 
 MakePlaces = Callable[[ChatSide], Sequence[Place]]
 SMALLEST = (760, 480)
@@ -102,6 +103,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.session = session
         self.inspection = Inspection()
+        self.opener = TraceOpener(self.show_trace)
         self.servers = servers
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
@@ -179,7 +181,11 @@ class MainWindow(QMainWindow):
         middle = QHBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.rail)
-        middle.addWidget(self._stack, 1)
+        shown = QVBoxLayout()
+        shown.setSpacing(0)
+        shown.addWidget(self.opener.strip)
+        shown.addWidget(self._stack, 1)
+        middle.addLayout(shown, 1)
         root = QWidget()
         layout = QVBoxLayout(root)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -336,15 +342,10 @@ class MainWindow(QMainWindow):
         self.controller.show_trace(trace, file.name)
         self.inspection.show_chat()
 
-    def open_trace(self, file: Path) -> str:
-        """Show a trace file instead of a chat, as far as it can be read. Returns what is damaged in it, or
-        "". Raises UserError where nothing can be read."""
-        found = salvage_trace(file)
-        if found.trace is None:
-            assert found.damage is not None
-            raise found.damage
-        self.show_trace(found.trace, file)
-        return f"{found.damage.message} Everything before that is shown." if found.damage is not None else ""
+    def open_trace(self, file: Path, tell: Tell | None = None) -> None:
+        """Show a trace file instead of a chat, as soon as it is read and as far as it can be. `tell` is told
+        what is damaged in it; None says it in the chat."""
+        self.opener.open(file, tell or self.page.prompt.notices.tell)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if dropped_trace(event) is not None:
@@ -357,13 +358,7 @@ class MainWindow(QMainWindow):
             return
         event.acceptProposedAction()
         self.go("chat")  # where words about the file are shown; the Inspector takes drops itself
-        try:
-            damage = self.open_trace(file)
-        except UserError as error:
-            self.page.prompt.notices.tell(error)
-            return
-        if damage:
-            self.show_notices((damage,))
+        self.open_trace(file)
 
     def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair that was chosen in another place, and go to the chat."""
@@ -424,6 +419,7 @@ class MainWindow(QMainWindow):
         self.library_drafts.close()
         self.servers.close()
         self.care.close()
+        self.opener.close()
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)

@@ -43,7 +43,7 @@ def inspection() -> Inspection:
 
 @pytest.fixture
 def place(qtbot: QtBot, theme: Theme, inspection: Inspection) -> InspectorPlace:
-    made = InspectorPlace(theme, inspection, EngineSession(Homes()), lambda _file: "")
+    made = InspectorPlace(theme, inspection, EngineSession(Homes()), lambda _file, _tell: None)
     qtbot.addWidget(made)
     made.resize(1000, 640)
     made.show()
@@ -280,7 +280,7 @@ def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
     read: list[int] = []
     add = SpanBuilder.add
     monkeypatch.setattr(SpanBuilder, "add", lambda self, round: read.append(round.index) or add(self, round))
-    desk.window.open_trace(tmp_path / "long.jsonl")
+    desk.open_trace(tmp_path / "long.jsonl")
     assert read == list(range(len(trace.rounds))), "once, for the text of the Inspector"
     transcript = desk.page.transcript
     assert transcript.text_of(transcript.turns[-1]) == trace.text

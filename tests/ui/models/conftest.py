@@ -112,7 +112,7 @@ def _drafts_page(theme: Theme, paths: Paths, hub: HubSession) -> DraftsPage:
         Servers(),
         load=lambda *_pair: None,
         go=lambda _place: None,
-        open_trace=lambda _trace: "",
+        open_trace=lambda _trace, _tell: None,
     )
     work = DraftsWork(engine, lambda: make_home("thread"), KeptDrafts(paths.data / "drafts"))
     return DraftsPage(theme, hub, chat, work, built_in(paths.resources), lambda _parent: ())

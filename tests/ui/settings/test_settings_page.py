@@ -99,7 +99,7 @@ def test_a_palette_is_in_force_at_once_and_is_kept(windows: Windows, tmp_path: P
     desk = windows.open(ready=False)
     window = desk.window
     window.resize(1600, 1000)
-    window.open_trace(trace)
+    desk.open_trace(trace)
     window.go(place)
     desk.until_laid_out()
     window.grab()  # draws what waits for the first frame

@@ -91,20 +91,22 @@ class TransportBar(QWidget):
         row.setSpacing(8)
         for line in (upper, row):
             column.addLayout(line)
-        for part in (self.first, self.back, self.play, self.step, self.speed, self.hold, self.ask):
+        for part in (self.first, self.back, self.play, self.step, self.hold, self.ask):
             row.addWidget(part)
+        row.insertStretch(row.indexOf(self.hold))
         self._rows = upper, row
         self._place_slider(upper_row=False)
 
     def _place_slider(self, *, upper_row: bool) -> None:
-        """Put the slider and its number between the buttons, or above them."""
+        """Put the slider, its number and the speed between the buttons, or above them."""
         upper, row = self._rows
-        for part in (self.slider, self.position):
+        for part in (self.slider, self.position, self.speed):
             for line in self._rows:
                 line.removeWidget(part)
-        to, at = (upper, 0) if upper_row else (row, row.indexOf(self.speed))
+        to, at = (upper, 0) if upper_row else (row, row.indexOf(self.step) + 1)
         to.insertWidget(at, self.slider, 1)
         to.insertWidget(at + 1, self.position)
+        to.insertWidget(at + 2, self.speed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

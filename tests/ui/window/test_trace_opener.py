@@ -1,0 +1,102 @@
+"""Trace files that are opened while the window goes on. A pipe stands for a file that takes long to read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.engine.record.trace import write_trace
+from tests.quiet import stays
+from tests.ui.traces import simulate
+from tests.ui.windows import Windows
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+
+SHORT = simulate("The fox ran over the hill. " * 4)
+LONG = simulate("The windows overlap, so every value is seen. " * 200)
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "long.jsonl"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    path = tmp_path / "short.jsonl"
+    write_trace(path, SHORT)
+    return path
+
+
+def content(tmp_path: Path) -> bytes:
+    """The long trace as a file holds it."""
+    write_trace(tmp_path / "whole.jsonl", LONG)
+    return (tmp_path / "whole.jsonl").read_bytes()
+
+
+def asking() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("asking")]
+
+
+def test_the_window_goes_on_while_a_trace_is_read(windows: Windows, pipe: Path, tmp_path: Path) -> None:
+    desk = windows.open(ready=False)
+    desk.window.open_trace(pipe)
+    lines = content(tmp_path).splitlines(keepends=True)
+    with pipe.open("wb") as end:
+        end.writelines(lines[: len(lines) // 2])
+        end.flush()
+        desk.until(desk.window.opener.strip.isVisible)
+        assert desk.window.opener.strip.words.text() == "Opening long.jsonl…"
+        desk.press(Qt.Key.Key_A)
+        assert desk.prompt.toPlainText() == "a" and desk.trace is None
+        desk.window.go("inspector")
+        assert desk.window.opener.strip.isVisible(), "it is said in every place"
+        end.writelines(lines[len(lines) // 2 :])
+    desk.until_opened()
+    assert desk.trace == LONG and not desk.window.opener.strip.isVisible()
+
+
+def test_a_second_trace_replaces_the_one_that_is_being_read(
+    windows: Windows, pipe: Path, short: Path, tmp_path: Path
+) -> None:
+    desk = windows.open(ready=False)
+    desk.window.open_trace(pipe)
+    with pipe.open("wb") as end:
+        desk.open_trace(short)
+        assert desk.trace == SHORT
+        end.write(content(tmp_path)[:100])
+    assert stays(lambda: (desk.trace, desk.error())) and desk.trace == SHORT and not desk.error()
+
+
+def test_opening_a_trace_can_be_cancelled(windows: Windows, pipe: Path) -> None:
+    desk = windows.open(ready=False)
+    desk.window.open_trace(pipe)
+    with pipe.open("wb"):
+        desk.until(desk.window.opener.strip.isVisible)
+        desk.window.opener.strip.cancel.click()
+        assert not desk.window.opener.opening and not desk.window.opener.strip.isVisible()
+    assert stays(lambda: (desk.trace, desk.error())) and desk.trace is None and not desk.error()
+
+
+def test_a_window_that_is_closed_while_a_trace_is_read_ends_its_threads(
+    windows: Windows, pipe: Path, tmp_path: Path
+) -> None:
+    before = len(asking())
+    desk = windows.open(ready=False)
+    desk.window.open_trace(pipe)
+    data = content(tmp_path)
+    with pipe.open("wb") as end:
+        end.write(data[: len(data) // 2])
+        windows.close(desk)
+        with pytest.raises(BrokenPipeError):  # nobody reads on
+            for _ in range(1000):
+                end.write(data)
+    for thread in asking():
+        thread.join(10)
+    assert len(asking()) <= before
