@@ -41,6 +41,7 @@ class ChatController(QObject):
         self._store = store
         self._session = session
         self._settings = settings
+        self._before_recording = ""  # the id of the chat that an opened trace took the place of
         self._waiting: Question | None = None  # typed while the pair was loading; sent once it is ready
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
@@ -61,7 +62,7 @@ class ChatController(QObject):
         page.transcript.note_action.connect(self._note_acted)
         page.chats.chat_chosen.connect(self.open_chat)
         page.chats.new_requested.connect(self.new_chat)
-        page.recording.close_requested.connect(self.new_chat)
+        page.recording.close_requested.connect(self._close_recording)
         self.chats.deleted.connect(self._deleted)
         self.chats.restored.connect(self.open_chat)
         self._session.changed.connect(self._engine_changed)
@@ -285,13 +286,22 @@ class ChatController(QObject):
         )
 
     def open_last(self, chat_id: str) -> None:
-        """Show the chat that was on the screen when the window was closed, if it is still there."""
+        """Show a chat that was on the screen before, if it is still there."""
         if any(head.id == chat_id for head in self.chats.heads()):
             self.open_chat(chat_id)
 
     def show_trace(self, trace: Trace, file: str) -> None:
         """Show a recorded trace as a chat of its own; asking something starts a new chat."""
+        self._leave()
+        if self.shown.recording is None:
+            self._before_recording = self.shown.id
         self.shown.open_trace(trace, file, self._new())
+
+    @Slot()
+    def _close_recording(self) -> None:
+        """Go back to the chat that was on the screen before, where there is one; its answer may be coming."""
+        self.new_chat()
+        self.open_last(self._before_recording)
 
     @Slot()
     def clear(self) -> None:

@@ -251,3 +251,21 @@ def test_an_opened_trace_says_what_was_asked_and_that_it_is_a_recording(
     desk.ask("what is asked begins a chat")
     assert not desk.page.recording.isVisible() and all(part.isVisible() for part in live)
     assert desk.texts()[0] == "what is asked begins a chat"
+
+
+def test_a_closed_recording_gives_way_to_the_chat_before_it(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open(max_tokens=400)
+    trace = desk.ask("hello").answer.trace
+    assert trace is not None
+    file = tmp_path / "answer.jsonl"
+    write_trace(file, trace)
+    desk.type("and then?")
+    desk.until_streaming()
+    answer = desk.controller.shown.answer
+    for _again in range(2):  # the second takes the place of the first
+        desk.window.show_trace(read_trace(file), file)
+    assert desk.texts() == ["hello", trace.text]
+    desk.page.recording.close_it.click()
+    assert desk.texts()[:3] == ["hello", trace.text, "and then?"]
+    assert desk.controller.shown.answer is answer, "which is still being written, or has ended"
+    desk.until_ready()
