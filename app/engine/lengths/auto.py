@@ -99,7 +99,10 @@ class AutoLength(DraftLength):
         """The cautious loss of a round, in single-token passes: between the loss if its draft is rejected at
         once and the expected loss."""
         single = self._target.seconds(0)
-        spent = self._target.feared(k) - single + self._drafting(facts, k) + self._reading(facts, unread)
+        verifying = self._target.feared(k)
+        if facts.probing:
+            verifying = min(verifying, self._target.undisturbed(k))
+        spent = verifying - single + self._drafting(facts, k) + self._reading(facts, unread)
         return spent / single - _HOPE * (facts.acceptance.expected(k) - 1)
 
     # --- planning
@@ -122,7 +125,7 @@ class AutoLength(DraftLength):
             for prospect in facts.acceptance.prospects(min(facts.limits.longest, room)):
                 if prospect.k < facts.limits.shortest:
                     continue
-                cost = self._round_seconds(facts, prospect.drafted)
+                cost = self._round_seconds(facts, prospect.drafted, self._target.seconds)
                 mixed = (
                     hit * prospect.tokens + (1 - hit) * tokens,
                     hit * cost + (1 - hit) * (seconds + in_vain),
@@ -138,12 +141,12 @@ class AutoLength(DraftLength):
             self._plans[facts.limits.name] = best
         return self._plans
 
-    def _round_seconds(self, facts: LengthFacts, drafted: float) -> float:
+    def _round_seconds(self, facts: LengthFacts, drafted: float, verifying: Callable[[int], float]) -> float:
         """The time of a round with `drafted` tokens, a mean."""
         low = int(drafted)
-        seconds = self._target.seconds(low) + self._drafting(facts, low)
+        seconds = verifying(low) + self._drafting(facts, low)
         if drafted > low:
-            more = self._target.seconds(low + 1) + self._drafting(facts, low + 1)
+            more = verifying(low + 1) + self._drafting(facts, low + 1)
             seconds += (drafted - low) * (more - seconds)
         return seconds
 
@@ -196,15 +199,15 @@ class AutoLength(DraftLength):
             facts.rests_until = min(facts.trial_due, self._place + self._rest())
             return 0
         single = self._target.seconds(0)
-        hopes = [
-            (prospect.tokens * single / self._round_seconds(facts, prospect.drafted), prospect.k)
-            for prospect in facts.acceptance.prospects(min(facts.limits.longest, room), _OPTIMISM)
-        ]
+        hopes = []
+        for prospect in facts.acceptance.prospects(min(facts.limits.longest, room), _OPTIMISM):
+            seconds = self._round_seconds(facts, prospect.drafted, self._target.undisturbed)
+            hopes.append((prospect.tokens * single / seconds, prospect.k))
         factor, k = max(hopes)
         if factor >= _WORTH_A_TRIAL:
             k = min(k, max(facts.trial, facts.limits.shortest))
+            facts.probing = True
             if k := self._affordable(facts, k, unread(), left):
-                facts.probing = True
                 return self._at_most(facts, k, room)
         facts.rests_until = self._place + self._rest()
         return 0

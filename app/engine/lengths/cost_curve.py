@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
 _DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
 _SURE = 3  # from so many times on a line through the neighbours no longer lowers them
+_FAR_ABOVE = 2.5  # a time so many times the predicted one is more than a step in the curve explains
 _KEPT = 9  # newest times that count: the usual time follows a machine that becomes busy
 _TREND = 8  # weight, in times, of the trend over all lengths against the times of one length
 
@@ -39,6 +40,7 @@ class CostCurve:
     def __init__(self) -> None:
         self._times: dict[int, UsualTime] = {}
         self._points: list[int] = []  # sorted keys of `_times`
+        self._usual: dict[int, float] = {}  # see `_believe`
         # What `_trend` follows: a mean k, its time, and a slope.
         self._line_through: tuple[float, float, float] | None = None
 
@@ -48,24 +50,31 @@ class CostCurve:
             self._times[k] = UsualTime()
             insort(self._points, k)
         self._times[k].add(seconds)
+        self._believe()
+
+    def _believe(self) -> None:
+        """Note the usual time of every measured length. One measured once or twice counts as no slower than
+        its neighbours predict: else one disturbed time would keep it, and by the trend all longer ones, from
+        ever being measured again."""
+        self._usual = {k: times.value for k, times in self._times.items()}
+        for at, k in enumerate(self._points[2:], 2):
+            if len(self._times[k]) < _SURE:
+                low, above = self._points[at - 1], self._points[at + 1 :]
+                self._usual[k] = min(self._usual[k], self._line(low, above, k))
 
     def seconds(self, k: int) -> float:
         """The time for k tokens; k = 0 must have been measured.
 
-        A length measured once or twice counts as no slower than its neighbours predict: else one disturbed
-        time would keep it from ever being measured again. And every length is shrunk towards the trend over
-        all: else a time that is short by luck would attract the choice.
+        Every length is shrunk towards the trend over all: else a time that is short by luck would attract the
+        choice.
         """
         known = self._times.get(k)
-        at = bisect_left(self._points, k)
-        low = self._points[at - 1]
         if known is None:
-            return self._line(low, self._points[at:], k)
+            at = bisect_left(self._points, k)
+            return self._line(self._points[at - 1], self._points[at:], k)
+        own = self._usual[k]
         if k == 0:
-            return known.value
-        own = known.value
-        if len(known) < _SURE and low > 0:
-            own = min(own, self._line(low, self._points[at + 1 :], k))
+            return own
         return (len(known) * own + _TREND * self._trend(k, own)) / (len(known) + _TREND)
 
     def _trend(self, k: int, own: float) -> float:
@@ -74,11 +83,11 @@ class CostCurve:
         if self._line_through is None:
             self._line_through = self._fit()
         mean_k, mean, slope = self._line_through
-        return max(self._times[0].value, mean + slope * (k - mean_k)) if mean_k else own
+        return max(self._usual[0], mean + slope * (k - mean_k)) if mean_k else own
 
     def _fit(self) -> tuple[float, float, float]:
         """The least-squares line over the drafts; zeros if all have one length."""
-        drafts = [(k, len(times), times.value) for k, times in self._times.items() if k]
+        drafts = [(k, len(times), self._usual[k]) for k, times in self._times.items() if k]
         if len(drafts) < 2:
             return 0.0, 0.0, 0.0
         count = sum(times for _, times, _ in drafts)
@@ -89,19 +98,19 @@ class CostCurve:
         return mean_k, mean, max(0.0, rise / run)
 
     def _line(self, low: int, above: list[int], k: int) -> float:
-        first = self._times[low].value
+        first = self._usual[low]
         if above:
             high = above[0]
-            last = self._times[high].value
+            last = self._usual[high]
         else:
             high, last = self._beyond(low)
             if high == low:  # on the line from k = 0 through the largest
-                low, first = 0, self._times[0].value
+                low, first = 0, self._usual[0]
         return first + max(0.0, last - first) * (k - low) / (high - low)
 
     def _beyond(self, largest: int) -> tuple[int, float]:
         """A point for extrapolating the curve beyond the largest measured length."""
-        return largest, self._times[largest].value
+        return largest, self._usual[largest]
 
 
 class DraftCost(CostCurve):
@@ -139,7 +148,16 @@ class TargetCost(CostCurve):
             return self._far
         if largest:
             return super()._beyond(largest)
-        return 1, self._times[0].value * (1 + _GUESS)
+        return 1, self._usual[0] * (1 + _GUESS)
+
+    def undisturbed(self, k: int) -> float:
+        """As `seconds`, but a time far above what the others predict is laid to a busy machine until it was
+        measured often: what decides whether a trial may pay. Else the first draft's pass, where it was
+        disturbed, would be the last."""
+        sure = [at for at in self._points if not at or len(self._times[at]) >= _SURE]
+        at = bisect_right(sure, k)
+        predicted, seconds = self._line(sure[at - 1], sure[at:], k), self.seconds(k)
+        return predicted if seconds > _FAR_ABOVE * predicted else seconds
 
     def feared(self, k: int) -> float:
         """As `seconds`, but pessimistic for drafts longer than any measured: every further token costs as

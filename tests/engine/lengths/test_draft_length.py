@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from typing_extensions import override
@@ -123,6 +124,21 @@ def test_auto_keeps_its_head_on_a_noisy_machine(busy: float) -> None:
         plain = [simulate(Never(), nothing, run, seed=seed).seconds for seed, run in enumerate(runs)]
         auto = [simulate(AutoLength(), pair, run, seed=seed).seconds for seed, run in enumerate(runs)]
         assert statistics.median(plain) / statistics.median(auto) >= least
+
+
+def test_one_disturbed_pass_does_not_end_drafting_for_good() -> None:
+    """The machine was busy during the first pass over a draft: ten times as long as it takes."""
+
+    def busy_once(curve: Callable[[int], float]) -> Callable[[int], float]:
+        factors = iter([10.0])
+        return lambda k: curve(k) * (next(factors, 1.0) if k else 1.0)
+
+    quiet = pair_of(LINES["0.1 a token"], 0.05)
+    for seed in range(5):
+        runs = by_chance(0.9, 900, seed)
+        run = simulate(AutoLength(), replace(quiet, v=busy_once(quiet.v)), runs)
+        assert baseline(quiet, 900) / run.seconds > 2.2, "2.7 on a quiet machine"
+        assert statistics.median(run.lengths[len(run.lengths) // 2 :]) >= 5
 
 
 class Never(DraftLength):
