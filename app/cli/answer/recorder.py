@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.base.files import SHARED, reason, write_atomic
 from app.engine.errors import UserError
-from app.engine.loop.text import TextStream
 from app.engine.record.trace import Trace, TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
 
@@ -43,14 +42,9 @@ class RunRecorder:
         if self.trace is None or self.trace.totals is not None:
             return
         last = self.trace.rounds[-1] if self.trace.rounds else None
-        text = TextStream(self.trace.header.stop)
-        for round in self.trace.rounds:
-            for token in round.emitted:
-                text.add(token.piece)
-        text.finish()  # text held back as a possible stop text belongs to the answer
         totals = Totals(
             finish_reason=FinishReason.FAILED,
-            text=text.text,
+            text=self.trace.text,
             seconds=last.offset + last.seconds if last else 0.0,
             prompt_seconds=0.0,
             draft_prompt_seconds=0.0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -62,11 +62,7 @@ class Trace:
         """The answer's text: never a rejected or ignored token, never a stop string."""
         if self.totals is not None:
             return self.totals.text
-        stream = TextStream(self.header.stop)
-        for round in self.rounds:
-            for token in round.emitted:
-                stream.add(token.piece)
-        return stream.text
+        return _text_of(self.rounds, self.header.stop)
 
 
 class TraceWriter:
@@ -206,14 +202,18 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
             totals = item
         elif found.damage is not None:
             behind.append(item)
-    found.text = totals.text if totals is not None else _joined(found.trace, behind)
+    if totals is not None:
+        found.text = totals.text
+    else:
+        known, stop = (found.trace.rounds, found.trace.header.stop) if found.trace is not None else ((), ())
+        found.text = _text_of(itertools.chain(known, behind), stop)
     yield found
 
 
-def _joined(trace: Trace | None, behind: Iterable[Round]) -> str:
-    """The text of a trace and of the rounds behind its damage."""
-    stream = TextStream(trace.header.stop if trace is not None else ())
-    for round in itertools.chain(trace.rounds if trace is not None else (), behind):
+def _text_of(rounds: Iterable[Round], stop: Sequence[str]) -> str:
+    """The text of rounds that may end anywhere: what was held back as a possible stop belongs to it."""
+    stream = TextStream(stop)
+    for round in rounds:
         for token in round.emitted:
             stream.add(token.piece)
     stream.finish()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.base.files import FULL, reason, write_hint
 from app.engine.errors import UserError
+from app.engine.loop.text import TextStream
 from app.engine.record.trace import TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation
@@ -32,7 +33,7 @@ class AnswerRecorder:
     def __init__(self, path: Path, header: TraceHeader, settle: Callable[[Answer], Conversation]) -> None:
         self._settle = settle
         self._name = path.name
-        self._pieces: list[bytes] = []
+        self._text = TextStream(header.stop)
         self._broken = False
         try:
             self._writer = TraceWriter(path, header)
@@ -48,7 +49,8 @@ class AnswerRecorder:
         return self._name
 
     def add(self, round: Round) -> None:
-        self._pieces.extend(token.piece for token in round.emitted)
+        for token in round.emitted:
+            self._text.add(token.piece)
         self._write(round)
 
     def finish(self, totals: Totals) -> Conversation:
@@ -63,9 +65,9 @@ class AnswerRecorder:
 
     def fail(self, message: str, hint: str = "") -> Conversation:
         """Close the trace of an answer that the engine broke off; returns the chat with what came."""
-        text = b"".join(self._pieces).decode("utf-8", errors="ignore")
+        self._text.finish()
         note = NOTES[FinishReason.FAILED]
-        return self._end(Answer(self._name, text, note, message, hint))
+        return self._end(Answer(self._name, self._text.text, note, message, hint))
 
     def discard(self) -> None:
         """Remove the trace: the answer did not begin."""

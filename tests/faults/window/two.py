@@ -110,7 +110,8 @@ class TwoWindows:
             seen = at in plan.killed or any(text in look.texts or text in look.prompt for look in looks)
             assert seen or text in on_disk, f"the question “{text}” is lost"
         self._kept |= {text for text in asked if text in on_disk}
-        assert not [text for text in self._kept if text not in on_disk], "what was saved is gone"
+        gone = [text for text in self._kept if text not in on_disk]
+        assert not gone, f"saved questions are gone: {gone}"
         for look in filter(lambda look: look.error, looks):
             checked(look.error)
         return looks

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 from app.engine.errors import UserError
 from app.engine.record.trace import TraceWriter, read_trace
@@ -56,6 +57,18 @@ def test_the_note_says_how_it_ended(tmp_path: Path, chat: Chat, reason: FinishRe
     recorder = AnswerRecorder(tmp_path / "a.jsonl", header(), chat.settle)
     recorder.finish(totals(reason))
     assert chat.answers == [Answer("a.jsonl", "One two three", note)]
+
+
+def test_a_broken_answer_has_the_text_of_its_trace(tmp_path: Path, chat: Chat) -> None:
+    """Bytes that are no characters, text that might have been a stop's beginning, half a character."""
+    pieces = b"\x80", b"One", b" ST", b"\xe2\x82"
+    first = rounds()[0]
+    (token,) = first.emitted[:1]
+    recorder = AnswerRecorder(tmp_path / "a.jsonl", replace(header(), stop=("STOP",)), chat.settle)
+    recorder.add(replace(first, emitted=tuple(replace(token, piece=piece) for piece in pieces)))
+    recorder.fail("The engine stopped.")
+    (answer,) = chat.answers
+    assert answer.text == "\ufffdOne ST\ufffd" == read_trace(tmp_path / "a.jsonl").text
 
 
 def test_an_engine_that_is_gone_leaves_what_came(tmp_path: Path, chat: Chat) -> None:
