@@ -249,6 +249,24 @@ def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: The
     assert table.rows.index(0, column).data() == "2"
 
 
+def test_the_names_stay_beside_their_numbers_when_titles_take_two_lines(qtbot: QtBot, theme: Theme) -> None:
+    report = made_report()
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    table = SummaryTable(theme)
+    qtbot.addWidget(table)
+    table.resize(1168, 240)
+    table.show()
+    head, names = table.horizontalHeader(), table.names
+    heights = set()
+    for shown in ([], rows):  # columns without a value are hidden
+        table.set_rows(shown)
+        qtbot.waitUntil(lambda: head.height() == head.sizeHint().height())
+        heights.add(head.height())
+        assert names.horizontalHeader().height() == head.height()
+        assert names.viewport().mapTo(table, QPoint()).y() == table.viewport().mapTo(table, QPoint()).y()
+    assert len(heights) == 2
+
+
 def test_saving_traces_ends_with_the_window(qtbot: QtBot, tmp_path: Path) -> None:
     traces = TraceStore(tmp_path / "traces")
     for at in range(3):

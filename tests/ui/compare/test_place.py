@@ -221,6 +221,10 @@ def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> N
     place.works.session.cancel()
     desk.until(lambda: place.works.session.may_start)
     desk.until_ready()
+    records = place.works.session.records
+    for lane, card in enumerate(place.outcome.stage.lanes.cards):
+        waits = Job(0, 0, lane) not in records and Job(1, 0, lane) not in records
+        assert (card.caption.text() == "not measured yet") == waits
 
 
 def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:

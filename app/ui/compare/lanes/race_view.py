@@ -190,8 +190,10 @@ class RaceView(QWidget):
         session = self._session
         experiment = session.experiment
         assert experiment is not None
-        for card in self.lanes.cards:
+        for lane, card in enumerate(self.lanes.cards):
             card.set_at_work(False)
+            if Job(*self._at_hand, lane) not in session.records:
+                card.set_numbers("–", "", "not measured yet")
         whole = [
             (job.repeat, job.prompt)
             for job in session.records

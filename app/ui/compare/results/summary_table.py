@@ -230,6 +230,7 @@ class LaneColumn(QTableView):
         mine.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         mine.sortIndicatorChanged.connect(self._sort_table)
         theirs.sortIndicatorChanged.connect(self._show_sorting)
+        theirs.geometriesChanged.connect(self.fit)  # titles may take more lines
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
         self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
 
@@ -241,6 +242,7 @@ class LaneColumn(QTableView):
     def _show_sorting(self, column: int, order: Qt.SortOrder) -> None:
         self.horizontalHeader().setSortIndicator(column, order)
 
+    @Slot()
     def fit(self) -> None:
         """Move over the table's own first column."""
         table, edge = self._table, self._table.frameWidth()
