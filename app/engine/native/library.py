@@ -114,14 +114,38 @@ get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_
 
 
 def on_abort(told: Callable[[str], object]) -> None:
-    """Call `told` with ggml's message if one of its checks aborts the process; it is not printed."""
-    global _abort_callback  # noqa: PLW0603 - kept referenced, as the log's
+    """Call `told` with the reason if one of ggml's checks aborts the process, or main memory runs out in C++
+    that nobody catches. It is not printed."""
+    global _abort_callback, _end_callback  # noqa: PLW0603 - kept referenced, as the log's
     _abort_callback = _AbortCallback(lambda text: told((text or b"").decode("utf-8", errors="replace")))
     raw_call("ggml_set_abort_callback", ctypes.c_void_p, _AbortCallback)(_abort_callback)
+    with contextlib.suppress(AttributeError):  # another C++ library than those of Linux and macOS
+        set_handler = raw_call(
+            "_ZSt13set_terminatePFvvE", ctypes.c_void_p, _EndCallback
+        )  # std::set_terminate
+        type_of_exception = raw_call("__cxa_current_exception_type", ctypes.POINTER(_TypeInfo))
+
+        def ends() -> None:
+            thrown = type_of_exception()
+            if thrown and thrown.contents.name == b"St9bad_alloc":
+                told("std::bad_alloc")
+            elif before:
+                _EndCallback(before)()
+
+        _end_callback = _EndCallback(ends)
+        before = set_handler(_end_callback)
+
+
+class _TypeInfo(ctypes.Structure):
+    """A std::type_info, as GCC and Clang lay it out."""
+
+    _fields_ = (("table", ctypes.c_void_p), ("name", ctypes.c_char_p))
 
 
 _AbortCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+_EndCallback = ctypes.CFUNCTYPE(None)
 _abort_callback: object = None
+_end_callback: object = None
 
 
 def read_metadata(handle: Any, key: str) -> str:

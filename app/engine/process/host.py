@@ -236,6 +236,8 @@ class ProcessHome:
         # A lost worker concerns the whole pair, and of two files read at the same time either may be to
         # blame.
         role = None if loading is None or loading.beside or lost else loading.role
+        testing = loading is not None and loading.stage is LoadStage.TESTING
+        on_devices = pair.on_devices if pair else loading.on_devices if loading and testing else None
         told = explain_death(
             Death(
                 code,
@@ -243,8 +245,8 @@ class ProcessHome:
                 load,
                 n_ctx=pair.target.n_ctx if pair else 0,
                 file=_files(loading) if loading else "",
-                testing=loading is not None and loading.stage is LoadStage.TESTING,
-                on_devices=pair.on_devices if pair else loading is not None and loading.on_devices,
+                testing=testing,
+                on_devices=on_devices,
                 last_words=self._last_words,
                 lost=lost,
             )

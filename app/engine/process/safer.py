@@ -34,7 +34,7 @@ class Death:
     n_ctx: int = 0  # tokens of the target's context; 0 if not known
     file: str = ""  # the name of the file that was being loaded
     testing: bool = False  # in the self-test after loading it
-    on_devices: bool = False  # layers are on devices besides the CPU
+    on_devices: bool | None = None  # whether layers are on devices besides the CPU; None: not known yet
     last_words: str = ""  # llama.cpp's, if one of its checks failed
     lost: tuple[str, ...] = ()  # workers that no longer answer
 
@@ -46,7 +46,7 @@ class Death:
     def is_device_fault(self) -> bool:
         """Whether a device's driver is the likely cause: the device computes most of a pass over its layers.
         Illegal instructions come from CPU kernels."""
-        return self.is_fault and self.on_devices and not self.is_illegal
+        return self.is_fault and bool(self.on_devices) and not self.is_illegal
 
     @property
     def is_illegal(self) -> bool:
@@ -136,7 +136,7 @@ def _next(death: Death) -> Offer | None:
         return smaller_context(death.load, death.n_ctx)
     if death.is_fault:
         return _after_fault(death)
-    return on_the_cpu(death.load) or safe_kernels(death.load)
+    return on_the_cpu(death.load, death.on_devices) or safe_kernels(death.load)
 
 
 def _after_fault(death: Death) -> Offer | None:
@@ -145,7 +145,7 @@ def _after_fault(death: Death) -> Offer | None:
         return None
     if death.is_device_fault:
         return without_flash_attention(load) or on_the_cpu(load) or safe_kernels(load)
-    return safe_kernels(load) or on_the_cpu(load)
+    return safe_kernels(load) or on_the_cpu(load, death.on_devices)
 
 
 def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
@@ -175,9 +175,13 @@ def without_flash_attention(load: Load) -> Offer | None:
     return _offer(load, "Load without flash attention", change)
 
 
-def on_the_cpu(load: Load) -> Offer | None:
+def on_the_cpu(load: Load, on_devices: bool | None = None) -> Offer | None:
     """The pair without any device, not only without layers there: llama.cpp would send long batches of the
-    CPU's layers to a device that it knows."""
+    CPU's layers to a device that it knows. None where layers were wanted on devices and there is no device:
+    the pair is on the CPU alone already."""
+    wanted = any(options.n_gpu_layers for options in (load.target, load.draft) if options is not None)
+    if wanted and on_devices is False:
+        return None
     return _offer(
         load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
     )

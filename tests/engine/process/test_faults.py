@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -452,6 +453,37 @@ def test_the_offers_end() -> None:
             -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (1024, 512)],
         }
         assert words == expected.get(code, ["Load on the CPU alone", "Load with safe kernels"])
+
+
+@pytest.mark.parametrize("code", [-signal.SIGSEGV, -signal.SIGABRT, 1])
+def test_nothing_is_offered_that_the_pair_has_already(code: int) -> None:
+    """All layers were wanted on devices, and none is there: the pair is on the CPU alone."""
+    safe = ModelOptions("a.gguf", repack=False)
+    assert explain_death(death(code, safe, on_devices=False)).offer is None
+    assert explain_death(death(code, safe)).offer is not None, "it is not known yet"
+    kept_off = explain_death(death(code, replace(safe, n_gpu_layers=0), on_devices=False)).offer
+    assert kept_off is not None and kept_off.target.device == "none", "llama.cpp may know a device"
+
+
+THROWS = """
+import ctypes, sys
+from app.engine.native import library, on_abort
+on_abort(lambda words: print(words, flush=True))
+new = library.raw_call("_Znwm", ctypes.c_void_p, ctypes.c_size_t)  # operator new
+new(2**62)
+"""
+
+
+@on_linux
+def test_memory_that_cxx_does_not_get_is_told_before_the_end() -> None:
+    code = [sys.executable, "-c", THROWS]
+    ended = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGABRT, "std::bad_alloc\n", "")
+    told = explain_death(
+        death(-signal.SIGABRT, ModelOptions("a.gguf"), n_ctx=4096, last_words="std::bad_alloc")
+    )
+    assert told.message == "Main memory ran out, and the engine stopped (std::bad_alloc)."
+    assert told.offer is not None and told.offer.words == "Load with a context of 2,048 tokens"
 
 
 def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
