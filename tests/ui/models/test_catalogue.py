@@ -7,11 +7,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
 from app.engine.errors import UserError
 from app.hub.catalogue import load_catalogue
-from app.hub.fits import Room
+from app.hub.fits import Room, judge
+from app.ui.models.hub.fit_light import FitLight, light_words
+from app.ui.theme import Theme
 from tests.hub.server import FakeHub, FakeRepo, Fault
 from tests.quiet import stays
 from tests.ui.models.shop import FIRST, Shop
@@ -39,6 +42,21 @@ def test_the_light_has_its_numbers_in_words_and_in_the_tooltip(
     assert "weights" in light.toolTip() and "on the GPU" in light.toolTip()
     large = next(card for card in shop.place.catalogue.cards if card.weight > 5_000_000_000)
     assert large.light.words.startswith("Will not fit")
+
+
+def test_while_free_memory_is_not_known_words_say_so_and_no_dot_lights(qtbot: QtBot, theme: Theme) -> None:
+    def colours(light: FitLight) -> int:
+        picture = light.grab().toImage()
+        return len({picture.pixel(x, y) for x in range(12) for y in range(picture.height())})
+
+    card, row = FitLight(theme), FitLight(theme, light_words, unknown="")
+    for light in (card, row):
+        qtbot.addWidget(light)
+    assert (card.words, row.words) == ("Free memory is not known yet", "")
+    assert card.toolTip() == row.toolTip() == "Free memory is not known yet"
+    assert colours(row) == 1
+    row.set_fit(judge(1_000_000, Room(memory=10**9)))
+    assert colours(row) > 1 and row.words == "Fits in memory"
 
 
 def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:

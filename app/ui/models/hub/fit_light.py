@@ -17,7 +17,7 @@ UNKNOWN = "Free memory is not known yet"
 
 class _Dot(QWidget):
     """Full: on the GPU. Half: in memory. Three quarters: on both. Crossed: it will not fit. The shape says it
-    without colour."""
+    without colour. While it is not known, there is none: an empty circle would look like a verdict."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -37,8 +37,10 @@ class _Dot(QWidget):
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self._light is None:
+            return
         colours = self._theme.palette
-        shade = {None: colours.faint, Light.NOT: colours.error}.get(self._light, colours.good)
+        shade = colours.error if self._light is Light.NOT else colours.good
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         side = self.sizeHint().width() - 2.5
@@ -62,10 +64,12 @@ class _Dot(QWidget):
 class FitLight(QWidget):
     """Shows where a model would run."""
 
-    def __init__(self, theme: Theme, words: Callable[[Fit], str] = fit_words) -> None:
-        """`words` gives a text that fits the room; the tooltip has the whole sentence."""
+    def __init__(self, theme: Theme, words: Callable[[Fit], str] = fit_words, unknown: str = UNKNOWN) -> None:
+        """`words` gives a text that fits the room, and `unknown` is the one while there is no light; the
+        tooltip has the whole sentence."""
         super().__init__()
         self._words_of = words
+        self._unknown = unknown
         self._dot = _Dot(theme)
         self._label = QLabel()
         self._label.setProperty("role", "caption")
@@ -88,7 +92,7 @@ class FitLight(QWidget):
     def set_fit(self, fit: Fit | None) -> None:
         """Show a light, or (None) that the memory is not known yet."""
         self._dot.set_light(fit.light if fit else None)
-        self._label.setText(self._words_of(fit) if fit else "")
+        self._label.setText(self._words_of(fit) if fit else self._unknown)
         words = capital(str(fit)) if fit else UNKNOWN
         self.setToolTip(words)
         self.setAccessibleName(words)

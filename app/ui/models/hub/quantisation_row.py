@@ -65,7 +65,7 @@ class QuantisationRow(QFrame):
         self._parts = f"{len(files)} files" if len(files) > 1 else ""
         self._size = QLabel(file_size(quantisation.size))
         self._size.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.light = FitLight(theme, light_words)
+        self.light = FitLight(theme, light_words, unknown="")
         self._state = ElidedLabel()
         self._state.setProperty("role", "caption")
         self.button = QPushButton()
