@@ -21,6 +21,7 @@ from app.ui.instruments import InstrumentsPanel, definitions
 from app.ui.instruments.plots.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.widgets.words import numbers
+from tests.quiet import stays
 from tests.ui.instruments.answers import (
     answer,
     begin,
@@ -32,6 +33,7 @@ from tests.ui.instruments.answers import (
     trace,
 )
 from tests.ui.instruments.drawn import dots, lines, top
+from tests.ui.traces import simulate
 from tests.ui.windows import PATIENCE
 
 
@@ -616,3 +618,17 @@ def test_scrubbing_draws_no_oftener_than_arriving_rounds(panel, monkeypatch: pyt
     for cursor in range(299, 0, -1):
         panel.answer.move(cursor)
     assert len(drawn) <= 2 + (time.monotonic() - began) / 0.5
+
+
+def test_a_step_of_the_cursor_paints_each_plot_once(panel, monkeypatch) -> None:
+    painted: list[Canvas] = []
+    over = Canvas.draw_over
+    monkeypatch.setattr(
+        Canvas, "draw_over", lambda self, painter: painted.append(self) or over(self, painter)
+    )
+    model = show(panel, simulate("The fox ran over the hill. " * 20))
+    model.move(20)
+    assert stays(lambda: None)
+    painted.clear()
+    model.move(21)
+    assert stays(lambda: None) and [painted.count(card.canvas) for card in panel.cards] == [1, 1, 1]

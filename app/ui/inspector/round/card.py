@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
@@ -60,7 +61,8 @@ class Card(QWidget):
         self._sans, self._small = theme.sans(-1), theme.sans(-1.5)
         self._word = theme.sans(-1, QFont.Weight.Medium)
         self._pad = 12 * theme.scale
-        self._row = QFontMetricsF(self._mono).height() * 1.25
+        mono = QFontMetricsF(self._mono)
+        self._row, self._digit = mono.height() * 1.25, mono.horizontalAdvance("0")
         self.update()
 
     # ------------------------------------------------------------------ painting
@@ -115,7 +117,7 @@ class Card(QWidget):
         """The tokens that were probable here, with a bar for each model."""
         if not content.bars:
             return room.top()
-        number = QFontMetricsF(self._mono).horizontalAdvance(">.999") + 8 * self._theme.scale
+        number = len(">.999") * self._digit + 8 * self._theme.scale
         columns = [*filter(None, [content.draft_heading]), content.target_heading]
         if content.wide:
             columns = ["p − q"]
@@ -123,25 +125,32 @@ class Card(QWidget):
         widths = [max(number, heading.horizontalAdvance(name) + 8) for name in columns]
         bar = max(room.width() * (0.4 if content.wide else 0.24), 30 * self._theme.scale)
         bars = QRectF(room.right() - sum(widths) - bar, room.top(), bar, self._row)
+        top = room.top() + heading.height() * 1.3
         if painter is not None:
             self._paint_headings(painter, room, columns, widths)
-        y = room.top() + heading.height() * 1.3
-        for row in content.bars:
-            if painter is not None:
-                line = QRectF(room.left(), y, room.width(), self._row)
-                palette = self._theme.palette
-                ink = palette.text if row.chosen else palette.secondary
-                token = line.adjusted(0, 0, -sum(widths) - bar - 8, 0)
-                self._text(painter, token, _LEFT, row.token, self._mono, ink)
-                values = [row.rest] if content.wide else [row.draft, row.p][-len(columns) :]
-                right = line.right() - sum(widths)
-                for value, width in zip(values, widths, strict=True):
-                    right += width
-                    cell = QRectF(right - width, y, width, self._row)
-                    self._text(painter, cell, _RIGHT, probability(value), self._mono, ink)
-                self._paint_bars(painter, bars.translated(0, y - room.top()), row, content)
-            y += self._row
-        return y + 4 * self._theme.scale
+            self._paint_rows(painter, room.left(), bars.translated(0, top - room.top()), widths, content)
+        return top + len(content.bars) * self._row + 4 * self._theme.scale
+
+    def _paint_rows(
+        self, painter: QPainter, left: float, bars: QRectF, widths: list[float], content: CardContent
+    ) -> None:
+        """Each token with its numbers and its bars: `bars` is the place of the first row's, between token and
+        numbers. These are most of the words of a round, so each is placed without laying it out in a box."""
+        palette, metrics = self._theme.palette, QFontMetricsF(self._mono)
+        chosen, other = QColor(palette.text), QColor(palette.secondary)
+        rights = list(accumulate(widths, initial=bars.right()))[1:]
+        base = bars.top() + (self._row + metrics.ascent() - metrics.descent()) / 2
+        painter.setFont(self._mono)
+        for at, row in enumerate(content.bars):
+            y = base + at * self._row
+            painter.setPen(chosen if row.chosen else other)
+            token = metrics.elidedText(row.token, Qt.TextElideMode.ElideRight, bars.left() - left - 7)
+            painter.drawText(QPointF(left, y), token)
+            values = [row.rest] if content.wide else [row.draft, row.p][-len(widths) :]
+            for value, right in zip(values, rights, strict=True):
+                number = probability(value)
+                painter.drawText(QPointF(right - len(number) * self._digit, y), number)
+            self._paint_bars(painter, bars.translated(0, at * self._row), row, content)
 
     def _paint_headings(
         self, painter: QPainter, room: QRectF, columns: list[str], widths: list[float]
@@ -157,14 +166,13 @@ class Card(QWidget):
         """The draft's bar above the target's. On a residual's card p shows what lies beyond q darker."""
         palette, scale = self._theme.palette, self._theme.scale
         thick, middle = 4 * scale, room.center().y()
-        painter.setPen(Qt.PenStyle.NoPen)
         strong = palette.area(content.fate) if row.chosen or content.wide else palette.faint
-        pale = blend(strong, palette.ground, 0.4)
         first = QRectF(room.left(), middle - thick - 0.5, room.width(), thick)
         second = first.translated(0, thick + 1)
         target, draft = (first, second) if content.wide else (second, first)
         if row.p:
-            self._bar(painter, target, 0, row.p, pale if content.wide else strong)
+            shade = blend(strong, palette.ground, 0.4) if content.wide else strong
+            self._bar(painter, target, 0, row.p, shade)
             if row.rest:
                 self._bar(painter, target, max(row.p - row.rest, 0), row.p, strong)
         if row.draft:

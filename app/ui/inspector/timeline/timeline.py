@@ -61,6 +61,7 @@ class Timeline(InspectorPart):
         self._most = 1  # tokens of the longest draft or round so far
         self._seen = 0  # rounds in `_most`
         self._times_top = self._rate_top = 1.0
+        self._scaled = 0  # rounds that these two are of
         self.setAccessibleName("Rounds")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -71,7 +72,7 @@ class Timeline(InspectorPart):
     def set_answer(self, answer: AnswerModel | None) -> None:
         self._axis.reset()
         self._hovered, self._inspected, self._away = None, None, False
-        self._most, self._seen = 1, 0
+        self._most, self._seen, self._scaled = 1, 0, 0
         super().set_answer(answer)
 
     def set_compact(self, compact: bool) -> None:
@@ -88,10 +89,8 @@ class Timeline(InspectorPart):
         self._seen = len(answer.rounds)
         index = answer.inspected
         if index is not None:
-            every = answer.series.bins(0, answer.last, _MOST_BINS, start=0)
-            self._times_top = usual(np.add.reduce(every.times)) * 1.1 or 1.0
-            rates = every.rate[np.isfinite(every.rate)]
-            self._rate_top = nice_above(usual(rates) * 1.08)
+            if answer.cursor != self._scaled:
+                self._scale_tracks()
             if index != self._inspected:
                 self._away = self._away and answer.pinned_at is None
                 if not self._away:
@@ -99,6 +98,13 @@ class Timeline(InspectorPart):
         self._inspected = index
         self.setAccessibleDescription(self.reading())
         self.update()
+
+    def _scale_tracks(self) -> None:
+        """Take the heights of the tracks from all rounds up to the cursor."""
+        every = self.answer.series.bins(0, self.answer.last, _MOST_BINS, start=0)
+        self._times_top = usual(np.add.reduce(every.times)) * 1.1 or 1.0
+        self._rate_top = nice_above(usual(every.rate[np.isfinite(every.rate)]) * 1.08)
+        self._scaled = self.answer.cursor
 
     # ------------------------------------------------------------------ what it says
 

@@ -132,7 +132,9 @@ class Canvas(QWidget):
 
     def mark(self, index: int | None) -> None:
         """Draw a thin line at that round."""
-        self.marked = index
+        if index != self.marked:
+            self.marked = index
+            self.update()
         if self._view is not None:
             self._view.mark(index)
 

@@ -128,6 +128,7 @@ class PlotCard(QWidget):
             self.apply_theme()
         if self.canvas.has_view:
             self.draw_values(first, last)
+            self.canvas.update()
 
     def apply_theme(self) -> None:
         palette, theme = self._theme.palette, self._theme

@@ -24,7 +24,8 @@ class PlotView(pg.GraphicsView):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent")
-        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        # The canvas paints it anew: a scene that asked for that itself would paint every plot twice.
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)
         self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
