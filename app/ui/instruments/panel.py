@@ -41,7 +41,7 @@ class InstrumentsPanel(QScrollArea):
         super().__init__()
         self._theme = theme
         self._span = RoundRange()
-        self._moved = False  # the cursor was moved while this was hidden
+        self._stale = False  # something changed while this was hidden
         self.answer = AnswerModel()  # before the first answer
         self.acceptance = AcceptancePlot(theme, ask)
         self.speed = SpeedPlot(theme, ask)
@@ -122,27 +122,32 @@ class InstrumentsPanel(QScrollArea):
         self._read_nothing_out()
         self._show_all()
 
+    def _put_off(self) -> bool:
+        """Whether another place is on the screen: what is to be shown here waits until this is shown."""
+        if self.isVisible() or not self.window().isVisible():
+            return False
+        self._stale = True
+        return True
+
     @Slot()
     def _grow(self) -> None:
-        self._plots.request()
-        self._numbers.request()
-        self._costs.request()
+        if not self._put_off():
+            self._plots.request()
+            self._numbers.request()
+            self._costs.request()
 
     @Slot()
     def _move(self) -> None:
-        """Follow the cursor while this is on the screen."""
-        if self.isVisible() or not self.window().isVisible():
-            self._read_nothing_out()
+        self._read_nothing_out()
+        if not self._put_off():
             self._show_messages()
             self._grow()
-        else:
-            self._moved = True
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._moved:
-            self._moved = False
-            self._move()
+        if self._stale:
+            self._stale = False
+            self._show_all()
 
     @Slot()
     def reset(self) -> None:
@@ -168,6 +173,8 @@ class InstrumentsPanel(QScrollArea):
     @Slot()
     def _show_all(self) -> None:
         """Draw all parts now."""
+        if self._put_off():
+            return
         self._show_messages()
         self._plots.now()
         self._numbers.now()
@@ -218,6 +225,8 @@ class InstrumentsPanel(QScrollArea):
 
     @Slot()
     def _show_round(self) -> None:
+        if self._put_off():
+            return
         answer = self.answer
         index = self._marked
         if index is None and answer.cursor:

@@ -17,6 +17,7 @@ from app.engine.record.trace import write_trace
 from app.engine.types import FinishReason
 from app.ui.inspector.place import InspectorPlace
 from app.ui.inspector.round.card_grid import CardGrid
+from app.ui.instruments.plots.by_round import LengthPlot
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
@@ -24,6 +25,7 @@ from app.ui.theme import Theme
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.text.spans import SpanBuilder
 from tests.answers import answer
+from tests.quiet import stays
 from tests.ui.homes import Homes
 from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import answer as answer_item
@@ -290,6 +292,30 @@ def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
     assert transcript.text_of(transcript.turns[-1]) == trace.text
     transcript.select_all()
     assert trace.text in transcript.selected_text
+
+
+def test_the_hidden_chats_instruments_wait_until_they_are_shown(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = simulate("The fox ran over the hill, and the dog ran after it.\n" * 20)
+    write_trace(tmp_path / "long.jsonl", trace)
+    desk = windows.open()
+    desk.window.go("inspector")
+    drawn: list[int] = []
+    draw = LengthPlot.draw_values
+    monkeypatch.setattr(
+        LengthPlot,
+        "draw_values",
+        lambda self, first, last: drawn.append(last) or draw(self, first, last),
+    )
+    desk.open_trace(tmp_path / "long.jsonl")
+    answer = desk.page.instruments.answer
+    answer.move(5)
+    answer.pin(2)
+    assert not drawn and stays(lambda: len(drawn))
+    desk.window.go("chat")
+    panel = desk.page.instruments
+    assert drawn and panel.length.value.text() != "–" and panel.length.canvas.marked == 2
 
 
 def test_figures_out_of_sight_are_computed_once_they_are_scrolled_to(
