@@ -72,7 +72,7 @@ class InspectorPlace(PlaceWidget):
         self._lay_out()
         self.round.source_changed.connect(self._outline_source)
         self.text.token_clicked.connect(self._token_clicked)
-        for area in (self.text, self._scroll):
+        for area in (self.text, self._scroll, self._body):
             area.installEventFilter(self)
         reconnect(self._slots, None, self.answer)
         self.replay.player.changed.connect(self._show_state)
@@ -222,8 +222,11 @@ class InspectorPlace(PlaceWidget):
         self._inspection.leave()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the keys before areas that would scroll with them."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
+        """Take the keys before areas that would scroll with them, and fit the text into a changed body."""
+        if watched is self._body:
+            if event.type() == QEvent.Type.Resize:
+                self._fit()
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
             return KEYS.act(self, event)
         return super().eventFilter(watched, event)
 
@@ -259,6 +262,8 @@ class InspectorPlace(PlaceWidget):
         self.timeline.set_compact(self.height() < _TALL * self._theme.scale)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
+        room = self._body.height() - self.timeline.height() - self._scroll.minimumSizeHint().height()
+        most = min(most, max(room, line))  # with large type in a low window, what is below would overlap
         styles = self.text.stack.setting.styles
         # Flush left with everything below; a scroll bar that comes or goes changes no line.
         bar = self.text.verticalScrollBar().sizeHint().width()

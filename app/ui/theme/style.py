@@ -272,6 +272,7 @@ QCheckBox::indicator:checked { background: @text@; image: url("@icons@/check-neu
 QRadioButton[role="mono"] { font-family: "@mono@"; }
 QRadioButton::indicator:checked { border: @dot@ solid @text@; width: @hole@; height: @hole@; }
 
+QSlider:horizontal { min-height: @g16@; }
 QSlider::groove:horizontal { height: @g4@; background: @line@; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @text@; border-radius: 2px; }
 QSlider::handle:horizontal {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
@@ -369,3 +369,24 @@ def test_a_round_over_several_lines_is_in_sight_whole(place: InspectorPlace, ins
         rects = [text.to_viewport(rect).toRect() for rect in text.stack.round_rects(Token(0, span))]
         assert len(rects) > 1
         assert all(text.viewport().rect().contains(rect) for rect in rects), at
+
+
+def test_with_large_type_in_a_low_window_nothing_overlaps(
+    qtbot: QtBot, place: InspectorPlace, inspection: Inspection, theme: Theme
+) -> None:
+    inspection.follow_chat(AnswerModel(simulate("The fox ran over the hill. " * 20, seed=3)), "Fox")
+    theme.set_scale(2.0)
+    window = QWidget()  # which may be lower than all parts want
+    place.setParent(window)
+    window.show()
+    place.setGeometry(0, 0, 960, 480)
+    place.show()
+
+    def apart() -> bool:
+        text, timeline = place.text.geometry(), place.timeline.geometry()
+        below = place.round.mapTo(place.text.parentWidget(), QPoint()).y()
+        return text.bottom() < timeline.top() and timeline.bottom() < below
+
+    qtbot.waitUntil(apart)
+    assert place.text.height() > 30
+    place.setParent(None)
