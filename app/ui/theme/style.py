@@ -278,7 +278,9 @@ QSlider::sub-page:horizontal { background: @text@; border-radius: 2px; }
 QSlider::handle:horizontal {
     width: @g12@; height: @g12@; margin: -@g4@ 0; border-radius: @g6@; background: @text@;
 }
-QSlider::handle:horizontal:focus { background: @ring@; border: 2px solid @text@; }
+QSlider::handle:horizontal:focus {
+    margin: -@g6@ 0; border-radius: @g8@; background: @ring@; border: 2px solid @text@;
+}
 QSlider::groove:horizontal:disabled, QSlider::sub-page:horizontal:disabled { background: @line@; }
 QSlider::handle:horizontal:disabled { background: @faint@; }
 

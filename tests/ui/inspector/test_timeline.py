@@ -161,6 +161,20 @@ def test_keys_go_on_by_what_is_in_sight(timeline: Timeline) -> None:
     assert answer.pinned_at == 4000 and timeline.span[0] <= 4000 < timeline.span[1]
 
 
+def test_keys_read_the_round_that_they_choose_not_one_under_a_resting_mouse(timeline: Timeline) -> None:
+    answer = shown(timeline, 9000)
+    answer.pin(4000)
+    QTest.mouseMove(timeline, QPoint(300, 60))
+    QTest.mouseMove(timeline, QPoint(301, 60))
+    assert not timeline.reading().startswith("round 4,000")
+    answer.step(1)
+    assert timeline.reading().startswith("round 4,001")
+    QTest.mouseMove(timeline, QPoint(302, 60))
+    assert not timeline.reading().startswith("round 4,001")
+    QTest.keyClick(timeline, Qt.Key.Key_Minus)
+    assert timeline.reading().startswith("round 4,001")
+
+
 def test_a_live_answer_is_followed_until_somebody_looks_elsewhere(timeline: Timeline) -> None:
     rounds = simulate("one two three four " * 400, seed=2).rounds
     answer = AnswerModel(live=True)

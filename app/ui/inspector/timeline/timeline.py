@@ -58,6 +58,7 @@ class Timeline(InspectorPart):
         self._dragged = False
         self._away = False  # somebody looks elsewhere than at the inspected round
         self._inspected: int | None = None  # as drawn before
+        self._pinned: int | None = None  # the same of the round that somebody chose
         self._most = 1  # tokens of the longest draft or round so far
         self._seen = 0  # rounds in `_most`
         self._times_top = self._rate_top = 1.0
@@ -71,7 +72,7 @@ class Timeline(InspectorPart):
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         self._axis.reset()
-        self._hovered, self._inspected, self._away = None, None, False
+        self._hovered, self._inspected, self._pinned, self._away = None, None, None, False
         self._most, self._seen, self._scaled = 1, 0, 0
         super().set_answer(answer)
 
@@ -96,6 +97,8 @@ class Timeline(InspectorPart):
                 if not self._away:
                     axis.show(index)
         self._inspected = index
+        if answer.pinned_at != self._pinned:  # by a key: the mouse rests where another round was
+            self._pinned, self._hovered = answer.pinned_at, None
         self.setAccessibleDescription(self.reading())
         self.update()
 
@@ -180,6 +183,7 @@ class Timeline(InspectorPart):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.show_all()
+        self._hover(self._at(event.position().x()))
 
     def show_all(self) -> None:
         """Show all rounds."""
@@ -202,7 +206,9 @@ class Timeline(InspectorPart):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not KEYS.act(self, event):
+        if KEYS.act(self, event):
+            self._hover(None)
+        else:
             super().keyPressEvent(event)
 
     def zoom_by(self, steps: int) -> None:
