@@ -21,6 +21,7 @@ from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.state.folds import RoundFolds
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import AnswerTurn, UserTurn
 from app.ui.widgets.notice import WayOut
@@ -290,12 +291,12 @@ class ChatController(QObject):
         if any(head.id == chat_id for head in self.chats.heads()):
             self.open_chat(chat_id)
 
-    def show_trace(self, trace: Trace, file: str) -> None:
+    def show_trace(self, trace: Trace, file: str, folds: RoundFolds | None = None) -> None:
         """Show a recorded trace as a chat of its own; asking something starts a new chat."""
         self._leave()
         if self.shown.recording is None:
             self._before_recording = self.shown.id
-        self.shown.open_trace(trace, file, self._new())
+        self.shown.open_trace(trace, file, self._new(), folds)
 
     @Slot()
     def _close_recording(self) -> None:

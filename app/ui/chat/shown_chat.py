@@ -12,6 +12,7 @@ from app.saved.chats.store import ChatStore
 from app.ui.chat.answers.answering import Answering, continuing
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.folds import RoundFolds
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.widgets.announce import announce
 
@@ -114,14 +115,18 @@ class ShownChat(QObject):
         self.chat_changed.emit(self.id)
         self._choose_last()
 
-    def open_trace(self, trace: Trace, file: str, chat: Conversation) -> None:
-        """Show a trace read from a file; the next question begins `chat`, a new chat."""
+    def open_trace(
+        self, trace: Trace, file: str, chat: Conversation, folds: RoundFolds | None = None
+    ) -> None:
+        """Show a trace read from a file, whose `folds` may be made already; the next question begins `chat`,
+        a new chat."""
         self.show(chat)
         self.recording, self._file = trace, file
         name = trace.header.pair.target.name
         header = trace.header
         before = header.prompt if header.suffix is not None else ""
-        answer = AnswerTurn(AnswerModel(trace), name, goes_on_from=before, suffix=header.suffix)
+        model = AnswerModel(trace, folds=folds)
+        answer = AnswerTurn(model, name, goes_on_from=before, suffix=header.suffix)
         self._put([*_said_before(header), answer])
         self._page.transcript.regenerates = False
         self._page.recording.show_recording(trace, file)

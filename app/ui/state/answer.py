@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
+from app.ui.state.folds import RoundFolds
 from app.ui.state.series import RoundSeries, RunClock
 
 
@@ -28,10 +28,6 @@ class Note:
     message: str
     hint: str = ""
     action: str = ""  # the button's words, such as "Continue"
-
-
-_MARKED = 512  # rounds between two marks of the folds
-_NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
 
 
 class AnswerModel(QObject):
@@ -50,9 +46,16 @@ class AnswerModel(QObject):
     pointed = Signal()  # the round pointed at changed
     pinned = Signal()  # the pinned round changed
 
-    def __init__(self, trace: Trace | None = None, note: Note | None = None, *, live: bool = False) -> None:
+    def __init__(
+        self,
+        trace: Trace | None = None,
+        note: Note | None = None,
+        *,
+        live: bool = False,
+        folds: RoundFolds | None = None,
+    ) -> None:
         """`live`: more rounds will arrive; otherwise the answer is finished. Without a trace its rounds are
-        unknown."""
+        unknown. `folds` are those of its rounds, where they were made already."""
         super().__init__()
         self.trace = trace
         self.note = note
@@ -66,11 +69,7 @@ class AnswerModel(QObject):
         self.clocks: tuple[RunClock, RunClock] | None = None  # of its runs: with drafts, without
         self.pointed_at: int | None = None  # index of a round
         self.pinned_at: int | None = None
-        self._series = RoundSeries()
-        self._statistics, self._cost = Statistics(), CostModel()
-        self._folded = 0  # index after the last round in statistics and cost
-        self._marks: list[tuple[int, Statistics, CostModel]] = []
-        """Both as they were after some of the rounds, in order: a jump folds few rounds again."""
+        self._folds = folds if folds is not None else RoundFolds()
         self._token_ids: tuple[int, ...] = ()
         self._ids_of = 0  # rounds that those tokens are of
         self._length_fold: LengthFold | None = None
@@ -132,18 +131,19 @@ class AnswerModel(QObject):
     @property
     def series(self) -> RoundSeries:
         """The rounds as numbers; plots draw those from `start` to the cursor."""
-        self._series.add(self.rounds[len(self._series) :])
-        self._series.start, self._series.end = self.start, self.cursor
-        return self._series
+        series = self._folds.series
+        series.add(self.rounds[len(series) :])
+        series.start, series.end = self.start, self.cursor
+        return series
 
     @property
     def statistics(self) -> Statistics:
         """The statistics of the rounds from `start` up to the cursor; of a whole answer with its whole wall
         time, as measurements have it."""
-        self._fold()
+        self._folds.go_to(self.rounds, self.cursor)
         if self.whole and not self.start and self.totals is not None:
-            self._statistics.end_whole(self.totals)
-        return self._statistics
+            self._folds.statistics.end_whole(self.totals)
+        return self._folds.statistics
 
     @property
     def lengths(self) -> Sequence[LengthAt]:
@@ -162,8 +162,8 @@ class AnswerModel(QObject):
         alone."""
         if self.measurement is not None:
             return self.measurement.cost
-        self._fold()
-        return self._cost
+        self._folds.go_to(self.rounds, self.cursor)
+        return self._folds.cost
 
     @property
     def speed_up(self) -> float | None:
@@ -196,36 +196,6 @@ class AnswerModel(QObject):
         if self._ids_of != len(trace.rounds):
             self._token_ids, self._ids_of = trace.token_ids, len(trace.rounds)
         return self._token_ids
-
-    def _fold(self) -> None:
-        step = _NEAR if self._folded > self.cursor else _MARKED
-        at = bisect_right(self._marks, self.cursor, key=_rounds_before) - 1
-        if self._folded > self.cursor or (at >= 0 and self._marks[at][0] > self._folded):
-            self._fold_from(at)
-        while self._folded < self.cursor:
-            end = min(self.cursor, (self._folded // step + 1) * step)
-            for round in self.rounds[self._folded : end]:
-                self._statistics.add(round)
-                self._cost.add(round)
-            self._folded = end
-            known = bisect_left(self._marks, end, key=_rounds_before)
-            if end % step == 0 and (known == len(self._marks) or self._marks[known][0] != end):
-                self._marks.insert(known, (end, self._statistics.copied(), self._cost.copied()))
-
-    def _fold_from(self, at: int) -> None:
-        """Go on from a mark, the last one before the cursor; from the first counted round where that is -1.
-        Of the marks behind the cursor only those of every answer stay: it may go there again."""
-        marks = self._marks[: at + 1] + [mark for mark in self._marks[at + 1 :] if mark[0] % _MARKED == 0]
-        self._forget_folds()
-        self._marks = marks
-        if at >= 0:
-            self._folded, statistics, cost = marks[at]
-            self._statistics, self._cost = statistics.copied(), cost.copied()
-
-    def _forget_folds(self) -> None:
-        self._marks = []
-        self._statistics, self._cost = Statistics(), CostModel()
-        self._folded = self.start
 
     # ------------------------------------------------------------------ what becomes of it
 
@@ -293,7 +263,7 @@ class AnswerModel(QObject):
     def count_from(self, start: int) -> None:
         """Count the numbers from round `start` on."""
         self.start = start
-        self._forget_folds()
+        self._folds.begin(start)
         self.moved.emit()
 
     def point(self, index: int | None) -> None:
@@ -322,10 +292,6 @@ def reconnect(
         signal.disconnect(slot)
     for signal, slot in slots(after) if after is not None else ():
         signal.connect(slot)
-
-
-def _rounds_before(mark: tuple[int, Statistics, CostModel]) -> int:
-    return mark[0]
 
 
 def _length_fold(strategy: str) -> LengthFold | None:

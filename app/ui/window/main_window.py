@@ -48,6 +48,7 @@ from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide, Tell
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.folds import RoundFolds
 from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
@@ -337,9 +338,9 @@ class MainWindow(QMainWindow):
         self.rail.set_place(place)
         self.commands.set_place(place)
 
-    def show_trace(self, trace: Trace, file: Path) -> None:
-        """Show a trace that was read from a file instead of a chat."""
-        self.controller.show_trace(trace, file.name)
+    def show_trace(self, trace: Trace, file: Path, folds: RoundFolds | None = None) -> None:
+        """Show a trace that was read from a file instead of a chat; its `folds` may be made already."""
+        self.controller.show_trace(trace, file.name, folds)
         self.inspection.show_chat()
 
     def open_trace(self, file: Path, tell: Tell | None = None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
@@ -12,12 +13,20 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_in_parts
 from app.ui.state.chat_side import Tell
+from app.ui.state.folds import RoundFolds
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.theme.style import set_role
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.work.background import Askers, Query
 
 _SOON = 100  # milliseconds: about a file that is open by then nothing is said
+
+
+class _Read(NamedTuple):
+    """What is left of a trace file, and the folds of its rounds."""
+
+    found: Salvaged
+    folds: RoundFolds
 
 
 class OpeningStrip(QWidget):
@@ -38,13 +47,13 @@ class OpeningStrip(QWidget):
 class TraceOpener(QObject):
     """Reads a trace file and then shows it; a file that is asked for meanwhile takes its place."""
 
-    def __init__(self, show: Callable[[Trace, Path], None]) -> None:
+    def __init__(self, show: Callable[[Trace, Path, RoundFolds], None]) -> None:
         super().__init__()
         self.strip = OpeningStrip()
         self.strip.cancel.clicked.connect(self.cancel)
         self._show = show
         self._askers: Askers | None = None  # threads, from the first file on
-        self._query: Query[Salvaged] | None = None
+        self._query: Query[_Read | None] | None = None
         self._late = QTimer(self, singleShot=True, interval=_SOON)
         self._late.timeout.connect(self.strip.show)
 
@@ -58,9 +67,10 @@ class TraceOpener(QObject):
         self.cancel()
         if self._askers is None:
             self._askers = Askers(Mailbox(call_each))
-        parts: list[Salvaged] = []
-        self._query = Query(self._askers, parts.append, tell, lambda: self._opened(file, tell, parts))
-        self._query.ask_each(partial(salvage_in_parts, file))
+        self._query = Query(
+            self._askers, partial(self._take, file, tell), lambda error: self._failed(error, tell)
+        )
+        self._query.ask_each(partial(_read, file))
         self.strip.words.set_text(f"Opening {file.name}…")
         self._late.start()
 
@@ -80,15 +90,27 @@ class TraceOpener(QObject):
             self._askers.mailbox.close()
             self._askers.close()
 
-    def _opened(self, file: Path, tell: Tell, parts: list[Salvaged]) -> None:
+    def _failed(self, error: UserError, tell: Tell) -> None:
         self.cancel()
-        if not parts:
-            return  # reading failed, which was told
-        found = parts[-1]
-        if found.trace is None:
-            assert found.damage is not None
-            tell(found.damage)
+        tell(error)
+
+    def _take(self, file: Path, tell: Tell, read: _Read | None) -> None:
+        """Show what was read; None says only that reading goes on."""
+        if read is None:
             return
-        self._show(found.trace, file)
-        if found.damage is not None:
-            tell(UserError(found.damage.message, "Everything before that is shown."))
+        self.cancel()
+        trace, damage = read.found.trace, read.found.damage
+        if trace is not None:
+            self._show(trace, file, read.folds)
+        if damage is not None:
+            hint = damage.hint if trace is None else "Everything before that is shown."
+            tell(UserError(damage.message, hint))
+
+
+def _read(file: Path) -> Iterator[_Read | None]:
+    """Read a trace file; None stands for each pause, in which reading can be ended."""
+    found = Salvaged()
+    for part in salvage_in_parts(file):
+        found = part
+        yield None
+    yield _Read(found, RoundFolds.of(found.trace.rounds if found.trace is not None else ()))

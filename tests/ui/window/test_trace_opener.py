@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import write_trace
+from app.engine.types import Round
 from tests.quiet import stays
 from tests.ui.traces import simulate
 from tests.ui.windows import Windows
@@ -60,6 +62,24 @@ def test_the_window_goes_on_while_a_trace_is_read(windows: Windows, pipe: Path, 
         end.writelines(lines[len(lines) // 2 :])
     desk.until_opened()
     assert desk.trace == LONG and not desk.window.opener.strip.isVisible()
+
+
+def test_the_thread_that_reads_a_trace_folds_it(
+    windows: Windows, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open(ready=False)
+    threads: list[str] = []
+    add = Statistics.add
+
+    def noted(statistics: Statistics, round: Round) -> None:
+        threads.append(threading.current_thread().name)
+        add(statistics, round)
+
+    monkeypatch.setattr(Statistics, "add", noted)
+    desk.open_trace(short)
+    shown = desk.page.instruments.answer.statistics
+    assert len(threads) == len(SHORT.rounds) and all(name.startswith("asking") for name in threads)
+    assert shown == Statistics.of_answer(SHORT)
 
 
 def test_a_second_trace_replaces_the_one_that_is_being_read(
