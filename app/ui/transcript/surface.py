@@ -16,11 +16,14 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring
 from app.ui.transcript.finder import Finder
 from app.ui.transcript.folding import Folding
 from app.ui.transcript.hovering import Hover
@@ -143,7 +146,8 @@ class Surface(QAbstractScrollArea):
         """Move the painted pixels down by `by`, and paint only what that uncovers."""
         viewport = self.viewport()
         whole = viewport.devicePixelRatioF().is_integer()
-        if abs(by) >= viewport.height() or not whole or self.hover.token is not None:
+        stays = self.hover.token is not None or ring_shown(self)  # what does not move with the text
+        if abs(by) >= viewport.height() or not whole or stays:
             viewport.update()
         elif by:
             area = viewport.rect()
@@ -300,6 +304,8 @@ class Surface(QAbstractScrollArea):
             outline(painter, around, self._styles.palette.text, 4)
         if self.hover.token is not None:
             self._paint_pointed(painter, self.hover.token)
+        if ring_shown(self):
+            self._paint_ring(painter)
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -340,9 +346,14 @@ class Surface(QAbstractScrollArea):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.pointer.double_clicked(event)
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.hover.clear()
+        self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -359,6 +370,12 @@ class Surface(QAbstractScrollArea):
             super().keyPressEvent(event)
 
     # ---------------------------------------------------------------------------------------- inside
+
+    def _paint_ring(self, painter: QPainter) -> None:
+        """Show that the keys scroll here."""
+        painter.setPen(QPen(QColor(focus_ring(self._styles.palette)), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(QRectF(1, 1, self.viewport().width() - 2, self.covered_from() - 2))
 
     def _paint_pointed(self, painter: QPainter, token: Token) -> None:
         """Outline the round thinly, and its token strongly."""

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPointF, QRect
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -240,6 +240,7 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
             return False
 
     view.set_turns([AnswerTurn(AnswerModel(simulate("some words\n" * 200)), "m")])
+    view.clearFocus()  # the ring around a focused text does not move with it
     bar = view.verticalScrollBar()
     watch = Watch()
     view.viewport().installEventFilter(watch)
@@ -252,6 +253,22 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
     QApplication.processEvents()
     whole = view.viewport().width() * view.viewport().height()
     assert watch.painted < whole / 3
+
+
+def test_a_text_that_the_keyboard_reached_has_a_ring_that_stays(view: TranscriptView, qtbot: QtBot) -> None:
+    view.set_turns([AnswerTurn(AnswerModel(simulate("some words\n" * 200)), "m")])
+
+    def edge() -> set[str]:
+        picture = view.screen().grabWindow(view.winId()).toImage()
+        return {picture.pixelColor(1, y).name() for y in range(40, 500)}
+
+    ground = QColor(view.stack.setting.styles.palette.ground).name()
+    view.clearFocus()
+    qtbot.waitUntil(lambda: edge() == {ground})
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(lambda: len(edge()) == 1 and ground not in edge())
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
+    qtbot.waitUntil(lambda: len(edge()) == 1 and ground not in edge())
 
 
 def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot: QtBot) -> None:
