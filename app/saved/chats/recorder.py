@@ -70,9 +70,11 @@ class AnswerRecorder:
         return self._end(Answer(self._name, self._text.text, note, message, hint))
 
     def discard(self) -> None:
-        """Remove the trace: the answer did not begin."""
-        self._writer.close()
-        self._writer.path.unlink(missing_ok=True)
+        """Remove the trace: the answer did not begin. Where the disk refuses, a file is left that nothing
+        names."""
+        with contextlib.suppress(OSError):
+            self._writer.close()
+            self._writer.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Leave the answer as it is; a reader of the chat finds it cut off."""

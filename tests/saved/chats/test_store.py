@@ -613,6 +613,21 @@ def test_renaming_in_another_window_does_not_disturb_an_answer(store: ChatStore)
     assert finished.turns[1].text == TEXT
 
 
+def test_a_disk_that_turns_read_only_as_an_answer_begins_is_told(
+    store: ChatStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trace is there already then, and cannot be removed."""
+    chat = store.ask(store.new("chat"), "Hello")
+
+    def refuse(*_args: object, **_more: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(UserError, match="read-only"):
+        store.begin_answer(chat, header())
+
+
 def test_a_locked_store_says_so(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = answered(store)
     monkeypatch.setattr("app.base.locks.PATIENCE", 0.05)
