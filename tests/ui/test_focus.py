@@ -105,6 +105,19 @@ def test_what_is_typed_while_a_panel_is_open_does_not_leave_it(desk: Desk) -> No
     assert desk.prompt.text() == "" and not desk.prompt.hasFocus()
 
 
+def test_enter_clicks_the_button_that_the_keyboard_reached(desk: Desk) -> None:
+    chip, rail = desk.header.sampling, desk.window.rail.findChildren(QAbstractButton)
+    chip.setFocus(Qt.FocusReason.TabFocusReason)
+    press(Key.Key_Return)
+    assert chip.isChecked()
+    press(Key.Key_Escape)
+    assert not chip.isChecked()
+    inspector = next(button for button in rail if "Inspector" in button.toolTip())
+    inspector.setFocus(Qt.FocusReason.TabFocusReason)
+    press(Key.Key_Enter)
+    assert not desk.page.isVisible()
+
+
 def test_the_name_of_a_preset_can_be_typed_at_once(desk: Desk) -> None:
     click(desk, desk.header.presets)
     field = desk.header.presets_panel.field
