@@ -24,9 +24,13 @@ class FocusRings(QObject):
     def _changed(self, old: QWidget | None, now: QWidget | None) -> None:
         if now is None:
             return
-        # Focus moves while the button is down; everything else, keys and code, may show its ring.
-        mouse = QApplication.mouseButtons() != Qt.MouseButton.NoButton
-        if mouse and isinstance(now, QAbstractButton):
+        # Focus moves while the button is down; everything else, keys and code, may show its ring. What was
+        # clicked and went away hands its focus on: nobody pressed a key then either.
+        gone = old is not None and not old.isVisible()
+        handed_on = gone and old is not None and old.property(PROPERTY) is False
+        pressed = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        mouse = pressed or handed_on
+        if pressed and isinstance(now, QAbstractButton):
             if old is not None:
                 _before[now] = ref(old)
             else:

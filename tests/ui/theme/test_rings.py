@@ -53,6 +53,18 @@ def test_a_click_leaves_none(
     assert ring_shown(first)
 
 
+def test_a_clicked_button_that_goes_hands_its_focus_on_without_a_ring(
+    buttons: tuple[QPushButton, QPushButton], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = buttons
+    second.setFocus()
+    with monkeypatch.context() as patch:
+        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    first.hide()
+    assert second.hasFocus() and not ring_shown(second)
+
+
 def test_without_anyone_looking_the_ring_is_shown(qtbot: QtBot) -> None:
     button = QPushButton("One")
     qtbot.addWidget(button)
