@@ -90,8 +90,7 @@ class Timeline(InspectorPart):
         self._seen = len(answer.rounds)
         index = answer.inspected
         if index is not None:
-            if answer.cursor != self._scaled:
-                self._scale_tracks()
+            self._scale_tracks()
             if index != self._inspected:
                 self._away = self._away and answer.pinned_at is None
                 if not self._away:
@@ -103,11 +102,16 @@ class Timeline(InspectorPart):
         self.update()
 
     def _scale_tracks(self) -> None:
-        """Take the heights of the tracks from all rounds up to the cursor."""
-        every = self.answer.series.bins(0, self.answer.last, _MOST_BINS, start=0)
+        """Take the heights of the tracks from the rounds up to the cursor; of a long answer anew only with
+        every thousandth of them, since a step of the cursor changes nothing that could be seen."""
+        cursor = self.answer.cursor
+        rounds = cursor - cursor % max(cursor // _MOST_BINS, 1)
+        if rounds == self._scaled:
+            return
+        every = self.answer.series.bins(0, rounds - 1, _MOST_BINS, start=0)
         self._times_top = usual(np.add.reduce(every.times)) * 1.1 or 1.0
         self._rate_top = nice_above(usual(every.rate[np.isfinite(every.rate)]) * 1.08)
-        self._scaled = self.answer.cursor
+        self._scaled = rounds
 
     # ------------------------------------------------------------------ what it says
 
