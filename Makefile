@@ -21,7 +21,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 .DEFAULT_GOAL := help
 .PHONY: help run test verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-        bench-strategies bench-rollback bench-suite bench-scroll bench-timeline \
+        bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
         lessons screenshots package package-test ready ready-dev
 
 help: ## this list
@@ -62,7 +62,7 @@ format: ready-dev ## let ruff rewrite the code
 
 bench: ## all benchmarks
 bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-       bench-strategies bench-rollback bench-suite bench-scroll bench-timeline
+       bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
@@ -85,6 +85,9 @@ bench-scroll: ready-dev ## how long the transcript takes to paint
 
 bench-timeline: ready-dev ## how long the Inspector's timeline takes to paint
 	@$(BIN)/python tests/benchmarks/timeline.py $(ARGS)
+
+bench-opening: ready-dev ## how long a trace of 100,000 tokens takes to open, and a step through it
+	@$(BIN)/python tests/benchmarks/opening.py $(ARGS)
 
 bench-startup: ready-dev ## time from start to a usable window
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
