@@ -79,7 +79,8 @@ class Logouts:
             assert tokens >= shown, f"{shown} tokens were shown, {tokens} are kept"
         if plan.by == "SIGKILL":
             self._asked = ""  # which chat the next window opens was set a moment before, too
-        assert check_data(paths) == (), check_data(paths)
+        else:
+            assert check_data(paths) == (), check_data(paths)
         return Fate.ENDED
 
     def _end(self, plan: Plan, scale: float, stack: ExitStack) -> int:
@@ -92,6 +93,9 @@ class Logouts:
         window = DrivenWindow(self._home, **environment)
         look = window.idle()
         assert look.error == "" and look.target == self._target.name, look
+        paths = find_paths({"DRAFTSCOPE_HOME": str(self._home)})
+        # SIGKILL may have left a half written file: the next start removes it.
+        assert check_data(paths) == (), check_data(paths)
         assert not self._asked or look.texts[0] == self._asked, look
         window.do("set", text_scale=scale)
         shown = 0
