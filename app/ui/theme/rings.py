@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary, ref
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from shiboken6 import isValid
 
@@ -14,16 +15,32 @@ _before: WeakKeyDictionary[QWidget, ref[QWidget]] = WeakKeyDictionary()
 
 
 class FocusRings(QObject):
-    """Marks the focused widget with how it got the focus, for the style sheet and for `ring_shown`."""
+    """Marks the focused widget with how it got the focus, for the style sheet and for `ring_shown`. Enter
+    clicks a button that the keyboard reached, as Space does."""
 
     def __init__(self, application: QApplication, parent: QObject) -> None:
         super().__init__(parent)
         application.focusChanged.connect(self._changed)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take Enter for the focused button."""
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return False
+        alone = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier and not event.isAutoRepeat()
+        enters = alone and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if not enters or not isinstance(watched, QAbstractButton) or not ring_shown(watched):
+            return False
+        watched.click()
+        return True
+
     @Slot(QWidget, QWidget)
     def _changed(self, old: QWidget | None, now: QWidget | None) -> None:
+        if isinstance(old, QAbstractButton):
+            old.removeEventFilter(self)
         if now is None:
             return
+        if isinstance(now, QAbstractButton):
+            now.installEventFilter(self)
         # Focus moves while the button is down; everything else, keys and code, may show its ring. What was
         # clicked and went away hands its focus on: nobody pressed a key then either.
         gone = old is not None and not old.isVisible()

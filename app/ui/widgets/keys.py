@@ -7,9 +7,6 @@ from typing import Generic, TypeVar
 
 from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QApplication
-
-from app.ui.theme.rings import by_mouse
 
 Owner = TypeVar("Owner")
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -40,16 +37,6 @@ class KeyTable(Generic[Owner]):
         form = QKeySequence.SequenceFormat.NativeText
         for keys, words, _act in self._rows:
             yield words, " or ".join(QKeySequence(key).toString(form) for key in keys.split())
-
-
-def press_focused(event: QKeyEvent) -> bool:
-    """Let Enter click the button that the keyboard reached, as Space does; False for any other key."""
-    button = QApplication.focusWidget()
-    enters = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers() & _COMMANDS
-    if not enters or not isinstance(button, QAbstractButton) or by_mouse(button):
-        return False
-    button.click()
-    return True
 
 
 def _combined(key: str) -> int:

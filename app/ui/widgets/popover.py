@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, Q
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore, by_mouse
-from app.ui.widgets.keys import press_focused
 
 SHADOW = 16  # room around the card, in pixels
 MARGIN = 8  # between the card and the window's edge
@@ -144,8 +143,6 @@ class Popover(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close_panel()
-        else:
-            press_focused(event)
         # Anything else that no control of the panel took is not meant for what is below the panel.
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802

@@ -55,7 +55,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
 from app.ui.widgets.fields.typing import settle_typing
-from app.ui.widgets.keys import KeyTable, press_focused
+from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.words.model_words import where_words
 from app.ui.window.actions import AppAction, WindowActions
@@ -372,11 +372,8 @@ class MainWindow(QMainWindow):
         act()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Handle keys that no other widget used: Enter clicks the button that the keyboard reached; in the
-        Chat place Esc stops the answer, and typed text goes into the prompt box, wherever a click left the
-        focus."""
-        if press_focused(event):
-            return
+        """Handle keys that no other widget used: in the Chat place Esc stops the answer, and typed text goes
+        into the prompt box, wherever a click left the focus."""
         if not self.page.isVisible():
             super().keyPressEvent(event)
         elif _KEYS.act(self, event):
