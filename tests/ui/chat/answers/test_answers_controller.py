@@ -149,7 +149,7 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
     assert desk.offers() == [], "the offer to end the engine is gone"
     assert desk.answers()[0].text.startswith(came.rstrip("\ufffd")) and desk.tokens() >= 30
     answer = ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns[-1]
-    assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text.replace("\ufffd", "")
+    assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text
     desk.until_ready()
     assert desk.session.pair is not None and pair is not None
     assert desk.session.pair.target.path == pair.target.path
