@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.ui.transcript.legend import FateSample
 from app.ui.widgets.chip import Chip
+from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.giving_label import GivingLabel
 from tests.ui.windows import Desk, Windows
@@ -106,6 +107,18 @@ def test_instruments_fold_where_large_text_leaves_no_room(windows: Windows) -> N
     assert middle.right() < side.left() and side.right() <= desk.page.width()
     resize(desk, 1600, 900)
     assert desk.page.instruments.isVisible() and not desk.header.instruments.isVisible()
+
+
+def test_instruments_unfolded_beside_large_text_leave_the_prompt_its_choices(windows: Windows) -> None:
+    desk = windows.open(text_scale=2.0)
+    resize(desk, 1024, 700)
+    desk.page.toggle_instruments()
+    desk.until_laid_out()
+    assert desk.page.instruments.isVisible()
+    for choices in desk.page.prompt.findChildren(Segmented):
+        assert choices.width() >= choices.minimumSizeHint().width()
+    assert clipped(desk.page.prompt) == []
+    assert clipped(desk.page.transcript) == []
 
 
 def test_wide_instruments_give_way_where_the_window_becomes_narrow(windows: Windows) -> None:

@@ -112,10 +112,12 @@ class ChatPage(QWidget):
 
     def _show_instruments(self, shown: bool) -> None:
         self.instruments.setVisible(shown)
+        self._give_room()
         self.panels_changed.emit()
 
     def _show_sidebar(self, shown: bool) -> None:
         self.chats.setVisible(shown)
+        self._give_room()
         self.panels_changed.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -135,8 +137,14 @@ class ChatPage(QWidget):
         if cramped != self._cramped:
             self._cramped = cramped
             self._show_instruments(self._instruments and not cramped)
-        # Panels that the user unfolds in a narrow window take room from the transcript; they overlap nothing.
-        room = self.width() - self._scaled(CHATS_LEAST) - self._scaled(INSTRUMENTS_LEAST)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Let panels that the user unfolds in a narrow window take room from the transcript, and no more than
+        they need; they overlap nothing."""
+        room = self.width()
+        for panel in (self.chats, self.instruments):
+            room -= panel.minimumWidth() * (not panel.isHidden())
         self._middle.setMinimumWidth(min(self._scaled(MIDDLE), max(160, room)))
 
     @Slot()

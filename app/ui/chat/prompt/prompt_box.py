@@ -218,11 +218,13 @@ class PromptBox(QWidget):
         self._foot = row = QHBoxLayout()
         row.setSpacing(SPACING)
         row.addWidget(self._mode)
-        folds = QHBoxLayout()
+        self._folds = QWidget()
+        folds = QHBoxLayout(self._folds)
+        folds.setContentsMargins(0, 0, 0, 0)
         folds.setSpacing(CLOSE)
         folds.addWidget(self._system_button)
         folds.addWidget(self.try_this)
-        row.addLayout(folds)
+        row.addWidget(self._folds)
         row.addWidget(self.thinking)
         row.addStretch()
         row.addWidget(self._hint)
@@ -334,13 +336,13 @@ class PromptBox(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the row to its width: first the hint goes, then the words of the buttons; thinking moves
-        below."""
+        """Fit the row to its width: first the hint goes, then the words of the buttons; thinking moves below,
+        and at last the buttons do."""
         given = " · set" if self._system.told.strip() else ""
-        folds = [button for button in (self._system_button, self.try_this) if button.isVisibleTo(self)]
+        folds = [button for button in (self._system_button, self.try_this) if not button.isHidden()]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
         room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
-        thinking = self.thinking.isVisibleTo(self)
+        thinking = not self.thinking.isHidden()
         style = Qt.ToolButtonStyle
         self._system_button.setAccessibleName(f"System prompt{given}")
         for words, tool, beside in (
@@ -359,29 +361,45 @@ class PromptBox(QWidget):
                 left -= SPACING + self.thinking.sizeHint().width()
             if left >= 0:
                 break
-        self._place_thinking(beside)
+        below = self.width() < self._least_width() + self._least_width_of_folds()
+        if below:  # they have a row for their words
+            self.try_this.setToolButtonStyle(style.ToolButtonTextBesideIcon)
+            for words in ("System prompt", "System"):
+                self._system_button.setText(f"{words}{given}")
+                if self._folds.sizeHint().width() <= self.width() - FRAME:
+                    break
+        self._place(folds=not below, thinking=beside)
         self._hint.setVisible(self._hint.sizeHint().width() + SPACING <= left)
 
-    def _place_thinking(self, beside: bool) -> None:
-        """Put the thinking choice into the row of the other controls, or below them."""
-        row, place = (self._foot, 2) if beside else (self._below, 0)
-        if row.indexOf(self.thinking) < 0:
-            for layout in (self._foot, self._below):
-                layout.removeWidget(self.thinking)
-            row.insertWidget(place, self.thinking)
+    def _place(self, *, folds: bool, thinking: bool) -> None:
+        """Put the buttons and the thinking choice beside the mode, or below it."""
+        places = [(self._folds, folds), (self.thinking, thinking)]
+        if all((self._foot.indexOf(part) >= 0) == beside for part, beside in places):
+            return
+        for row, at in ((self._foot, 1), (self._below, 0)):
+            for part, _beside in places:
+                row.removeWidget(part)
+            for part in reversed([part for part, beside in places if beside == (row is self._foot)]):
+                row.insertWidget(at, part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough for the row below the text at its shortest."""
-        width = FRAME + self._mode.minimumSizeHint().width() + self._button.sizeHint().width() + 2 * SPACING
+        return QSize(self._least_width(), super().minimumSizeHint().height())
+
+    def _least_width(self) -> int:
+        """What the mode and Send need beside each other."""
+        return FRAME + self._mode.minimumSizeHint().width() + SPACING + self._button.sizeHint().width()
+
+    def _least_width_of_folds(self) -> int:
+        """What the other buttons need between those, at their shortest."""
         metrics = self._system_button.fontMetrics()
-        width += self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
+        width = SPACING + self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
         if not self.try_this.isHidden():
             width += CLOSE + self.try_this.iconSize().width() + 12  # with the padding of the style sheet
-        return QSize(width, super().minimumSizeHint().height())
+        return width
 
     @Slot()
     def _restyle(self) -> None:

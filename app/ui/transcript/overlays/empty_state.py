@@ -14,6 +14,7 @@ from app.ui.theme.style import set_role
 from app.ui.widgets.text.tips import as_text
 
 MOST = 5  # prompts offered at most
+TOUR = "Take the tour (3 minutes)"
 
 
 class EmptyState(QWidget):
@@ -32,8 +33,9 @@ class EmptyState(QWidget):
             self,
         )
         set_role(self.line, role="secondary")
-        self.line.setWordWrap(True)
-        self.tour = QPushButton("Take the tour (3 minutes)", self)
+        for words in (self.title, self.line):
+            words.setWordWrap(True)
+        self.tour = QPushButton(TOUR, self)
         self.tour.clicked.connect(self.tour_asked)
         self.tour.hide()
         self._buttons: list[QPushButton] = []
@@ -66,6 +68,9 @@ class EmptyState(QWidget):
 
     def fit(self, width: int, height: int) -> int:
         """Show as many prompts as fit into a place of this size; returns the height used."""
+        self.tour.setText(TOUR)
+        if self.tour.sizeHint().width() > width:
+            self.tour.setText(TOUR.partition(" (")[0])
         for button in self._buttons:
             button.setVisible(True)
         for button in reversed(self._buttons):

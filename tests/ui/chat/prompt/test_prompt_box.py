@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt, QTimer
+from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
@@ -365,7 +365,15 @@ def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox)
         (False, "System · set", True),
         (False, "System · set", False),
         (False, "set", False),
+        (False, "System prompt · set", True),  # in a row below
+        (False, "System · set", True),
     ]
-    assert box.minimumSizeHint().width() <= 331, "the width that the smallest window gives it"
+    system = next(button for button in box.findChildren(FoldButton) if button.isVisible())
+    mode = box.findChild(Segmented)
+    assert mode is not None and mode.width() >= mode.minimumSizeHint().width()
+    assert system.mapTo(box, QPoint()).y() > mode.mapTo(box, QPoint()).y() + mode.height(), "a row below"
+    box.resize(331, 200)  # the width that the smallest window gives it
+    QApplication.processEvents()
+    assert system.mapTo(box, QPoint()).y() < mode.mapTo(box, QPoint()).y() + mode.height(), "the same row"
     box.set_try_offered(False)
     assert not box.try_this.isVisible()
