@@ -22,7 +22,7 @@ from app.ui.widgets.work.background import Askers, Query
 _SOON = 100  # milliseconds: about a file that is open by then nothing is said
 
 
-class _Read(NamedTuple):
+class _FoldedTrace(NamedTuple):
     """What is left of a trace file, and the folds of its rounds."""
 
     found: Salvaged
@@ -53,7 +53,7 @@ class TraceOpener(QObject):
         self.strip.cancel.clicked.connect(self.cancel)
         self._show = show
         self._askers: Askers | None = None  # threads, from the first file on
-        self._query: Query[_Read | None] | None = None
+        self._query: Query[_FoldedTrace | None] | None = None
         self._late = QTimer(self, singleShot=True, interval=_SOON)
         self._late.timeout.connect(self.strip.show)
 
@@ -94,7 +94,7 @@ class TraceOpener(QObject):
         self.cancel()
         tell(error)
 
-    def _take(self, file: Path, tell: Tell, read: _Read | None) -> None:
+    def _take(self, file: Path, tell: Tell, read: _FoldedTrace | None) -> None:
         """Show what was read; None says only that reading goes on."""
         if read is None:
             return
@@ -107,10 +107,10 @@ class TraceOpener(QObject):
             tell(UserError(damage.message, hint))
 
 
-def _read(file: Path) -> Iterator[_Read | None]:
+def _read(file: Path) -> Iterator[_FoldedTrace | None]:
     """Read a trace file; None stands for each pause, in which reading can be ended."""
     found = Salvaged()
     for part in salvage_in_parts(file):
         found = part
         yield None
-    yield _Read(found, RoundFolds.of(found.trace.rounds if found.trace is not None else ()))
+    yield _FoldedTrace(found, RoundFolds.of(found.trace.rounds if found.trace is not None else ()))
