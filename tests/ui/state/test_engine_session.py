@@ -99,6 +99,17 @@ class Talk:
         )
         return watch
 
+    def replaced(self) -> Load:
+        """Let the engine not come to its load; returns the load that the next engine gets."""
+        watch = self.watch
+        assert watch.isActive()
+        watch.setInterval(50)
+        self.until(lambda: len(self.homes.made) == 2 and self.homes.last.sent)
+        watch.setInterval(LOAD_STOP_MILLISECONDS)
+        again = self.homes.last.sent[0]
+        assert isinstance(again, Load)
+        return again
+
     @property
     def run(self) -> int:
         """The run of the command that was sent last."""
@@ -468,15 +479,11 @@ def test_an_engine_that_does_not_stop_loading_makes_room_for_the_next_pair(talk:
     """A damaged file can keep llama.cpp in one operation for ever."""
     talk.session.load(FIRST, None)
     talk.session.load(SECOND, None)
-    watch = talk.watch
-    assert watch.isActive()
-    watch.setInterval(50)
-    talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
-    again = talk.homes.last.sent[0]
-    assert isinstance(again, Load) and again.target == SECOND, "the first pair is not tried again"
+    again = talk.replaced()
+    assert again.target == SECOND, "the first pair is not tried again"
     talk.say(loaded(again.run, SECOND.path))
     talk.until_is(Activity.READY)
-    assert talk.failures == [] and not watch.isActive()
+    assert talk.failures == [] and not talk.watch.isActive()
 
 
 def test_a_load_that_stops_ends_no_engine(talk: Talk) -> None:
@@ -493,13 +500,9 @@ def test_a_load_that_stops_ends_no_engine(talk: Talk) -> None:
 def test_an_idle_engine_that_hangs_makes_room_for_the_next_pair(talk: Talk) -> None:
     talk.load()
     talk.session.load(SECOND, None)
-    watch = talk.watch
-    assert watch.isActive()
-    watch.setInterval(50)
-    talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
-    again = talk.homes.last.sent[0]
-    assert isinstance(again, Load) and again.target == SECOND
-    assert not watch.isActive(), "a new engine has the time that it needs to start"
+    again = talk.replaced()
+    assert again.target == SECOND
+    assert not talk.watch.isActive(), "a new engine has the time that it needs to start"
     talk.say(loaded(again.run, SECOND.path))
     talk.until_is(Activity.READY)
     assert talk.failures == [] and talk.session.pair is not None

@@ -31,6 +31,13 @@ def buttons(qtbot: QtBot) -> Iterator[tuple[QPushButton, QPushButton]]:
     delete(kept)
 
 
+def click(button: QPushButton, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        # Offscreen, clicks of a test do not reach the state of the mouse that Qt keeps.
+        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+
+
 def test_tab_leaves_a_ring(buttons: tuple[QPushButton, QPushButton]) -> None:
     first, second = buttons
     first.setFocus()
@@ -43,10 +50,7 @@ def test_a_click_leaves_none(
 ) -> None:
     first, second = buttons
     second.setFocus()
-    with monkeypatch.context() as patch:
-        # Offscreen, clicks of a test do not reach the state of the mouse that Qt keeps.
-        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
-        QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    click(first, monkeypatch)
     assert first.hasFocus() and by_mouse(first) and not ring_shown(first)
     QTest.keyClick(first, Qt.Key.Key_Tab)
     QTest.keyClick(second, Qt.Key.Key_Backtab)
@@ -58,9 +62,7 @@ def test_a_clicked_button_that_goes_hands_its_focus_on_without_a_ring(
 ) -> None:
     first, second = buttons
     second.setFocus()
-    with monkeypatch.context() as patch:
-        patch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
-        QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    click(first, monkeypatch)
     first.hide()
     assert second.hasFocus() and not ring_shown(second)
 
