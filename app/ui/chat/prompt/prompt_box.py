@@ -7,29 +7,23 @@ stays while another mode hides it.
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking
 from app.engine.types import PairInfo
-from app.saved.chats.conversation import INFILL, MODES, Question
+from app.saved.chats.conversation import INFILL, Question
 from app.ui.chat.prompt.gap_suffix import GapSuffix
 from app.ui.chat.prompt.prompt_edit import MOST_LINES, PromptEdit
+from app.ui.chat.prompt.prompt_foot import PromptFoot
 from app.ui.chat.prompt.prompt_frame import PromptFrame
 from app.ui.chat.prompt.system_prompt import SystemPrompt
-from app.ui.chat.prompt.thinking_choice import ThinkingChoice
-from app.ui.chat.try_panel import WIDTH as TRY_WIDTH
 from app.ui.chat.try_panel import TryPanel
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
-from app.ui.widgets.fields.panel_button import PanelButton
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fold import FoldButton
-from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notices, Remark
-from app.ui.widgets.popover import Popover
 
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
@@ -41,11 +35,6 @@ NO_TARGET = "No target is loaded."
 NO_TOKENS = "This target has no tokens to fill in the middle."
 INFILL_NEEDS = "Infill needs a code model, such as Qwen2.5-Coder."
 GAP_LINES = 6  # of the text before the gap; each field is lower, so that the transcript keeps its room
-TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
-IDLE_HINT = "Enter sends · Shift+Enter starts a line"
-BUSY_HINT = "Esc stops"
-STOPPING_HINT = "Stopping"
-SPACING, CLOSE = 16, 4
 SIDES = (16, 12, 8, 8)  # between the frame and what is inside
 FRAME = SIDES[0] + SIDES[2]
 
@@ -71,9 +60,6 @@ class PromptBox(QWidget):
         self.notices = Notices(theme)
         self.remark = Remark(theme)  # about the question on the screen
         self.try_panel = TryPanel(theme)
-        self.try_this = PanelButton(theme, "demos", TRY_HELP, Popover(theme, self.try_panel, TRY_WIDTH))
-        self.try_this.setText("Try this")
-        self.try_this.hide()
         self._edit = PromptEdit()
         self._edit.setAccessibleName("Prompt")
         self._edit.entered.connect(self._send)
@@ -88,6 +74,14 @@ class PromptBox(QWidget):
         self._suffix.edit.entered.connect(self._send)
         self._suffix.edit.escaped.connect(self.stop)
         self._suffix.moved.connect(self._to_prompt)
+        self._foot = PromptFoot(theme, self.try_panel)
+        self._foot.pressed.connect(self._press)
+        self._mode, self.try_this, self.thinking = self._foot.mode, self._foot.try_this, self._foot.thinking
+        self._mode.picked.connect(self._mode_chosen)
+        self._mode.refused.connect(self._mode_refused)
+        self._foot.system.toggled.connect(self._toggle_system)
+        self.thinking.picked.connect(self.options_changed)
+        self.thinking.left.connect(self._to_prompt)
         self._frame = PromptFrame(theme, (self._edit, self._suffix.edit, self._system.edit))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(*SIDES)
@@ -95,7 +89,7 @@ class PromptBox(QWidget):
         inside.addWidget(self._system)
         inside.addWidget(self._edit)
         inside.addWidget(self._suffix)
-        inside.addLayout(self._build_foot())
+        inside.addWidget(self._foot)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
@@ -143,8 +137,7 @@ class PromptBox(QWidget):
         if busy == self._busy:
             return  # the engine may still be stopping: the button says so
         self._busy = busy
-        self._button.setEnabled(True)
-        self._refresh()
+        self._foot.set_busy(busy)
 
     def set_mode(self, mode: str) -> None:
         """Show one of MODES, without a signal."""
@@ -189,53 +182,11 @@ class PromptBox(QWidget):
 
     def set_try_offered(self, offered: bool) -> None:
         """Show the button for the prompts to try, where the pair has any."""
-        if offered == self.try_this.isHidden():
-            self.try_this.close_panel()
-            self.try_this.setVisible(offered)
-            self._fit()
+        self._foot.set_try_offered(offered)
 
     def open_try_panel(self) -> None:
         """Open the prompts to try, or close them."""
         self.try_this.click()
-
-    # ------------------------------------------------------------------ building
-
-    def _build_foot(self) -> QVBoxLayout:
-        self._mode = Segmented(self._theme, "Mode", MODES)
-        self._mode.picked.connect(self._mode_chosen)
-        self._mode.refused.connect(self._mode_refused)
-        self._system_button = FoldButton(self._theme)
-        self._system_button.setToolTip("Shows and edits the system prompt of this chat")
-        self._system_button.toggled.connect(self._toggle_system)
-        self.thinking = ThinkingChoice(self._theme)
-        self.thinking.picked.connect(self.options_changed)
-        self.thinking.left.connect(self._to_prompt)
-        self._hint = QLabel()
-        self._hint.setProperty("role", "caption")
-        self._button = IconButton(self._theme, "send", "Send")
-        set_role(self._button, kind="primary")
-        self._button.clicked.connect(self._press)
-        self._foot = row = QHBoxLayout()
-        row.setSpacing(SPACING)
-        row.addWidget(self._mode)
-        self._folds = QWidget()
-        folds = QHBoxLayout(self._folds)
-        folds.setContentsMargins(0, 0, 0, 0)
-        folds.setSpacing(CLOSE)
-        folds.addWidget(self._system_button)
-        folds.addWidget(self.try_this)
-        row.addWidget(self._folds)
-        row.addWidget(self.thinking)
-        row.addStretch()
-        row.addWidget(self._hint)
-        row.addWidget(self._button)
-        self._below = QHBoxLayout()
-        self._below.addStretch()
-        rows = QVBoxLayout()
-        rows.setSpacing(CLOSE)
-        rows.addLayout(row)
-        rows.addLayout(self._below)
-        return rows
 
     # ------------------------------------------------------------------ what the user does
 
@@ -272,9 +223,8 @@ class PromptBox(QWidget):
     @Slot()
     def stop(self) -> None:
         """Ask to stop the answer in progress, if there is one; asking twice sends one signal."""
-        if self._busy and self._button.isEnabled():
-            self._button.setEnabled(False)
-            self._hint.setText(STOPPING_HINT)
+        if self._busy and not self._foot.is_stopping:
+            self._foot.show_stopping()
             self.stop_requested.emit()
 
     @Slot()
@@ -316,13 +266,7 @@ class PromptBox(QWidget):
 
     def _refresh(self) -> None:
         chat, infill = self._mode.choice() == "chat", self._mode.choice() == INFILL
-        opened = chat and self._system_button.isChecked()
-        self._system_button.setVisible(chat)
-        self._system.setVisible(opened)
-        self.thinking.setVisible(chat and self.thinking.offered)
-        self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
-        self._button.set_icon("stop" if self._busy else "send")
-        self._button.set_tooltip("Stop" if self._busy else "Send")
+        self._system.setVisible(chat and self._foot.system.isChecked())
         what = "Ask" if chat else "Begin a text (only this is sent)"
         demo = ", or press Enter for a demo prompt" if self.suggestion else ""
         name = "Text before the gap" if infill else "Prompt"
@@ -333,73 +277,10 @@ class PromptBox(QWidget):
         self._edit.most_lines = GAP_LINES if infill else MOST_LINES
         set_role(self._edit, kind="mono" if infill else "")
         self._edit.use_font(self._theme.mono(0) if infill else self._theme.sans(0.5))
-        self._fit()
-
-    def _fit(self) -> None:
-        """Fit the row to its width: first the hint goes, then the words of the buttons; thinking moves below,
-        and at last the buttons do."""
-        given = " · set" if self._system.told.strip() else ""
-        folds = [button for button in (self._system_button, self.try_this) if not button.isHidden()]
-        room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
-        room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
-        thinking = not self.thinking.isHidden()
-        style = Qt.ToolButtonStyle
-        self._system_button.setAccessibleName(f"System prompt{given}")
-        for words, tool, beside in (
-            ("System prompt", style.ToolButtonTextBesideIcon, thinking),
-            ("System", style.ToolButtonTextBesideIcon, thinking),
-            ("System", style.ToolButtonIconOnly, thinking),
-            ("System prompt", style.ToolButtonTextBesideIcon, False),
-            ("System", style.ToolButtonTextBesideIcon, False),
-            ("System", style.ToolButtonIconOnly, False),
-            ("", style.ToolButtonIconOnly, False),
-        ):
-            self._system_button.setText(f"{words}{given}".removeprefix(" · "))
-            self.try_this.setToolButtonStyle(tool)
-            left = room - sum(button.sizeHint().width() for button in folds)
-            if beside:
-                left -= SPACING + self.thinking.sizeHint().width()
-            if left >= 0:
-                break
-        below = self.width() < self._least_width() + self._least_width_of_folds()
-        if below:  # they have a row for their words
-            self.try_this.setToolButtonStyle(style.ToolButtonTextBesideIcon)
-            for words in ("System prompt", "System"):
-                self._system_button.setText(f"{words}{given}")
-                if self._folds.sizeHint().width() <= self.width() - FRAME:
-                    break
-        self._place(folds=not below, thinking=beside)
-        self._hint.setVisible(self._hint.sizeHint().width() + SPACING <= left)
-
-    def _place(self, *, folds: bool, thinking: bool) -> None:
-        """Put the buttons and the thinking choice beside the mode, or below it."""
-        places = [(self._folds, folds), (self.thinking, thinking)]
-        if all((self._foot.indexOf(part) >= 0) == beside for part, beside in places):
-            return
-        for row, at in ((self._foot, 1), (self._below, 0)):
-            for part, _beside in places:
-                row.removeWidget(part)
-            for part in reversed([part for part, beside in places if beside == (row is self._foot)]):
-                row.insertWidget(at, part)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
+        self._foot.show_for(chat=chat, told=bool(self._system.told.strip()))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._least_width(), super().minimumSizeHint().height())
-
-    def _least_width(self) -> int:
-        """What the mode and Send need beside each other."""
-        return FRAME + self._mode.minimumSizeHint().width() + SPACING + self._button.sizeHint().width()
-
-    def _least_width_of_folds(self) -> int:
-        """What the other buttons need between those, at their shortest."""
-        metrics = self._system_button.fontMetrics()
-        width = SPACING + self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
-        if not self.try_this.isHidden():
-            width += CLOSE + self.try_this.iconSize().width() + 12  # with the padding of the style sheet
-        return width
+        return QSize(FRAME + self._foot.minimumSizeHint().width(), super().minimumSizeHint().height())
 
     @Slot()
     def _restyle(self) -> None:

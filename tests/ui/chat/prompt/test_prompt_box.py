@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.saved.chats.conversation import Question
-from app.ui.chat.prompt import prompt_box as module
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.prompt.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
+from app.ui.chat.prompt.prompt_foot import BUSY_HINT, IDLE_HINT, STOPPING_HINT, TRY_HELP
 from app.ui.theme import Theme
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fold import FoldButton
@@ -129,17 +129,17 @@ def test_enter_that_ends_a_composition_does_not_send(qtbot: QtBot, box: PromptBo
 def test_busy_send_is_stop_and_enter_keeps_the_text(qtbot: QtBot, box: PromptBox) -> None:
     box.set_text("next")
     box.set_busy(True)
-    assert module.BUSY_HINT in words(box)
+    assert BUSY_HINT in words(box)
     with qtbot.assertNotEmitted(box.submitted):
         qtbot.keyClick(edit(box), ENTER)
     assert box.text() == "next"
     with qtbot.waitSignal(box.stop_requested):
         qtbot.mouseClick(button(box, "Stop"), Qt.MouseButton.LeftButton)
-    assert module.STOPPING_HINT in words(box)
+    assert STOPPING_HINT in words(box)
     with qtbot.assertNotEmitted(box.stop_requested):
         qtbot.keyClick(edit(box), Qt.Key.Key_Escape)  # the answer is stopping already
     box.set_busy(False)
-    assert module.IDLE_HINT in words(box)
+    assert IDLE_HINT in words(box)
     with qtbot.waitSignal(box.submitted):
         qtbot.keyClick(edit(box), ENTER)
 
@@ -354,11 +354,11 @@ def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox)
         QApplication.processEvents()
         system = next(button for button in box.findChildren(FoldButton) if button.isVisible())
         beside = box.try_this.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-        now = (module.IDLE_HINT in words(box), system.text(), beside)
+        now = (IDLE_HINT in words(box), system.text(), beside)
         if not seen or now != seen[-1]:
             seen.append(now)
         assert system.accessibleName() == "System prompt · set"
-        assert box.try_this.accessibleName() == module.TRY_HELP
+        assert box.try_this.accessibleName() == TRY_HELP
     assert seen == [
         (True, "System prompt · set", True),
         (False, "System prompt · set", True),
