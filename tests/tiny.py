@@ -64,6 +64,7 @@ class Tiny:
     adds_bos: bool = False
     control: tuple[str, ...] = CONTROL  # the first three: end, BOS, end of turn
     broken: bool = False  # weights that make every logit "not a number"
+    overflow: bool = False  # weights that make one logit infinite, another minus infinite
     eps: float = 1e-5  # below zero: llama.cpp aborts the process
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
@@ -262,6 +263,10 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
     weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)
+    if tiny.overflow:
+        weights[f"{last_norm}.weight"][0] = 1e6
+        weights["output.weight"][65:67] = 0
+        weights["output.weight"][65:67, 0] = 3e38, -3e38
     if tiny.mtp:
         _mtp(tiny, weights, normal)
     if tiny.chain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -34,6 +34,10 @@ DEFAULT_CTX = 8192
 _ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
 UNTOLD = -1
 """The id of a token that a server does not tell."""
+
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1.001)]
+"""In [0, 1]; a little more is possible: they are single precision, summed."""
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class Role(StrEnum):
@@ -87,7 +91,7 @@ class Alternatives(msgspec.Struct, frozen=True, gc=False):
 
     ids: tuple[int, ...]
     pieces: tuple[bytes, ...]
-    p: tuple[float, ...]
+    p: tuple[Probability, ...]
 
 
 class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -96,9 +100,11 @@ class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     id: int
     piece: bytes
     verdict: Verdict
-    q: float | None = None  # its probability in the proposal: 1 for a one-hot proposal (None: a server's)
-    draft_p: float | None = None  # the draft model's own probability (None: no draft model)
-    p: float | None = None  # the target's probability (None: never judged)
+    q: Probability | None = (
+        None  # its probability in the proposal: 1 where that is one-hot (None: a server's)
+    )
+    draft_p: Probability | None = None  # the draft model's own probability (None: no draft model)
+    p: Probability | None = None  # the target's probability (None: never judged)
     u: float | None = None  # speculative: accepted when u * q < p; block: the draft up to here when u < h
     target_id: int | None = None  # greedy: the target's argmax; match: the target's own draw
     draw: Draw | None = None  # match: the draw of target_id, under p
@@ -113,7 +119,7 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     id: int
     piece: bytes  # empty for control tokens
     origin: Origin
-    p: float | None = None  # the target's probability (None: a server's)
+    p: Probability | None = None  # the target's probability (None: a server's)
     draw: Draw | None = None  # under p, or under the residual where origin is resampled
     label: str = ""  # a control token's name; it has no text
 
@@ -127,12 +133,12 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     index: int
     position: int  # index in the answer of the first token emitted here
-    offset: float
-    seconds: float
-    draft_seconds: float
-    verify_seconds: float
-    sample_seconds: float
-    native_seconds: float  # decode calls and the logits reads that wait for them, both models
+    offset: Seconds
+    seconds: Seconds
+    draft_seconds: Seconds
+    verify_seconds: Seconds
+    sample_seconds: Seconds
+    native_seconds: Seconds  # decode calls and the logits reads that wait for them, both models
     drafted: tuple[DraftedToken, ...]
     emitted: tuple[EmittedToken, ...]
     strategy: str | None = None  # the strategy that drafted
@@ -141,9 +147,9 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     target_top: tuple[Alternatives, ...] = ()
     draft_top: tuple[Alternatives, ...] = ()
     asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
-    read_seconds: float = 0.0  # part of draft_seconds: a draft model first read text (length=auto)
-    accept_seconds: float = 0.0  # part of sample_seconds: the strategy that drafted learned what was accepted
-    begin_seconds: dict[str, float] = {}  # in the first round: how long each strategy took to begin
+    read_seconds: Seconds = 0.0  # part of draft_seconds: a draft model first read text (length=auto)
+    accept_seconds: Seconds = 0.0  # part of sample_seconds: the strategy that drafted learned the outcome
+    begin_seconds: dict[str, Seconds] = {}  # in the first round: how long each strategy took to begin
 
     def count(self, verdict: Verdict) -> int:
         """The number of drafted tokens with that verdict."""

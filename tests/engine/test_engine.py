@@ -533,10 +533,15 @@ def test_a_closed_engine_says_so(pair_files: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1, top_k=5)], ids=["greedy", "warm"])
 @pytest.mark.parametrize("which", ["target", "draft"])
+@pytest.mark.parametrize("fault", [{"broken": True}, {"overflow": True}], ids=["broken", "overflow"])
 def test_logits_that_are_no_numbers_are_named(
-    tiny_file: Callable[[Tiny], Path], pair_files: tuple[Path, Path], sampling: Sampling, which: str
+    tiny_file: Callable[[Tiny], Path],
+    pair_files: tuple[Path, Path],
+    sampling: Sampling,
+    which: str,
+    fault: dict[str, Any],
 ) -> None:
-    broken = tiny_file(Tiny(name="broken", n_ctx=1024, broken=True))
+    broken = tiny_file(Tiny(name="broken", n_ctx=1024, **fault))
     files = (broken, pair_files[1]) if which == "target" else (pair_files[0], broken)
     with Engine(*files) as engine:
         for more in ("", ":sample=1", ":verify=match", ":verify=speculative", ":verify=block"):

@@ -165,7 +165,7 @@ class DraftSimple(Drafter):
         # All that is recorded of the rows comes with them: a copy of a row for later would cost more.
         for found in self._context.best(step, self._n_vocab, most, self._params.p_min, self._ends):
             ids, logits = found
-            if not ids:
+            if not ids or math.isinf(logits[0]):  # its probability would be NaN
                 raise self._context.no_numbers()
             if is_unsure(logits, self._params.p_min):
                 proposal.end = "p_min"

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, overload
+from typing import Any, overload
 
 import msgspec
 
 from app.base.files import DamagedError, decode
-from app.engine.types import Alternatives, Round
-
-MOST = 1.001
-"""The largest probability that a trace may hold: they are single precision, summed."""
+from app.engine.types import Alternatives, Probability, Round
 
 
 class _Row(msgspec.Struct, frozen=True, gc=False):
@@ -24,7 +21,7 @@ class _Row(msgspec.Struct, frozen=True, gc=False):
 
     ids: list[int]  # lists: they are decoded in less time than tuples
     pieces: list[bytes]
-    p: list[Annotated[float, msgspec.Meta(ge=0, le=MOST)]]
+    p: list[Probability]
 
 
 _checked = msgspec.json.Decoder(list[_Row])

@@ -89,9 +89,13 @@ def test_what_stands_behind_the_totals_is_damage(path: Path, whole: Trace, extra
 FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
     "its index": ("does not follow", lambda round: replace(round, index=9)),
     "its position": ("does not follow", lambda round: replace(round, position=0)),
-    "an offset before the last round's": ("times", lambda round: replace(round, offset=-1.0)),
-    "a negative time": ("times", lambda round: replace(round, verify_seconds=-1.0)),
-    "a time of ages": ("times", lambda round: replace(round, seconds=1e12)),
+    "an offset before the last round's": ("before", lambda round: replace(round, offset=0.0)),
+    "an offset before the answer": ("offset", lambda round: replace(round, offset=-1.0)),
+    "a negative time": ("verify_seconds", lambda round: replace(round, verify_seconds=-1.0)),
+    "a time of ages": (
+        "0.0 - at `$.seconds`",
+        lambda round: replace(round, seconds=1e12),
+    ),
     "more accepted than emitted": (
         "judges more",
         lambda round: replace(
@@ -107,11 +111,11 @@ FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
         ),
     ),
     "a q above one": (
-        "probabilities",
+        "1.001 - at `$.drafted[0].q`",
         lambda round: replace(round, drafted=tuple(replace(token, q=2.0) for token in round.drafted)),
     ),
     "an emitted p below zero": (
-        "probabilities",
+        "0.0 - at `$.emitted[0].p`",
         lambda round: replace(round, emitted=tuple(replace(token, p=-0.5) for token in round.emitted)),
     ),
     "alternatives without their p": (

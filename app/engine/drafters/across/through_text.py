@@ -7,6 +7,7 @@ alone decides. After llama.cpp's former `--spec-replace` and "universal assisted
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,7 +114,7 @@ class ThroughText(Drafter):
     def _next_token(self, step: TokenIds) -> int | None:
         """The draft's best token after `step`; None if it is less probable than p_min."""
         ((ids, logits),) = self._draft.best(step, self._draft.model.vocabulary.size)
-        if not ids:
+        if not ids or math.isinf(logits[0]):
             raise self._draft.no_numbers()
         return None if is_unsure(logits, self._params.p_min) else ids[0]
 
