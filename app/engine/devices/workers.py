@@ -111,12 +111,12 @@ def _greet(endpoint: Endpoint, patience: float) -> tuple[int, int] | None:
     return (major, minor) if size == 4 + _CAPABILITIES else None
 
 
-def lost_workers(endpoints: tuple[str, ...], patience: float = PATIENCE) -> tuple[str, ...]:
+def lost_workers(endpoints: tuple[str, ...]) -> tuple[str, ...]:
     """The `endpoints` where no worker answers."""
     lost = []
     for endpoint in endpoints:
         try:
-            check_worker(endpoint, patience)
+            check_worker(endpoint)
         except WorkerError:
             lost.append(endpoint)
     return tuple(lost)

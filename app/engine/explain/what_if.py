@@ -104,7 +104,7 @@ class _Counts:
         return sum(length * rounds for length, rounds in self.lengths.items())
 
 
-def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None, seed: int = 0) -> WhatIf:
+def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> WhatIf:
     """The outcome of `spec` for a recorded answer; its strategy must be that of the answer, with other
     settings. `cost` is measured elsewhere, by default the answer's own. Raises SettingError."""
     recorded = StrategySpec.parse(trace.header.strategy)
@@ -116,11 +116,11 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None, see
             "Measure the baseline first.",
         )
     walk = _Walk(trace, recorded.parts[0], part, spec, cost)
-    first = walk.through(random.Random(seed))
+    first = walk.through(random.Random(0))
     fillings = [first]
     if first.open_places:
         often = min(FILLINGS, max(2, _WORK // len(walk.text)))
-        fillings += [walk.through(random.Random(seed + filling)) for filling in range(1, often)]
+        fillings += [walk.through(random.Random(filling)) for filling in range(1, often)]
     n = len(fillings)
     rounds = [counts.rounds for counts in fillings]
     lengths = sum((counts.lengths for counts in fillings), Counter[int]())

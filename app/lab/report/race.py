@@ -25,13 +25,10 @@ class LaneAt:
 class RaceLane:
     """One lane's tokens over time."""
 
-    def __init__(self, trace: Trace, *, with_prompt: bool) -> None:
-        """`with_prompt` starts the clock at the request instead of round 0."""
-        totals = trace.totals
-        lead = totals.lead_seconds if totals and with_prompt else 0.0
+    def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.times = tuple(lead + round.offset + round.seconds for round in trace.rounds)
-        """Seconds at the end of each round."""
+        self.times = tuple(round.offset + round.seconds for round in trace.rounds)
+        """Seconds from the start of round 0 to the end of each round."""
         tokens = 0
         counts = []
         for round in trace.rounds:
@@ -63,11 +60,9 @@ class Race:
         self,
         traces: Mapping[int, Trace],
         baseline_of: Callable[[int], int | None],
-        *,
-        with_prompt: bool = False,
     ) -> None:
         """`traces` by lane; `baseline_of` is Experiment's: the lane that a lane is compared with."""
-        self.lanes = {lane: RaceLane(trace, with_prompt=with_prompt) for lane, trace in traces.items()}
+        self.lanes = {lane: RaceLane(trace) for lane, trace in traces.items()}
         self._baseline_of = baseline_of
 
     @property

@@ -84,15 +84,15 @@ class Conversation(msgspec.Struct, frozen=True):
         """The last question before turn `at`, if there is one."""
         return next((turn for turn in reversed(self.turns[:at]) if isinstance(turn, Question)), None)
 
-    def messages(self, end: int | None = None) -> tuple[Message, ...]:
-        """The messages that the model gets for the turns before index `end`.
+    def messages(self) -> tuple[Message, ...]:
+        """The messages that the model gets.
 
         Chat templates want user and assistant in turn: questions that were never answered are
         joined to the next question, so that nothing the user said is missing.
         """
         messages = [Message("system", self.system_prompt)] if self.system_prompt.strip() else []
         waiting: list[str] = []
-        for turn in self.turns[:end]:
+        for turn in self.turns:
             if isinstance(turn, Question):
                 waiting.append(turn.whole)
             elif turn.text and waiting:

@@ -50,7 +50,6 @@ class HelpPanel(QWidget):
         area: QWidget,
         otherwise: QWidget,
         gather: Callable[[], Sequence[HelpSection]],
-        open_file: Callable[[str], None] = open_path,
     ) -> None:
         """`area` is what it lies over, in the same parent; `otherwise` gets the focus where what had it is
         gone; `gather` is asked when it is first opened."""
@@ -59,7 +58,6 @@ class HelpPanel(QWidget):
         self._area = area
         self._otherwise = otherwise
         self._gather = gather
-        self._open_file = open_file
         self._sections: Sequence[HelpSection] = ()
         self._before = FocusBefore(self)
         self.setAccessibleName("Help")
@@ -167,7 +165,7 @@ class HelpPanel(QWidget):
             self.note.setText("Copied")
             announce(self.text, "Copied")
         else:
-            self._open_file(path)
+            open_path(path)
 
     # ------------------------------------------------------------------ keys and place
 

@@ -25,17 +25,16 @@ class ChoiceState(StrEnum):
 
 
 _EDGES = {ChoiceState.RIGHT: Origin.ACCEPTED.value, ChoiceState.WRONG: Verdict.REJECTED.value}
+LETTERS = 1  # points by which the words of a lesson are larger than the theme's
 
 
 class ChoiceRow(QAbstractButton):
     """The number of its key, its words on as many lines as they need, and what it turned out to be."""
 
-    def __init__(self, theme: Theme, number: int, step: float) -> None:
-        """`step` is the size of its letters beside the theme's, in points."""
+    def __init__(self, theme: Theme, number: int) -> None:
         super().__init__()
         self._theme = theme
         self._number = number
-        self._step = step
         self._outcome = ChoiceState.OPEN
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
@@ -59,7 +58,7 @@ class ChoiceRow(QAbstractButton):
     def _room(self, width: int) -> QRect:
         """Where the words stand in a row of a width."""
         pad = round(8 * self._theme.scale)
-        metrics = QFontMetrics(self._theme.sans(self._step))
+        metrics = QFontMetrics(self._theme.sans(LETTERS))
         left = 2 * pad + metrics.horizontalAdvance("0") + pad
         height = metrics.boundingRect(QRect(0, 0, width - left - pad, 10_000), _WRAP, self._words).height()
         return QRect(left, pad, width - left - pad, height)
@@ -87,7 +86,7 @@ class ChoiceRow(QAbstractButton):
         pointed = self.underMouse() and self.isEnabled()
         painter.setBrush(QColor(hover(palette) if pointed or self.isDown() else palette.ground))
         painter.drawRoundedRect(card, 6, 6)
-        painter.setFont(self._theme.sans(self._step))
+        painter.setFont(self._theme.sans(LETTERS))
         room = self._room(self.width())
         painter.setPen(QColor(palette.secondary))
         number = QRect(round(12 * self._theme.scale), room.top(), room.left(), room.height())

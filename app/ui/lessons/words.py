@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.ui.lessons.choice_row import ChoiceRow, ChoiceState
+from app.ui.lessons.choice_row import LETTERS, ChoiceRow, ChoiceState
 from app.ui.lessons.course import Course
 from app.ui.theme import Theme
 from app.ui.widgets.announce import announce
@@ -17,16 +17,14 @@ _CHOICES = 3
 class StepWords(QWidget):
     """Shows the words of the course's step, and reads them aloud where a screen reader listens."""
 
-    def __init__(self, theme: Theme, course: Course, step: float = 1, on_stage: bool = False) -> None:
-        """`step` is the size of the letters beside the theme's, in points."""
+    def __init__(self, theme: Theme, course: Course, on_stage: bool = False) -> None:
         super().__init__()
         self._theme = theme
         self._course = course
-        self._step = step
         self.says_where = not on_stage  # whether all cards of the round stand beside the words
         self.keeps_question = not on_stage  # whether question and other answers stay beside the right one
         self.text, self.verdict, self.why = (QLabel() for _ in range(3))
-        self.choices = [ChoiceRow(theme, number, step) for number in range(1, _CHOICES + 1)]
+        self.choices = [ChoiceRow(theme, number) for number in range(1, _CHOICES + 1)]
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(round(8 * theme.scale))
@@ -69,8 +67,8 @@ class StepWords(QWidget):
     @Slot()
     def _restyle(self) -> None:
         for label in (self.text, self.why):
-            label.setFont(self._theme.sans(self._step))
-        self.verdict.setFont(self._theme.sans(self._step, QFont.Weight.DemiBold))
+            label.setFont(self._theme.sans(LETTERS))
+        self.verdict.setFont(self._theme.sans(LETTERS, QFont.Weight.DemiBold))
 
 
 def _joined(*paragraphs: str) -> str:

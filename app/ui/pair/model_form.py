@@ -49,7 +49,7 @@ class ModelForm(QWidget):
         params = {param.name: param for param in params_of(ModelOptions)}
         names = (*FIRST, *(name for group in MORE.values() for name in group))
         self._fields = {name: make_field(theme, params[name]) for name in names}
-        self.layers = LayersField(theme, params["n_gpu_layers"])
+        self.layers = LayersField(params["n_gpu_layers"])
         self.layers.hide()
         self.placement = Placement(theme)
         self.workers = WorkerList(theme)

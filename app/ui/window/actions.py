@@ -49,11 +49,11 @@ class WindowActions(QObject):
     def __getitem__(self, name: str) -> QAction:
         return self._actions[name]
 
-    def named(self, name: str, words: str = "") -> str:
+    def named(self, name: str) -> str:
         """An action's words and keys for the tooltip of its button, such as "Chats (Ctrl+B)"."""
         action = self._actions[name]
         keys = keys_of(action)
-        return f"{words or action.text()} ({keys[0]})" if keys else words or action.text()
+        return f"{action.text()} ({keys[0]})" if keys else action.text()
 
     def set_place(self, place: str) -> None:
         """Switch the actions that belong to the chat off where it is not shown."""

@@ -60,15 +60,6 @@ def test_the_gap_is_in_seconds_at_the_lanes_own_token(traces: dict[int, Trace]) 
     assert state[2].ahead == pytest.approx(5 * 0.1 - 5 * 0.2)
 
 
-def test_with_the_prompt_the_clock_starts_at_the_request(traces: dict[int, Trace]) -> None:
-    totals = traces[0].totals
-    assert totals is not None
-    lead = totals.prompt_seconds + totals.draft_prompt_seconds
-    race = Race(traces, first, with_prompt=True)
-    assert race.lanes[0].times[0] == pytest.approx(lead + 0.1)
-    assert lead > 0
-
-
 def test_a_lane_without_a_round_stands_still(traces: dict[int, Trace]) -> None:
     race = Race({**traces, 3: Trace(traces[0].header)}, first)
     assert race.at(9.9)[3].tokens == 0

@@ -19,8 +19,8 @@ def chat(*turns: Turn, system: str = "") -> Conversation:
     return Conversation(ChatHead("00000000", "t", "", ""), system, turns)
 
 
-def said(conversation: Conversation, end: int | None = None) -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in conversation.messages(end)]
+def said(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in conversation.messages()]
 
 
 def test_messages_alternate_behind_the_system_prompt() -> None:
@@ -41,11 +41,6 @@ def test_a_question_that_was_never_answered_is_joined_to_the_next() -> None:
     failed = Answer("1", "", error="The engine broke off.")
     conversation = chat(Question("A"), failed, Question("B"), Answer("2", "b"), Question("C"))
     assert said(conversation) == [("user", "A\n\nB"), ("assistant", "b"), ("user", "C")]
-
-
-def test_only_the_turns_before_the_end_are_told() -> None:
-    conversation = chat(Question("A"), Answer("1", "a"), Question("B"), Answer("2", "b"))
-    assert said(conversation, 3) == [("user", "A"), ("assistant", "a"), ("user", "B")]
 
 
 @pytest.mark.parametrize(

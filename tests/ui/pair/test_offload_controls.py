@@ -61,7 +61,7 @@ def type_over(qtbot: QtBot, box: NumberBox, text: str) -> None:
 
 @pytest.fixture
 def layers(qtbot: QtBot, theme: Theme) -> LayersField:
-    made = LayersField(theme, LAYERS)
+    made = LayersField(LAYERS)
     qtbot.addWidget(made)
     made.show()
     return made

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSl
 from app.engine.devices.memory import ALL_LAYERS
 from app.engine.errors import SettingError
 from app.engine.params import Param
-from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets.fields.number_box import NumberBox
 
@@ -22,7 +21,7 @@ class LayersField(QWidget):
     edited = Signal()
     fit_asked = Signal()
 
-    def __init__(self, theme: Theme, param: Param) -> None:
+    def __init__(self, param: Param) -> None:
         super().__init__()
         self._param = param
         self._value = ALL_LAYERS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -213,9 +212,8 @@ def ask_for_file(parent: QWidget, folder: str, use: FileUse) -> str:
 class FileField(TextField):
     """The path of a file, typed or chosen."""
 
-    def __init__(self, param: Param, choose: Callable[[QWidget, str, FileUse], str] = ask_for_file) -> None:
+    def __init__(self, param: Param) -> None:
         super().__init__(param)
-        self._choose = choose
         self.button = QPushButton("Choose…")
         self.button.setAccessibleName(f"Choose the file {param.name}")
         self.button.clicked.connect(self._ask)
@@ -232,7 +230,7 @@ class FileField(TextField):
         assert self.param.file is not None
         before = self.control.text()
         folder = Path(before).expanduser().parent if before else Path.home()
-        chosen = self._choose(self, str(folder), self.param.file)
+        chosen = ask_for_file(self, str(folder), self.param.file)
         if chosen:
             self._typing.forget()
             self.control.setText(chosen)
