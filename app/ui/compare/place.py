@@ -21,19 +21,16 @@ from app.ui.compare.results.export_menu import ExportMenu
 from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.results.tune_page import MORE_SECONDS
 from app.ui.compare.setup.chips import SetupBar
-from app.ui.compare.setup.prompts_panel import ChoosePrompts, ask_for_prompts
 from app.ui.compare.setup.setup import setup_of
 from app.ui.compare.setup.sweep_panel import Sweep
 from app.ui.compare.works.earlier import EarlierRuns
 from app.ui.compare.works.journals import Earlier
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
-from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
 from app.ui.widgets.work.run_strip import RunStrip
@@ -51,26 +48,22 @@ class ComparePlace(PlaceWidget):
         make_home: MakeHome,
         folder: Path,
         suites: Sequence[Suite],
-        choose_model: FileChooser = ask_for_model,
-        choose_prompts: ChoosePrompts = ask_for_prompts,
-        choose_save: ChooseFile = choose_file,
     ) -> None:
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
         self.chat = chat
         self.works = Measurements(chat.engine, make_home, chat.servers.key_of, self)
-        self.chips = SetupBar(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
+        self.chips = SetupBar(theme, chat, suites, folder / "setup.json")
         self.head = self.chips.head
         self.strip = RunStrip()
         self.earlier = EarlierRuns(folder, self)
         self.notice = Notices(theme)
-        self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip, choose_save)
+        self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip)
         self.exports = ExportMenu(
             theme,
             self.head.export_menu,
             self.works,
             self.outcome,
-            choose_save,
         )
         messages = QVBoxLayout()
         messages.setContentsMargins(24, 8, 24, 0)

@@ -38,7 +38,7 @@ class DrafterFiles(QWidget):
     files_changed = Signal(object)
     """The user wants exactly these files (a tuple of paths) in use, read again where they changed."""
 
-    def __init__(self, theme: Theme, choose_file: FileChooser) -> None:
+    def __init__(self, theme: Theme, choose_file: FileChooser = ask_for_drafter) -> None:
         super().__init__()
         self._theme = theme
         self._choose_file = choose_file

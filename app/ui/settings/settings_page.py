@@ -23,9 +23,8 @@ from app import __version__
 from app.base.paths import Paths
 from app.engine.params import params_of
 from app.saved.settings import Settings
-from app.ui.pair.model_panel import FileChooser
 from app.ui.settings.care_settings import CareSettings
-from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
+from app.ui.settings.drafter_files import DrafterFiles
 from app.ui.settings.network_settings import NetworkSettings
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
@@ -49,7 +48,6 @@ class SettingsPage(QScrollArea):
         paths: Paths,
         settings: SettingsInUse,
         engine: str,
-        choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine` describes where the engine runs."""
         super().__init__()
@@ -64,7 +62,7 @@ class SettingsPage(QScrollArea):
         self._column.setSpacing(8)
         self._add_appearance()
         self._add_network()
-        self._add_drafters(choose_drafter)
+        self._add_drafters()
         self._add_folders(paths)
         self._add_care()
         self._add_about(engine)
@@ -122,9 +120,9 @@ class SettingsPage(QScrollArea):
         self._labels += self.network.labels
         self._column.addWidget(self.network)
 
-    def _add_drafters(self, choose_drafter: FileChooser) -> None:
+    def _add_drafters(self) -> None:
         self._title("Your own drafters")
-        self.drafters = DrafterFiles(self._theme, choose_drafter)
+        self.drafters = DrafterFiles(self._theme)
         self._column.addWidget(self.drafters)
 
     def _add_folders(self, paths: Paths) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import Role
-from app.ui.pair.model_panel import FileChooser, ModelPanel
+from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.server_form import ServerForm
 from app.ui.setup.presets.presets_panel import PresetsPanel
 from app.ui.setup.sampling_panel import SamplingPanel
@@ -27,13 +27,11 @@ from app.ui.widgets.popover import Popover
 class Header(ChipRow):
     """Chips with their panels, and buttons. The window fills and connects them."""
 
-    def __init__(self, theme: Theme, servers: Servers, choose_file: FileChooser) -> None:
+    def __init__(self, theme: Theme, servers: Servers) -> None:
         super().__init__(theme)
         self.server_form = ServerForm(theme, servers, "Use it")
-        self.target_panel = ModelPanel(
-            theme, Role.TARGET, BUNDLED_TARGET, choose_file, server_form=self.server_form
-        )
-        self.draft_panel = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT, choose_file)
+        self.target_panel = ModelPanel(theme, Role.TARGET, BUNDLED_TARGET, server_form=self.server_form)
+        self.draft_panel = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
         self.target = PanelChip(theme, "target", self.target_panel, head=self.target_panel.head)

@@ -37,10 +37,8 @@ from app.ui.help.panel import HelpPanel
 from app.ui.help.sections import HelpSection
 from app.ui.pair.draft_judge import DraftJudge
 from app.ui.pair.library_drafts import LibraryDrafts
-from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.care_controller import CareController
-from app.ui.settings.drafter_files import ask_for_drafter
 from app.ui.settings.drafters_controller import DraftersController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
@@ -90,8 +88,6 @@ class MainWindow(QMainWindow):
         make_places: MakePlaces,
         commands: Callable[[MainWindow], Iterable[AppAction]],
         drafters: TriedDrafters,
-        choose_file: FileChooser = ask_for_model,
-        choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine_words` says where the engine runs; `prompts` are the demo prompts of the bundled pair;
         `make_places` makes the places between the chat and the settings; `commands` lists what the menu and
@@ -109,9 +105,9 @@ class MainWindow(QMainWindow):
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
 
-        self.header = Header(theme, servers, choose_file)
+        self.header = Header(theme, servers)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
-        self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
+        self.settings_page = SettingsPage(theme, paths, settings, engine_words)
         self.status = StatusBar(theme)
         self.chat_side = ChatSide(
             session, settings, self.inspection, self.servers, self._load_elsewhere, self.go, self.open_trace

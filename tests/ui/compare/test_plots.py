@@ -42,7 +42,7 @@ def answer(rounds: int = 20, seconds: float = 0.1) -> Trace:
 
 @pytest.fixture
 def plot(qtbot: QtBot, theme: Theme) -> LanePlot:
-    made = LanePlot(theme, nowhere, "suffix")
+    made = LanePlot(theme, "suffix", nowhere)
     qtbot.addWidget(made)
     made.resize(200, 60)
     return made
@@ -98,7 +98,7 @@ def test_an_answer_that_grows_is_read_on(plot: LanePlot) -> None:
 
 
 def test_all_lanes_have_the_same_axes(qtbot: QtBot, theme: Theme) -> None:
-    view = LanesView(theme, nowhere)
+    view = LanesView(theme)
     qtbot.addWidget(view)
     view.set_lanes([("none", ""), ("suffix", "")])
     view.resize(800, 400)
@@ -115,7 +115,7 @@ def test_all_lanes_have_the_same_axes(qtbot: QtBot, theme: Theme) -> None:
 
 
 def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme) -> None:
-    view = LanesView(theme, nowhere)
+    view = LanesView(theme)
     qtbot.addWidget(view)
     view.set_lanes([("none", ""), ("suffix", "")])
     view.show()
@@ -154,7 +154,7 @@ def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter
 
 
 def lane(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> LanePlot:
-    view = LanePlot(theme, choose, "suffix")
+    view = LanePlot(theme, "suffix", choose)
     view.show_trace(answer(), 20)
     return view
 

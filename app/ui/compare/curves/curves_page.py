@@ -11,7 +11,6 @@ from app.lab.report.curves import Curves
 from app.ui.compare.curves.curves_table import CurvesTable
 from app.ui.compare.curves.curves_view import CurvesView
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 
 
 class CurvesPage(QWidget):
@@ -19,12 +18,10 @@ class CurvesPage(QWidget):
 
     closed = Signal()
 
-    def __init__(
-        self, theme: Theme, choose: ChooseFile, name: str, file_stem: str, titles: Sequence[str], about: str
-    ) -> None:
+    def __init__(self, theme: Theme, name: str, file_stem: str, titles: Sequence[str], about: str) -> None:
         """`name` says what the curves are, `titles` are the table's, `about` defines its columns."""
         super().__init__()
-        self.view = CurvesView(theme, choose, name, file_stem)
+        self.view = CurvesView(theme, name, file_stem)
         self.table = CurvesTable(theme, f"{name}, in numbers", titles)
         self.table.lane_chosen.connect(self._lane_chosen)
         title = QLabel(name)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QToolTip
 from app.lab.report.curves import CurvePlot, Curves
 from app.lab.report.page.svg import Scale, ticks
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import Cell, ChooseFile
+from app.ui.widgets.data.export import Cell, ChooseFile, choose_file
 from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
@@ -48,7 +48,7 @@ class _Drawn:
 class CurvesView(Plot):
     """Hovering reads out a point; one lane may stand out."""
 
-    def __init__(self, theme: Theme, choose: ChooseFile, name: str, file_stem: str) -> None:
+    def __init__(self, theme: Theme, name: str, file_stem: str, choose: ChooseFile = choose_file) -> None:
         super().__init__(theme, choose)
         self.file_stem = file_stem
         self.curves: Curves | None = None

@@ -11,7 +11,6 @@ from app.ui.compare.lanes.small_theme import SmallTheme
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
-from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 
@@ -25,7 +24,7 @@ class LaneCard(QWidget):
 
     inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
 
-    def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme, name: str, detail: str) -> None:
         """`name` is the lane's short name, `detail` its full description."""
         super().__init__()
         self._theme = theme
@@ -52,7 +51,7 @@ class LaneCard(QWidget):
         self.caption.setProperty("role", "caption")
         self.badge = ElidedLabel()
         self.badge.setProperty("role", "caption")
-        self.plot = LanePlot(theme, choose, name)
+        self.plot = LanePlot(theme, name)
         self.text = TranscriptView(SmallTheme(theme, self))
         self.text.regenerates = False
         self.text.setAccessibleName(f"Answer of {name}")

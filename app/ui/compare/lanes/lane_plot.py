@@ -16,7 +16,7 @@ from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.ui.state.series import RATE_WINDOW, RoundSeries
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import Cell, ChooseFile
+from app.ui.widgets.data.export import Cell, ChooseFile, choose_file
 from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import SPACE, count, per_second, significant
@@ -33,7 +33,7 @@ class LanePlot(Plot):
 
     round_clicked = Signal(int)
 
-    def __init__(self, theme: Theme, choose: ChooseFile, name: str) -> None:
+    def __init__(self, theme: Theme, name: str, choose: ChooseFile = choose_file) -> None:
         super().__init__(theme, choose)
         self.file_stem = "tokens-per-second"
         self.setMouseTracking(True)

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.ui.compare.lanes.lane_card import LaneCard
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 
 GAP = 12
 
@@ -21,10 +20,9 @@ class LanesView(QScrollArea):
     failed = Signal(object)
     """The UserError of a plot that could not be saved."""
 
-    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._choose = choose
         self.cards: list[LaneCard] = []
         self._names: tuple[tuple[str, str], ...] = ()
         self.setWidgetResizable(True)
@@ -46,7 +44,7 @@ class LanesView(QScrollArea):
             self._row.removeWidget(card)
             card.hide()
             card.deleteLater()
-        self.cards = [LaneCard(self._theme, name, detail, self._choose) for name, detail in names]
+        self.cards = [LaneCard(self._theme, name, detail) for name, detail in names]
         for card in self.cards:
             card.plot.failed.connect(self.failed)
             card.inspect_requested.connect(self.inspect_requested)

@@ -29,7 +29,6 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.words.model_words import file_name
 from app.ui.widgets.words.numbers import duration, significant
 from app.ui.widgets.work.throttle import Throttle
@@ -40,12 +39,12 @@ class RaceView(QWidget):
 
     following_changed = Signal()
 
-    def __init__(self, theme: Theme, session: LabSession, servers: Servers, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme, session: LabSession, servers: Servers) -> None:
         super().__init__()
         self._session = session
         self._servers = servers
         self._lanes: tuple[Lane, ...] = ()  # that are shown
-        self.lanes = LanesView(theme, choose)
+        self.lanes = LanesView(theme)
         self.bar = RaceBar(theme)
         self.bar.moved.connect(self._show_moment)
         self.bar.chosen.connect(self.show_prompt)

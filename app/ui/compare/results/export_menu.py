@@ -19,7 +19,7 @@ from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile, png_picture, write_export
+from app.ui.widgets.data.export import ChooseFile, choose_file, png_picture, write_export
 
 
 class ExportMenu(QObject):
@@ -34,14 +34,13 @@ class ExportMenu(QObject):
         menu: QMenu,
         works: Measurements,
         pages: MeasurementPages,
-        choose: ChooseFile,
     ) -> None:
         """`pages` show the works, with their charts and tables."""
         super().__init__(menu)
         self._theme = theme
         self._works = works
         self._pages = pages
-        self.choose = choose
+        self.choose: ChooseFile = choose_file
         self.saving: list[exports.Saving] = []
         self._of_search = [
             menu.addAction(title, partial(self._save_search, name, pattern, made))

@@ -28,7 +28,6 @@ from app.ui.compare.works.progress import load_words, run_words, search_words
 from app.ui.compare.works.works import Measurements
 from app.ui.state.lab_work import LabWork, Stage
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.data.plot import Plot
 from app.ui.widgets.work.run_strip import RunStrip
 
@@ -41,16 +40,14 @@ class MeasurementPages(QStackedWidget):
     not_saved = Signal(object)
     """The UserError of a plot that could not be saved."""
 
-    def __init__(
-        self, theme: Theme, works: Measurements, chips: SetupBar, strip: RunStrip, choose: ChooseFile
-    ) -> None:
+    def __init__(self, theme: Theme, works: Measurements, chips: SetupBar, strip: RunStrip) -> None:
         super().__init__()
         self._works = works
         self._chips = chips
         self._head = chips.head
         self._strip = strip
-        self.stage = RaceView(theme, works.session, chips.servers, choose)
-        self.results = Results(theme, choose)
+        self.stage = RaceView(theme, works.session, chips.servers)
+        self.results = Results(theme)
         self.results.hide()
         self.lanes = QSplitter(Qt.Orientation.Vertical)
         self.lanes.setChildrenCollapsible(False)
@@ -58,10 +55,10 @@ class MeasurementPages(QStackedWidget):
         self.lanes.addWidget(self.results)
         self.lanes.setStretchFactor(0, 1)
         self.lanes.setStretchFactor(1, 0)
-        self.sweep_page = SweepPage(theme, choose)
+        self.sweep_page = SweepPage(theme)
         self.tune_page = TunePage(theme, works.tune)
-        self.depth_page = CurvesPage(theme, choose, "Over the depth", "depth", HEAD, DEFINITION)
-        self.load_page = CurvesPage(theme, choose, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
+        self.depth_page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
+        self.load_page = CurvesPage(theme, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
         self.load_page.table.explain(["", *(column.definition for column in LOAD_COLUMNS)])
         self._pages = {
             works.session: self.lanes,

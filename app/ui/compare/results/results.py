@@ -12,7 +12,6 @@ from app.ui.compare.results.parting_table import PartingTable, partings
 from app.ui.compare.results.scatter import Scatter, points_of
 from app.ui.compare.results.summary_table import SummaryTable
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.text.placeholder import Placeholder
@@ -27,7 +26,7 @@ class Results(QWidget):
     job_chosen = Signal(object)
     """The run that the user chose to see."""
 
-    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._report: Report | None = None
@@ -40,7 +39,7 @@ class Results(QWidget):
         self._note.setProperty("role", "caption")
         self.table = SummaryTable(theme)
         self.shape = SummaryTable(theme, SHAPE, "How the drafts of each lane fared")
-        self.scatter = Scatter(theme, choose)
+        self.scatter = Scatter(theme)
         self.partings = PartingTable(theme)
         self.partings.chosen.connect(self.job_chosen)
         self.same = Placeholder()

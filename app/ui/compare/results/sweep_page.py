@@ -10,7 +10,6 @@ from app.lab.report.heat import Heat
 from app.lab.report.report import SweepFacts
 from app.ui.compare.results.heat_view import METRICS, HeatView, cell_words
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import ChooseFile
 from app.ui.widgets.fields.segmented import Segmented
 
 
@@ -22,10 +21,10 @@ class SweepPage(QWidget):
     """Compare these strategies side by side (a tuple of specs)."""
     closed = Signal()
 
-    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.number = Segmented(theme, "Number", tuple(METRICS))
-        self.heat = HeatView(theme, choose)
+        self.heat = HeatView(theme)
         self.number.picked.connect(self.heat.set_metric)
         self.heat.chosen.connect(self._show_cell)
         self.cell = QLabel()

@@ -19,11 +19,10 @@ from app.ui.compare.curves.load_panel import LoadPanel
 from app.ui.compare.setup.head import CompareHead
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
-from app.ui.compare.setup.prompts_panel import ChoosePrompts, PromptsPanel
+from app.ui.compare.setup.prompts_panel import PromptsPanel
 from app.ui.compare.setup.setup import CompareSetup, changes, first_setup
 from app.ui.compare.setup.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
-from app.ui.pair.model_panel import FileChooser
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.setup.sampling_panel import chip_words as sampling_words
 from app.ui.state.chat_side import ChatSide
@@ -47,8 +46,6 @@ class SetupBar(QObject):
         theme: Theme,
         chat: ChatSide,
         suites: Sequence[Suite],
-        choose_model: FileChooser,
-        choose_prompts: ChoosePrompts,
         kept: Path,
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
@@ -65,8 +62,8 @@ class SetupBar(QObject):
         self._touched = before is not None  # whether the user made the set-up
         self.setup = before or self._first()
         self.amount = ""  # how much Run measures
-        lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of, chat.servers)
-        prompts = PromptsPanel(theme, suites, choose_prompts)
+        lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers)
+        prompts = PromptsPanel(theme, suites)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         long = next(suite for suite in suites if suite.name == LONG)
         depth = DepthPanel(self.experiment, long, self._context_of)

@@ -25,7 +25,7 @@ from app.engine.types import ModelOptions, PairInfo
 from app.lab.experiment import MOST_LANES, Lane, Pair
 from app.lab.server_lanes import with_server
 from app.ui.compare.setup.setup import CompareSetup
-from app.ui.pair.model_panel import FileChooser
+from app.ui.pair.model_panel import ask_for_model
 from app.ui.pair.server_form import ServerForm
 from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel
 from app.ui.state.servers import Servers
@@ -57,7 +57,6 @@ class LanesPanel(QWidget):
     def __init__(
         self,
         theme: Theme,
-        choose_file: FileChooser,
         own_pair: Callable[[], Pair],
         n_ctx: Callable[[ModelOptions], int],
         servers: Servers,
@@ -66,7 +65,6 @@ class LanesPanel(QWidget):
         loaded with, 0 where it was not loaded."""
         super().__init__()
         self._theme = theme
-        self._choose = choose_file
         self._own_pair = own_pair
         self._n_ctx = n_ctx
         self._setup: CompareSetup | None = None
@@ -352,5 +350,5 @@ class LanesPanel(QWidget):
 
     def _ask(self, before: ModelOptions) -> ModelOptions | None:
         folder = before.path.replace("\\", "/").rpartition("/")[0]
-        path = self._choose(self, folder)
+        path = ask_for_model(self, folder)
         return dataclasses.replace(before, path=path) if path else None

@@ -46,13 +46,11 @@ class PromptsPanel(QWidget):
     changed = Signal(object)
     """The changed CompareSetup."""
 
-    def __init__(
-        self, theme: Theme, suites: Sequence[Suite], choose: ChoosePrompts = ask_for_prompts
-    ) -> None:
+    def __init__(self, theme: Theme, suites: Sequence[Suite]) -> None:
         super().__init__()
         self._theme = theme
         self._suites = tuple(suites)
-        self.choose = choose
+        self.choose: ChoosePrompts = ask_for_prompts
         self._setup = CompareSetup(self._suites[0])
         self._boxes: list[QCheckBox] = []
         title = QLabel("Prompts")

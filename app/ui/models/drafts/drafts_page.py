@@ -35,7 +35,7 @@ from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets.announce import announce
-from app.ui.widgets.data.export import ChooseFile, choose_file, csv_table, write_export
+from app.ui.widgets.data.export import choose_file, csv_table, write_export
 from app.ui.widgets.notice import Notices
 from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.work.background import Query
@@ -67,7 +67,6 @@ class DraftsPage(QWidget):
         work: DraftsWork,
         suites: Sequence[Suite],
         choose_files: ChooseDrafts,
-        choose_save: ChooseFile = choose_file,
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named "general" for others."""
         super().__init__()
@@ -77,7 +76,6 @@ class DraftsPage(QWidget):
         work.setParent(self)
         self._suites = {suite.name: suite for suite in suites}
         self._choose_files = choose_files
-        self._choose_save = choose_save
         self._drafts = DraftList(chat, work)
         self._asked: Query[DraftResults | None] = Query(session.askers, self._show_kept, self._say)
         self._build(theme)
@@ -336,7 +334,7 @@ class DraftsPage(QWidget):
             self._save("drafts.csv", "CSV table (*.csv)", csv_table(names, rows))
 
     def _save(self, name: str, pattern: str, data: bytes) -> None:
-        path = self._choose_save(self.window(), name, pattern)
+        path = choose_file(self.window(), name, pattern)
         if path:
             try:
                 write_export(Path(path), data)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
-from app.ui.widgets.data.export import Cell, ChooseFile, csv_table, png_picture, write_export
+from app.ui.widgets.data.export import Cell, ChooseFile, choose_file, csv_table, png_picture, write_export
 
 
 class Plot(QWidget):
@@ -21,7 +21,7 @@ class Plot(QWidget):
     """The UserError of an export that failed."""
     file_stem = "plot"
 
-    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
         super().__init__()
         self._theme = theme
         self._choose = choose
