@@ -141,9 +141,10 @@ def style_sheet(theme: Theme, icons: Path) -> str:
     side = round(12 * theme.scale) + 2  # of an indicator with its border
     dot = max(2, round(4 * theme.scale))
     values |= {"half": f"{side // 2}px", "dot": f"{dot}px", "hole": f"{side - 2 * dot}px"}
-    values["inner"] = f"{max(1, round(4 * theme.scale)) - 1}px"  # beside a border of 2 pixels
     for grid in (1, 2, 4, 6, 8, 12, 16, 24, 32):
         values[f"g{grid}"] = f"{max(1, round(grid * theme.scale))}px"
+    for grid in (4, 6, 8, 16):  # beside a border of 2 pixels instead of one
+        values[f"in{grid}"] = f"{max(1, round(grid * theme.scale)) - 1}px"
     sheet = _SHEET
     for name, value in values.items():
         sheet = sheet.replace(f"@{name}@", value)
@@ -172,15 +173,17 @@ QPushButton {
 }
 QPushButton:hover { background: @hover@; }
 QPushButton:pressed, QPushButton:checked { background: @pressed@; }
-QPushButton[ring="true"]:focus { border: 2px solid @ring@; padding: -1px; padding: @g6@ @g16@; margin: -1px; }
+QPushButton[ring="true"]:focus { border: 2px solid @ring@; padding: @in6@ @in16@; }
 QPushButton:disabled { color: @faint@; border-color: @line@; }
 QPushButton[kind="primary"] { background: @text@; color: @ground@; border: 1px solid @text@; }
 QPushButton[kind="primary"]:hover { background: @strong_hover@; }
-QPushButton[kind="primary"][ring="true"]:focus { border: 2px solid @faint@; }
+/* The ring of a filled button is a gap in its colour: clipped so, Qt leaves a line free inside the border. */
+QPushButton[kind="primary"][ring="true"]:focus { border: 2px solid @text@; background-clip: padding; }
 QPushButton[kind="primary"]:disabled {
     background: @chosen@; color: @secondary@; border-color: @chosen@;
 }
 QPushButton[shape="icon"] { padding: @g6@ @g8@; }
+QPushButton[shape="icon"][ring="true"]:focus { padding: @in6@ @in8@; }
 QPushButton[kind="flat"] {
     background: transparent; color: @secondary@; border: 1px solid transparent;
     padding: @g4@ @g8@;
@@ -192,15 +195,15 @@ QPushButton[kind="fold"] {
 }
 QPushButton[kind="fold"]:hover, QPushButton[kind="fold"]:checked { color: @text@; }
 QPushButton[kind="fold"][ring="true"]:focus {
-    border: 2px solid @ring@; padding: @g2@ @g8@ @g2@ 0; margin: 0;
+    border: 2px solid @ring@; padding: @g2@ @g8@ @g2@ 0;
 }
 QPushButton[kind="row"] {
     background: transparent; border: 1px solid transparent; padding: @g4@ @g8@; text-align: left;
 }
 QPushButton[kind="row"]:hover { background: @hover@; }
-QPushButton[kind="row"][ring="true"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
+QPushButton[kind="row"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }
 QPushButton[kind="flat"]:checked { color: @text@; }
-QPushButton[kind="flat"][ring="true"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
+QPushButton[kind="flat"][ring="true"]:focus { border: 2px solid @ring@; padding: @in4@ @in8@; }
 QPushButton[kind="flat"]:disabled { color: @faint@; }
 
 QToolButton {
@@ -213,7 +216,7 @@ QToolButton[kind="place"]:checked { background: @line@; }
 QToolButton[ring="true"]:focus { border: 2px solid @ring@; }
 QToolButton[kind="primary"] { background: @text@; }
 QToolButton[kind="primary"]:hover { background: @strong_hover@; }
-QToolButton[kind="primary"][ring="true"]:focus { border: 2px solid @faint@; }
+QToolButton[kind="primary"][ring="true"]:focus { border: 2px solid @text@; background-clip: padding; }
 QToolButton[kind="primary"]:disabled { background: @chosen@; }
 QToolButton::menu-indicator { image: none; }
 
@@ -229,7 +232,7 @@ QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
     color: @faint@; border-color: @line@;
 }
 QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] {
-    border: 2px solid @error@; padding-top: @inner@; padding-bottom: @inner@;
+    border: 2px solid @error@; padding-top: @in4@; padding-bottom: @in4@;
 }
 QLineEdit[kind="mono"], QPlainTextEdit[kind="mono"] { font-family: "@mono@"; }
 QAbstractSpinBox QLineEdit { border: none; padding: 0 0 0 @g6@; background: transparent; }

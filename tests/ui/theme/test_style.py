@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QApplication,
     QCheckBox,
     QComboBox,
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QRadioButton,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -138,7 +140,9 @@ def test_a_role_set_later_shows(qtbot: QtBot, styled: Theme) -> None:
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["", "primary", "flat", "fold", "row", "field", "radio", "check", "combo"])
+@pytest.mark.parametrize(
+    "kind", ["", "icon", "primary", "flat", "fold", "row", "field", "radio", "check", "combo"]
+)
 def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str) -> None:
     """A control with the focus looks different from one without."""
     styled.set_mode(mode)
@@ -153,19 +157,48 @@ def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str)
         "combo": QComboBox,
     }
     control = other_kinds.get(kind, QPushButton)()
-    control.setProperty("kind", kind)
+    control.setProperty("shape" if kind == "icon" else "kind", kind)
     layout.addWidget(other)
     layout.addWidget(control)
     window.show()
     window.activateWindow()  # the focus shows in an active window only
     qtbot.waitActive(window)
     other.setFocus()
-    without = control.grab().toImage()
-    size = control.size()
+    without = window.grab(control.geometry()).toImage()
+    size, wanted = control.size(), control.sizeHint()
     control.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.waitUntil(control.hasFocus)
-    assert control.grab().toImage() != without
-    assert control.size() == size  # and nothing moves
+    assert window.grab(control.geometry()).toImage() != without
+    assert (control.size(), control.sizeHint()) == (size, wanted)  # and nothing moves
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", PALETTES)
+@pytest.mark.parametrize("button", [QPushButton, QToolButton])
+def test_a_filled_button_has_a_plain_ring(
+    qtbot: QtBot, styled: Theme, button: type[QAbstractButton], name: str, mode: str, scale: float
+) -> None:
+    styled.set_palette(name)
+    styled.set_mode(mode)
+    styled.set_scale(scale)
+    window = QWidget()
+    qtbot.addWidget(window)
+    filled = button(window)
+    filled.setProperty("kind", "primary")
+    filled.setGeometry(8, 8, 60, 40)
+    window.show()
+    window.activateWindow()
+    qtbot.waitActive(window)
+    filled.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(filled.hasFocus)
+    picture = window.grab().toImage()
+    inwards = [picture.pixelColor(x, 28).name() for x in range(4, 38)]  # from beside it to its middle
+    seen = [colour for at, colour in enumerate(inwards) if at == 0 or colour != inwards[at - 1]]
+    ground, ring, gap, fill = seen
+    assert (ring, ground) == (styled.palette.text.lower(), styled.palette.ground.lower())
+    assert min(contrast(ring, ground), contrast(ring, gap), contrast(gap, fill)) >= 3
+    assert inwards.count(ring) - inwards[10:].count(ring) >= 2, "a ring has at least 2 pixels"
 
 
 @pytest.mark.parametrize(
