@@ -48,10 +48,18 @@ def worker(*options: str, host: str = "127.0.0.1") -> Iterator[Worker]:
 
 
 def limit_memory(pid: int, more: int) -> None:
-    """Limit a process to `more` bytes than it has now. Linux only."""
+    """Limit a process to `more` bytes than it has now, until `lift_limit`. Linux only."""
     import resource
 
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         pages = int(file.read().split()[0])
     limit = pages * resource.getpagesize() + more
-    resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+    _, most = resource.prlimit(pid, resource.RLIMIT_AS)
+    resource.prlimit(pid, resource.RLIMIT_AS, (limit, most))
+
+
+def lift_limit(pid: int) -> None:
+    import resource
+
+    _, most = resource.prlimit(pid, resource.RLIMIT_AS)
+    resource.prlimit(pid, resource.RLIMIT_AS, (most, most))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_struct
 
+from app.base.threads import start
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
@@ -61,7 +62,7 @@ class _Ahead:
         self._error: BaseException | None = None
         self._given_up = False
         self._thread = threading.Thread(target=self._read, name=f"reads {self.name}", daemon=True)
-        self._thread.start()
+        start(self._thread)
 
     def _read(self) -> None:
         try:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from app.base.threads import start
+
 T = TypeVar("T")
 
 
@@ -56,7 +58,7 @@ class Handover(Generic[T]):
         return self._left
 
     def __enter__(self) -> Handover[T]:
-        self._thread.start()
+        start(self._thread)
         return self
 
     def __iter__(self) -> Iterator[T]:

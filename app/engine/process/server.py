@@ -215,7 +215,7 @@ class Server:
                 raise UserError("Loading was stopped.", kept) from None
             raise
         seconds = time.perf_counter() - started
-        with contextlib.suppress(PromptError):  # the first use reports the error
+        with contextlib.suppress(PromptError, MemoryError):  # the first use reports the error
             self._engine.read_template()
         self._emit(Loaded(command.run, self._engine.pair, seconds))
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.base.numbers import file_size
+from app.base.threads import start
 from app.engine.errors import PromptError
 from app.engine.process.safer import exit_words
 from app.engine.templates.options import TemplateOptions
@@ -153,9 +154,8 @@ class _Process:
         True."""
         said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # On a thread: a stuck process neither reads nor answers, and pipes have no time limit.
-        threading.Thread(
-            target=self._exchange, args=(encode(question), said), name="chat template", daemon=True
-        ).start()
+        asking = (encode(question), said)
+        start(threading.Thread(target=self._exchange, args=asking, name="chat template", daemon=True))
         if _next(said, _START_LIMIT, stopped) is None:
             raise PromptError("The process that renders chat templates did not start.", "Try again.")
         data = _next(said, question.seconds + _GRACE, stopped)

@@ -35,15 +35,16 @@ from app.engine.process.messages import (
     Stop,
 )
 from app.engine.process.safer import Death, explain_death
-from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role
+from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Role
 from tests.tiny import Tiny
-from tests.workers import ROOT, Worker, limit_memory, worker
+from tests.workers import ROOT, Worker, lift_limit, limit_memory, worker
 
 PATIENCE = 60.0
 ENDS = (Loaded, Finished, Failed, DevicesListed, Measured)
 Kinds = type[Event] | tuple[type[Event], ...]
 LONG = GenerationRequest("abcabc", max_tokens=4000, ignore_eos=True)
 SHORT = GenerationRequest("abcabc", max_tokens=5, ignore_eos=True)
+CHAT = GenerationRequest(messages=(Message("user", "abc"),), max_tokens=5, ignore_eos=True)
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
 
@@ -250,6 +251,24 @@ def test_an_engine_gets_no_more_memory_than_is_free(
     assert isinstance(event, RoundFinished), event
     assert "MemoryError" in event.round.draft_end
     assert answers(talk)
+
+
+@on_linux
+@pytest.mark.parametrize("asked", [SHORT, CHAT], ids=["prompt", "messages"])
+def test_memory_too_short_for_a_thread_is_told(
+    new_talk: Callable[[], Talk], path: str, asked: GenerationRequest
+) -> None:
+    """With messages the chat template's thread comes first."""
+    talk = new_talk()
+    assert isinstance(talk.load(ModelOptions(path)), Loaded)
+    pid = talk.home.pid
+    assert pid is not None
+    limit_memory(pid, 4 * 2**20)  # of the 8 that a stack takes; the pass itself has room
+    event = talk.generate(asked)
+    lift_limit(pid)
+    assert isinstance(event, Failed) and event.expected and not event.gone, event
+    assert event.message == "The engine has taken all the memory that was free when its pair was loaded."
+    assert answers(talk), "and is ready again"
 
 
 @pytest.mark.parametrize(
