@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -30,7 +31,8 @@ def lessons(argv: list[str]) -> int:
         put(f"{place:2}  {lesson.title}: {lesson.about}" for place, lesson in enumerate(found, start=1))
     elif 1 <= number <= len(files):
         file = files[number - 1]
-        put([*_printed(tell_lesson(file)), f"The answer: draftscope replay {trace_file(file)}"])
+        replay = shlex.join(["draftscope", "replay", str(trace_file(file))])
+        put([*_printed(tell_lesson(file)), f"The answer: {replay}"])
     else:
         raise SettingError(f"There is no lesson {number}.", f"They are 1 to {len(files)}.")
     return 0

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -51,8 +52,8 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes are 
 def start(*arguments: object, **settings: Any) -> subprocess.Popen[bytes]:
     """The real command, as a process."""
     words = [sys.executable, "-m", "app", *(str(argument) for argument in arguments)]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(words, cwd=ROOT, **pipes | settings)
+    usual: dict[str, Any] = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(words, **usual | settings)
 
 
 def finished(process: subprocess.Popen[bytes]) -> Ended:
@@ -803,19 +804,22 @@ def test_ctrl_c_while_loading(
 
 
 @on_posix
-def test_utf8_where_the_locale_is_c(pair: list[object], tmp_path: Path) -> None:
-    out = tmp_path / "run.jsonl"
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+def test_utf8_where_the_locale_is_c(pair_files: tuple[Path, Path], tmp_path: Path) -> None:
+    for name, file in zip(("target.gguf", "draft.gguf"), pair_files, strict=True):
+        shutil.copy(file, tmp_path / name)  # plain names: above them the path may have any characters
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(ROOT)}
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONIOENCODING"} | ascii_only
-    words = [*pair[:5], "--prompt", "été → 你好", "--max-tokens", 60, "--ignore-eos", "--temperature", 1.5]
-    ended = finished(start(*words, "--seed", 3, "--stop", "→", "--trace", out, env=environment))
-    trace = read_trace(out)
-    assert ended.code == 0
+    here: dict[str, Any] = {"env": environment, "cwd": tmp_path}
+    words = ["run", "--target", "target.gguf", "--draft", "draft.gguf", "--prompt", "été → 你好"]
+    words += ["--max-tokens", "60", "--ignore-eos", "--temperature", "1.5", "--seed", "3"]
+    ended = finished(start(*words, "--stop", "→", "--trace", "run.jsonl", **here))
+    assert ended.code == 0, ended.err
+    trace = read_trace(tmp_path / "run.jsonl")
     assert trace.header.prompt == "été → 你好"
     assert trace.header.stop == ("→",)
     assert not trace.text.isascii()  # random bytes: at least U+FFFD
     assert ended.out.rstrip("\n") == trace.text.rstrip("\n")
 
-    ended = finished(start("run", "--prompt", "a", "--strategy", "é", env=environment))
+    ended = finished(start("run", "--prompt", "a", "--strategy", "é", **here))
     assert ended.code == 2
     assert "There is no strategy “" in ended.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def test_a_command_is_explained_with_its_lane(command: Command, tmp_path: Path) 
 
 def test_files_that_are_here_are_judged(command: Command, pair_files: tuple[Path, Path]) -> None:
     target, draft = pair_files
-    ended = command("explain", f"llama-server -m {target} -md {draft} --spec-type draft-simple")
+    server = ["llama-server", "-m", str(target), "-md", str(draft), "--spec-type", "draft-simple"]
+    ended = command("explain", shlex.join(server))
     assert ended.code == 0, ended.err
     assert f"{draft.name} as a draft for {target.name}: " in ended.out
 

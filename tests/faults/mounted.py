@@ -163,8 +163,8 @@ def _hub(server: FakeHub, place: Path, folder: Path) -> dict[str, str]:
 def _measure(disk: Disk, folder: Path, plan: Plan) -> Fate:
     """`draftscope bench` with its journal on the disk, and the same again when the disk is well."""
     journal = disk.place / "suite.jsonl"
-    words = f"--target {_target(folder)} --strategy prompt-lookup --prompt abcabc --max-tokens 200 --repeat 8"
-    command = ("bench", *words.split(), "--ignore-eos", "--journal", str(journal))
+    words = "--strategy prompt-lookup --prompt abcabc --max-tokens 200 --repeat 8 --ignore-eos"
+    command = ("bench", "--target", str(_target(folder)), *words.split(), "--journal", str(journal))
     environment = {"DRAFTSCOPE_HOME": str(folder / "home")}
     fate = _hurt_meanwhile(command, environment, disk, plan)
     code, _, err = _command(command, environment)

@@ -125,8 +125,9 @@ class Clocks:
     def _bench(self) -> None:
         """A measurement, while the clock jumps all the time."""
         journal = self._folder / f"{self._plans}.jsonl"
-        words = f"bench --target {self._target} --strategy prompt-lookup --prompt abcabc --max-tokens 50"
-        command = [sys.executable, "-m", "app", *words.split(), "--ignore-eos", "--journal", str(journal)]
+        files = ["--target", str(self._target), "--journal", str(journal)]
+        words = "--strategy prompt-lookup --prompt abcabc --max-tokens 50 --ignore-eos"
+        command = [sys.executable, "-m", "app", "bench", *files, *words.split()]
         environment = os.environ | self._own | {"DRAFTSCOPE_HOME": str(self._home)}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
