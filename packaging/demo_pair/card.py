@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from train import RUNS
-from windows import SHARES
+from training.train import RUNS
+from training.windows import SHARES
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT, MARGIN = 640, 240, 36

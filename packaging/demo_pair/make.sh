@@ -35,24 +35,24 @@ older() { # whether file $1 is missing or older than $2
 }
 
 cd "$here"
-[ -f "$work/library.jsonl" ] || "$app" library.py --work "$work"
+[ -f "$work/library.jsonl" ] || "$app" -m base.library --work "$work"
 [ -z "$begin" ] || [ -f "$work/begun.txt" ] || sha256sum < "${begin#--begin=}/target.gguf" | cut -c 1-64 > "$work/begun.txt"
-[ -f "$work/corpus.npz" ] || "$train" corpus.py --work "$work" ${begin:+"$begin"}
+[ -f "$work/corpus.npz" ] || "$train" -m texts.corpus --work "$work" ${begin:+"$begin"}
 # shellcheck disable=SC2086 # the options are words
-"$train" train.py target --work "$work" --device "$DEVICE" ${begin:+"$begin"} $TARGET
+"$train" -m training.train target --work "$work" --device "$DEVICE" ${begin:+"$begin"} $TARGET
 # shellcheck disable=SC2086
-"$train" train.py drafts --work "$work" --device "$DEVICE" ${begin:+"$begin"} $DRAFTS
+"$train" -m training.train drafts --work "$work" --device "$DEVICE" ${begin:+"$begin"} $DRAFTS
 [ "${UNTIL:-}" != train ] || exit 0
 if older "$work/pair/target.gguf" "$work/target.pt" || older "$work/pair/draft.gguf" "$work/drafts.pt"; then
-    "$train" export.py --work "$work" --out "$work/pair"
+    "$train" -m training.export --work "$work" --out "$work/pair"
 fi
 if older "$work/check.txt" "$work/pair/target.gguf" || older "$work/check.txt" "$work/pair/draft.gguf"; then
-    "$train" reference.py --work "$work"
-    "$app" check.py --work "$work" --pair "$work/pair" > "$work/check.new" || { cat "$work/check.new" >&2; exit 1; }
+    "$train" -m judging.reference --work "$work"
+    "$app" -m judging.check --work "$work" --pair "$work/pair" > "$work/check.new" || { cat "$work/check.new" >&2; exit 1; }
     mv "$work/check.new" "$work/check.txt"
 fi
 cat "$work/check.txt"
 if older "$work/table.md" "$work/check.txt"; then
-    "$app" evaluate.py --pair "$work/pair" --work "$work" --table "$work/table.md"
+    "$app" -m judging.evaluate --pair "$work/pair" --work "$work" --table "$work/table.md"
 fi
 "$train" card.py --work "$work" --out "$out"

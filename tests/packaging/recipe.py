@@ -11,7 +11,7 @@ RECIPE = ROOT / "packaging" / "demo_pair"
 
 
 def in_recipe(code: str) -> str:
-    """What the code prints in a process of its own: the recipe's modules go by bare names."""
+    """What the code prints in a process of its own: the recipe's modules are imported from its folder."""
     done = subprocess.run(
         [sys.executable, "-B", "-c", code],
         cwd=RECIPE,

@@ -80,8 +80,9 @@ def check_prompts(prompts: tuple[DemoPrompt, ...]) -> None:
 def test_answers_of_the_generator_pass_the_checks_that_judge_the_model() -> None:
     told = in_recipe(
         """
-import judge, world
-from scene import Dice
+from judging import judge
+from scenes import world
+from base.scene import Dice
 for held_out in (False, True):
     dice = Dice(1, held_out=held_out)
     for name, kind in world.KINDS.items():
@@ -109,7 +110,8 @@ for held_out in (False, True):
 )
 def test_wrong_answers_are_found(answer: str, expect: str, fault: str) -> None:
     told = in_recipe(
-        f"import judge\nfrom scene import Expect\njudge.SECONDS = 1\nprint(judge.fault({answer!r}, {expect}))"
+        "from base.scene import Expect\nfrom judging import judge\njudge.SECONDS = 1\n"
+        f"print(judge.fault({answer!r}, {expect}))"
     )
     assert fault in told
 
@@ -117,7 +119,9 @@ def test_wrong_answers_are_found(answer: str, expect: str, fault: str) -> None:
 def test_what_is_held_out_is_never_trained_on() -> None:
     told = in_recipe(
         """
-import coding, copying, counting, fields, lists, scene, stories, talk, words, world
+from base import scene, words
+from scenes import copying, counting, fields, lists, stories, talk, world
+from scenes.code import coding
 options = {
     id(value): f"{module.__name__}.{name}"
     for module in (coding, copying, counting, fields, lists, stories, talk)
@@ -141,7 +145,8 @@ talks = world.conversations(scene.Dice(5))
 for _ in range(1500):
     next(talks)
 print(len(used))
-assert both <= {"fields.PLACES", "fields.JOBS", "fields.LICENCES", "stories.OPENINGS"}, both
+same = "fields.PLACES", "fields.JOBS", "fields.LICENCES", "stories.OPENINGS"
+assert both <= {f"scenes.{name}" for name in same}, both
 trained = {words.name(dice) for dice in [scene.Dice(1)] for _ in range(500)}
 kept = {words.name(dice) for dice in [scene.Dice(1, held_out=True)] for _ in range(500)}
 assert not trained & kept
@@ -153,7 +158,9 @@ assert not trained & kept
 def test_the_judged_prompts_are_a_hundred_of_every_kind() -> None:
     told = in_recipe(
         """
-import collections, judge, world
+import collections
+from judging import judge
+from scenes import world
 cases = judge.load()
 assert all(case.messages[-1][0] == "user" and case.expect != judge.Expect() for case in cases)
 counts = collections.Counter(case.kind for case in cases)

@@ -8,7 +8,7 @@ from tests.packaging.recipe import in_recipe
 
 
 def test_packages_tell_the_licence_that_the_library_names() -> None:
-    told = in_recipe("import library\nfor item in library.SOURCES.items(): print(*item, sep=': ')")
+    told = in_recipe("from base import library\nfor item in library.SOURCES.items(): print(*item, sep=': ')")
     sources = dict(line.split(": ") for line in told.splitlines())
     assert sources.pop("Python") == "PSF-2.0"
     assert len(sources) > 30
@@ -25,7 +25,7 @@ def test_packages_tell_the_licence_that_the_library_names() -> None:
 def test_library_texts_come_once_and_files_are_on_one_side() -> None:
     told = in_recipe(
         """
-import library
+from base import library
 library.SOURCES = {name: library.SOURCES[name] for name in ("jinja2", "h11", "mdurl")}
 found = list(library.documents())
 assert found == list(library.documents())
@@ -44,7 +44,7 @@ print(sum(sides.values()), len(sides), {document.kind for document in found} == 
 def test_library_leaves_out_texts_under_the_gpl() -> None:
     told = in_recipe(
         """
-import library
+from base import library
 texts = ["under the GNU General Public License", "GPLv3", "LGPL-2.1", "Mozilla Public License", "MIT, not PL"]
 print([bool(library.FOREIGN.search(text)) for text in texts])
 """
@@ -55,7 +55,7 @@ print([bool(library.FOREIGN.search(text)) for text in texts])
 def test_sentences_of_the_judged_prompts_are_not_trained_on() -> None:
     in_recipe(
         """
-import library, words
+from base import library, words
 quoted = library.judged() & set(words.documentation())
 assert quoted, "the judged prompts quote the library"
 assert not quoted & set(words.examples())
@@ -66,8 +66,9 @@ assert not quoted & set(words.examples())
 def test_a_completed_function_begins_as_the_question_did() -> None:
     in_recipe(
         '''
-import ast, passages
-from scene import Dice
+import ast
+from texts import passages
+from base.scene import Dice
 source = """
 class Scale:
     def weigh(self, goods, unit="gram"):
@@ -97,8 +98,8 @@ for _ in range(20):
 def test_open_dialogues_fill_every_gap_and_hardly_repeat() -> None:
     told = in_recipe(
         """
-import grammar
-from scene import Dice
+from texts import grammar
+from base.scene import Dice
 dice = Dice(1)
 answers = []
 for name in grammar.PARTS:
@@ -116,8 +117,8 @@ print(len(set(answers)) / len(answers))
 def test_open_dialogues_say_a_named_word_again() -> None:
     in_recipe(
         """
-import grammar
-from scene import Dice
+from texts import grammar
+from base.scene import Dice
 grammar.RULES["beast"], grammar.SHARES["beast"] = ["owl", "fox"], [1, 2]
 text = "a {kind=beast} and a {Kind=beast}. the {beast}"
 said = {grammar.Telling(Dice(seed)).said(text) for seed in range(40)}
@@ -134,7 +135,7 @@ def test_doubt_is_taken_of_the_rows_that_the_answer_was_drawn_from() -> None:
     in_recipe(
         """
 import numpy as np
-import unsure
+from judging import unsure
 class Rows:
     def log_probabilities(self, ids):
         assert list(ids) == [5, 6, 7, 8]
@@ -154,7 +155,7 @@ def test_the_interval_of_a_gain_is_above_zero_only_where_it_is_clear() -> None:
     in_recipe(
         """
 import numpy as np
-import unsure
+from judging import unsure
 clear, unclear = np.array([0.2, 0.3, 0.25, 0.4] * 8), np.array([1.0, -1.0] * 16)
 low, high = unsure.interval(clear)
 assert 0.2 < low < clear.mean() < high < 0.4

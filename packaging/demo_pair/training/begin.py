@@ -9,8 +9,8 @@ import gguf
 import numpy as np
 import torch
 
-import tokenizer as bpe
-from model import ADDING, BRANCH, Llama, Shape
+from training import tokenizer as bpe
+from training.model import ADDING, BRANCH, Llama, Shape
 
 
 def model_of(path: Path) -> Llama:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from copying import told
-from scene import Dice, Expect, Scene, Turn, fence, join, wordings
-from words import NOUNS, full_name, town, word
+from base.scene import Dice, Expect, Scene, Turn, fence, join, wordings
+from base.words import NOUNS, full_name, town, word
+from scenes.copying import told
 
 ONE = wordings(
     "(Extract|Give me|Take) the {fields} (as JSON|in JSON)(| from this text):\n\n{text}",

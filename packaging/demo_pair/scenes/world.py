@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import coding
-import copying
-import counting
-import fields
-import lists
-import stories
-import talk
-from scene import Dice, Maker
+from base.scene import Dice, Maker
+from scenes import copying, counting, fields, lists, stories, talk
+from scenes.code import coding
 
 Message = tuple[str, str]
 SYSTEMS = (

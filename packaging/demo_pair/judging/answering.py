@@ -10,7 +10,7 @@ from pathlib import Path
 
 # Read by the OpenMP runtime when the library is loaded, so it has to stand before the import.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import numpy as np
 from app.engine import Engine, GenerationRequest, ModelOptions

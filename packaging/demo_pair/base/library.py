@@ -83,7 +83,7 @@ LEAST_LETTERS = 0.55
 LEAST_DOCSTRING = 120
 HELD_OUT_SHARE = 16
 """One file of so many is never trained on."""
-FROZEN = Path(__file__).with_name("evaluation.jsonl")
+FROZEN = Path(__file__).parents[1] / "evaluation.jsonl"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import library
-import tokenizer as bpe
-import words
-import world
-from scene import Dice
-from train import RUNS, load_model
-from windows import Corpus
+from base import library, words
+from base.scene import Dice
+from scenes import world
+from training import tokenizer as bpe
+from training.train import RUNS, load_model
+from training.windows import Corpus
 
 LENGTH = 2048
 HARD_TEXTS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import words
-from scene import Dice, Expect, Scene, Turn, ask, wordings
+from base import words
+from base.scene import Dice, Expect, Scene, Turn, ask, wordings
 
 
 @dataclass(frozen=True, slots=True)

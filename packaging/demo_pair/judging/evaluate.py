@@ -2,7 +2,8 @@
 
 Runs in the app's environment, with the app's own engine, from the repository's root:
 
-    python packaging/demo_pair/evaluate.py --pair resources/demo_pair --work WORK [--wrong] [--table FILE]
+    cd packaging/demo_pair
+    python -m judging.evaluate --pair ../../resources/demo_pair --work WORK [--wrong] [--table FILE]
 
 WORK is where library.py and corpus.py wrote the held-out texts; without it, only the 100 frozen prompts are
 used.
@@ -20,9 +21,8 @@ from pathlib import Path
 
 from app.engine import Engine, GenerationRequest, Message
 
-import judge
-import unsure
-from answering import answered, loaded
+from judging import judge, unsure
+from judging.answering import answered, loaded
 
 MOST_TOKENS = 400
 SIMPLE = "draft-simple:n_max=4"

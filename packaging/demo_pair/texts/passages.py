@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
-import copying
-from library import Document
-from scene import Dice, ask, fence, wordings
+from base.library import Document
+from base.scene import Dice, ask, fence, wordings
+from scenes import copying
 
 Turn = tuple[str, str]
 EXPLAIN = wordings(

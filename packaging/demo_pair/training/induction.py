@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from model import BRANCH, Block, Llama, rope_angles
+from training.model import BRANCH, Block, Llama, rope_angles
 
 CONSTANT = 0.2
 """First element of every embedding, ten times the others' spread: what a query for a place is made of."""

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from app.engine import Engine, GenerationRequest, Message, Sampling
 
-import library
-from answering import Answer, Rows, answered, loaded
+from base import library
+from judging.answering import Answer, Rows, answered, loaded
 
 MOST_TOKENS = 128
 SURE = 0.99

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from functions import Function, Line
-from scene import Dice
-from words import NOUNS, identifier
+from base.scene import Dice
+from base.words import NOUNS, identifier
+from scenes.code.functions import Function, Line
 
 SUMS = ("total", "result", "amount", "outcome")
 LABELS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import invented
-from scene import Dice, Expect, Scene, Turn, fence, join, wordings
-from words import NOUNS, full_name, name, sentence, town, word
+from base.scene import Dice, Expect, Scene, Turn, fence, join, wordings
+from base.words import NOUNS, full_name, name, sentence, town, word
+from scenes.code import invented
 
 QUOTE = wordings(
     "(Repeat|Copy|Quote|Write out) (this|the following) (text|passage|paragraph)"

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
-import library
-from scene import Dice, part
+from base import library
+from base.scene import Dice, part
 
 SKIPPED = {"test", "tests", "idle_test", "site-packages", "lib2to3", "pydoc_data", "idlelib"}
 STARTS = (

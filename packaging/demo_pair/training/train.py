@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-import begin
-from induction import teach_copying
-from model import SHAPES, Llama, Shape
-from muon import Muon
-from windows import LAST_SHARES, SHARES, Batch, Corpus, Twice
+from training import begin
+from training.induction import teach_copying
+from training.model import SHAPES, Llama, Shape
+from training.muon import Muon
+from training.windows import LAST_SHARES, SHARES, Batch, Corpus, Twice
 
 RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
 FIRST_LAYERS = 2

@@ -10,9 +10,9 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-import tokenizer as bpe
-from model import ADDING, BRANCH, NORM_EPS, ROPE_BASE, Llama
-from train import RUNS, load_model
+from training import tokenizer as bpe
+from training.model import ADDING, BRANCH, NORM_EPS, ROPE_BASE, Llama
+from training.train import RUNS, load_model
 
 CONTEXT = 2048
 LICENCE = "mit"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import tokenizer as bpe
+from training import tokenizer as bpe
 
 RUN, BETWEEN = (4, 60), (0, 30)
 """Lengths of a run of random tokens and of what stands before it is said again, the upper ones excluded."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from copying import exactly
-from lists import NUMBERS
-from scene import Dice, Expect, Scene, Turn, ask, wordings
-from words import NOUNS, name, word
+from base.scene import Dice, Expect, Scene, Turn, ask, wordings
+from base.words import NOUNS, name, word
+from scenes.copying import exactly
+from scenes.lists import NUMBERS
 
 UP = wordings("(Count|Please count) from {a} (to|up to) {b}.", "(Write|List) the numbers from {a} to {b}.")
 DOWN = wordings("(Count|Please count)(| down| backwards) from {a} (to|down to) {b}.")

@@ -17,15 +17,13 @@ from random import Random
 import numpy as np
 from tokenizers import Tokenizer
 
-import begin
-import grammar
-import judge
-import library
-import passages
-import tokenizer as bpe
-import words
-import world
-from scene import Dice
+from base import library, words
+from base.scene import Dice
+from judging import judge
+from scenes import world
+from texts import grammar, passages
+from training import begin
+from training import tokenizer as bpe
 
 DIALOGUES = {"scenes": 70_000, "open": 40_000, "passages": 40_000}
 TEXTS = ("code", "prose")

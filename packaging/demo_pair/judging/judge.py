@@ -1,6 +1,6 @@
 """Whether an answer is right, and the frozen prompts that are judged (`evaluation.jsonl`).
 
-`python judge.py` writes the prompts, once, before any training.
+`python -m judging.judge`, here in the recipe's folder, writes the prompts, once, before any training.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import world
-from scene import Dice, Expect
+from base.scene import Dice, Expect
+from scenes import world
 
-PROMPTS = Path(__file__).with_name("evaluation.jsonl")
+PROMPTS = Path(__file__).parents[1] / "evaluation.jsonl"
 SEED = 77
 SECONDS = 10
 RUN = """

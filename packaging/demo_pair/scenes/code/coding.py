@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import functions
-import invented
-from functions import Function, third_person
-from scene import Dice, Expect, Scene, Turn, ask, fence, join, wordings
-from words import NOUNS, identifier
+from base.scene import Dice, Expect, Scene, Turn, ask, fence, join, wordings
+from base.words import NOUNS, identifier
+from scenes.code import functions, invented
+from scenes.code.functions import Function, third_person
 
 BANK = functions.load()
 KINDS = {"list": "list", "str": "text", "dict": "dictionary"}

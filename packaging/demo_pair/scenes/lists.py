@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scene import Dice, Expect, Scene, Turn, ask, wordings
+from base.scene import Dice, Expect, Scene, Turn, ask, wordings
 
 HERE = Path(__file__).parent
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")

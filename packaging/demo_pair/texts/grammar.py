@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-import words
-from scene import Dice, ask, wordings
+from base import words
+from base.scene import Dice, ask, wordings
 
 TEXT = Path(__file__).with_name("grammar.txt")
 FIRST = (

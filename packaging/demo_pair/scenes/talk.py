@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scene import Dice, Expect, Scene, Turn, ask, wordings
-from words import word
+from base.scene import Dice, Expect, Scene, Turn, ask, wordings
+from base.words import word
 
 BANK = Path(__file__).with_name("answers.txt")
 LEADS = ("", "", "", "", "", "", "Please tell me: ", "A question: ", "Quick question: ", "And ")
