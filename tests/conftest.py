@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.engine.engine import Engine
     from tests.commands import Command
     from tests.equality import Baselines, Parting
-    from tests.tiny import Tiny
+    from tests.files.tiny import Tiny
 
 # A busy machine makes every example slow.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,7 +32,7 @@ DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 @pytest.fixture(scope="session")
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tiny], Path]:
     """Makes tiny GGUF files, each only once per session."""
-    from tests.tiny import write_tiny
+    from tests.files.tiny import write_tiny
 
     folder = tmp_path_factory.mktemp("tiny")
     made: dict[Tiny, Path] = {}
@@ -48,7 +48,7 @@ def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tiny], Path
 @pytest.fixture(scope="session")
 def pair_files(tiny_file: Callable[[Tiny], Path]) -> tuple[Path, Path]:
     """A target and a draft near it: about two of three drafted tokens are accepted."""
-    from tests.tiny import Tiny
+    from tests.files.tiny import Tiny
 
     target = Tiny(name="target", n_ctx=1024)
     return tiny_file(target), tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.15, noise_seed=7))

@@ -35,8 +35,8 @@ from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.types import LengthRule, ModelOptions, Round, Sampling
+from tests.files.tiny import Tiny
 from tests.reference import probabilities
-from tests.tiny import Tiny
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from tests.tiny import byte_alphabet
+from tests.files.tiny import byte_alphabet
 
 N_VOCAB = 151_936
 _BLOCK = 32  # weights that share a scale in Q8_0

@@ -24,7 +24,7 @@ import numpy as np
 
 from app.engine.native import AbortFlag, Context, Model
 from app.engine.types import ModelOptions
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 ARCHITECTURES = ("llama", "qwen35", "lfm2", "mamba")
 WAYS = ("plain", "anew", "checkpoints", "snapshots")

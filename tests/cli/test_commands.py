@@ -40,8 +40,8 @@ from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.runs.run_record import RunRecord
 from tests.commands import Command, Ended
-from tests.llama_models import write_model
-from tests.tiny import Tiny
+from tests.files.llama_models import write_model
+from tests.files.tiny import Tiny
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # seconds; the machine may be busy

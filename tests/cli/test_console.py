@@ -15,7 +15,7 @@ import pytest
 from app.cli.console import printable, printable_line
 from app.engine.record.trace import Trace, read_trace, write_trace
 from tests.commands import Command
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals are POSIX", allow_module_level=True)

@@ -13,7 +13,7 @@ import pytest
 
 from app.engine.devices.workers import check_worker
 from tests.commands import Command
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.workers import free_port, worker
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")

@@ -11,7 +11,7 @@ from app.cli import main
 from app.engine.drafters.registry import KINDS
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import read_trace
-from tests.drafter_files import PATTERN, PHRASE_TRIE, write_drafter
+from tests.files.drafter_files import PATTERN, PHRASE_TRIE, write_drafter
 
 pytestmark = pytest.mark.usefixtures("known_strategies")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.lab.drafts.columns import DRAFT_COLUMNS
 from app.lab.report.report import Report
 from tests.commands import Command
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 
 def test_a_folder_of_drafts_is_judged(

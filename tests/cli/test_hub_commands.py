@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Command, Ended
+from tests.files.tiny import Tiny
 from tests.hub.server import SECRET, TOKEN, FakeHub, FakeRepo, Fault
-from tests.tiny import Tiny
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0

@@ -28,7 +28,7 @@ from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
 from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
 from tests.commands import Command, Ended
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0

@@ -12,7 +12,7 @@ from app.engine.record.trace import read_trace
 from app.lab.report.report import Report
 from app.lab.runs.journal import Journal
 from tests.commands import Command, Ended
-from tests.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
+from tests.files.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 
 GRID = ("--x", "num_pred_tokens=2", "--y", "max_ngram_size=2,3")
 NO_SWITCH = "This model's chat template has no switch for thinking."

@@ -35,7 +35,7 @@ from app.engine.types import (
     Sampling,
 )
 from tests.answers import answer, assert_same_answer, events_of, trace_of
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 LONG = "the quick brown fox jumps over the lazy dog. " * 10
 DRAFTS = "draft-simple:n_max=4"

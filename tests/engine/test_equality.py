@@ -13,7 +13,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Message, Sampling, Verification
 from tests.equality import NGRAMS, REPEATED, RULES, STRATEGIES, Baselines, drafted
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PROMPT = "to be or not to be, that is the question: to be or not to be, that is the "
 ARCHITECTURES = ["llama", "gemma3", "mamba", "lfm2"]

@@ -16,7 +16,7 @@ from app.engine.process.messages import ForcedText
 from app.engine.sampling.distribution import Distribution
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from tests.answers import answer
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PROMPT = "abcabcabd abc"
 

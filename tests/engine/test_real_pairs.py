@@ -17,7 +17,7 @@ from app.engine.process.messages import RoundFinished
 from app.engine.types import GenerationRequest, Message, Sampling
 from tests.answers import events_of, trace_of
 from tests.equality import STRATEGIES, Baselines, drafted
-from tests.llama_models import (
+from tests.files.llama_models import (
     PROMPT,
     TEXT,
     VOCABULARIES,

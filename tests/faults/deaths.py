@@ -32,7 +32,7 @@ from app.saved.chats.conversation import Answer
 from app.saved.chats.recorder import AnswerRecorder
 from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, checked
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _PATIENCE = 60.0  # seconds for anything that an engine does, on a busy machine
 _HANG = "SIGSTOP"  # it no longer responds, and is ended as a window ends it

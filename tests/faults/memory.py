@@ -25,7 +25,7 @@ from app.saved.chats.recorder import AnswerRecorder
 from app.saved.chats.store import ChatStore
 from tests.equality import NGRAMS, STRATEGIES
 from tests.faults.campaign import Fate
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 ROUNDS = 2_000  # of a plan, at least
 _SETTLED = 20_000  # rounds after which memory must stay

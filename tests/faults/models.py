@@ -16,7 +16,7 @@ from app.hub.library.reader import Reader
 from tests.faults.campaign import Fate, checked
 from tests.faults.damage import damaged
 from tests.faults.gguf_damage import damaged_numbers
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _SOUND = (
     Tiny(name="llama", n_ctx=256),

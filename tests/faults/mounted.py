@@ -25,8 +25,8 @@ from app.lab.runs.journal import Journal
 from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, checked
 from tests.faults.window.driven import DrivenWindow, chats_on_disk, furnish
+from tests.files.tiny import Tiny, write_tiny
 from tests.hub.server import FakeHub, FakeRepo, Fault, running
-from tests.tiny import Tiny, write_tiny
 
 FULL, READ_ONLY, UNPLUGGED = FAULTS = ("full", "read-only", "unplugged")
 CHATTING, DOWNLOADING, MEASURING = ACTIVITIES = ("chatting", "downloading", "measuring")

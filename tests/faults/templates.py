@@ -17,7 +17,7 @@ from app.engine.templates.sandbox import MAX_CHARACTERS
 from app.engine.types import Message
 from tests.faults.campaign import Fate, checked
 from tests.faults.damage import damaged
-from tests.tiny import CHAT_TEMPLATE, EFFORT_TEMPLATE, THINKING_TEMPLATE
+from tests.files.tiny import CHAT_TEMPLATE, EFFORT_TEMPLATE, THINKING_TEMPLATE
 
 _VECTORS = Path(__file__).parents[1] / "vectors" / "chat_templates.jsonl.gz"
 _SOUND = (CHAT_TEMPLATE, THINKING_TEMPLATE, EFFORT_TEMPLATE)

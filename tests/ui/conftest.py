@@ -17,7 +17,7 @@ from app.engine.process.host import EngineHome
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
 from app.ui.widgets.work.collector import Collector
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.ui.homes import Homes
 from tests.ui.windows import Desk, Windows
 

@@ -28,7 +28,7 @@ from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
 from app.saved.presets import Preset, PresetStore
 from app.saved.settings import Settings, SettingsStore
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 SAMPLED = Sampling(temperature=0.8, top_k=20, seed=7)
 SETTINGS = Settings(

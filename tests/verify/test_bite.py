@@ -26,9 +26,9 @@ from app.engine.sampling.sampler import Sampler
 from app.engine.types import Draw, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
+from tests.files.tiny import Tiny
 from tests.law import CASES, CUT, DRY, PENALISED, Case, count, exact_law, holds, p_values
 from tests.reference import softmax
-from tests.tiny import Tiny
 
 DRAWS, FEW = 1200, 600  # as in the slice of `make test`
 ONE_HOT = Case("draft-simple:n_max=3")

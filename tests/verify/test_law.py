@@ -14,6 +14,7 @@ import pytest
 
 from app.engine.devices.cores import cores
 from app.engine.engine import Engine
+from tests.files.tiny import Tiny
 from tests.law import (
     BUNDLED_CASES,
     CASES,
@@ -31,7 +32,6 @@ from tests.law import (
     open_engine,
     p_values,
 )
-from tests.tiny import Tiny
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 

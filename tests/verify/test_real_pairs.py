@@ -17,7 +17,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Sampling
 from tests.equality import NGRAMS, RULES, STRATEGIES, Baselines
-from tests.llama_models import (
+from tests.files.llama_models import (
     PROMPT,
     VOCABULARIES,
     assert_drafts_the_text,

@@ -14,7 +14,7 @@ from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory
 from app.engine.devices.offload import lighten_pair, measure_pair
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 TARGET = ModelOptions("target", ctx_size=8192)
 DRAFT = ModelOptions("draft")

@@ -20,7 +20,7 @@ from app.engine.native.memory import measure
 from app.engine.native.tensors import tensor_sizes
 from app.engine.types import CACHE_TYPES, ModelInfo
 from tests.answers import answer, assert_same_answer
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.workers import limit_memory, worker
 
 LAYERS = 7  # six blocks and the output layer

@@ -15,7 +15,7 @@ import pytest
 from app.engine import Engine, ModelOptions
 from app.engine.devices.workers import Endpoint, WorkerError, check_worker, lost_workers
 from app.engine.native import list_devices
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.workers import free_port, worker
 
 SHORT = 0.3

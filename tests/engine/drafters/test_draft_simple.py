@@ -18,8 +18,8 @@ from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import ModelOptions, Sampling
 from tests.dense import dense
+from tests.files.tiny import Tiny
 from tests.reference import probabilities, softmax
-from tests.tiny import Tiny
 
 PROMPT = np.array([7, 1, 2, 3, 1, 2, 4], np.int32)
 N_VOCAB = 259

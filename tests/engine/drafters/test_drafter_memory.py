@@ -22,8 +22,8 @@ from app.engine.params import params_of
 from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from tests.answers import answer
-from tests.drafter_files import write_drafter
-from tests.tiny import Tiny
+from tests.files.drafter_files import write_drafter
+from tests.files.tiny import Tiny
 
 PROMPT = "the same words, the same words, the same words, the same words"
 

@@ -16,7 +16,7 @@ from app.engine.drafters.across.spelling import Spelling
 from app.engine.errors import SettingError
 from app.engine.native import Model
 from app.engine.types import ModelOptions
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PROSE = (
     "The draft is small.\n\nIt guesses, the target decides: naïve café, "

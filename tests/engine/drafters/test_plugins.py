@@ -28,9 +28,9 @@ from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import GenerationRequest, Sampling
 from tests.answers import answer
-from tests.drafter_files import ECHO, PATTERN, PHRASE_TRIE, write_drafter
 from tests.engine.process.test_home import Talk
 from tests.equality import RULES, Baselines
+from tests.files.drafter_files import ECHO, PATTERN, PHRASE_TRIE, write_drafter
 
 pytestmark = pytest.mark.usefixtures("known_strategies")
 

@@ -21,9 +21,9 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from tests.answers import answer, events_of, trace_of
 from tests.equality import RULES, Baselines
+from tests.files.respelled import write_respelled
+from tests.files.tiny import Tiny, spelled
 from tests.law import PROMPT
-from tests.respelled import write_respelled
-from tests.tiny import Tiny, spelled
 
 Make = Callable[[Tiny], Path]
 

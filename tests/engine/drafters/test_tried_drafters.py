@@ -9,7 +9,7 @@ import pytest
 
 from app.engine.drafters.outside.foreign import foreign_kinds
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
-from tests.drafter_files import write_drafter
+from tests.files.drafter_files import write_drafter
 
 pytestmark = pytest.mark.usefixtures("known_strategies")
 

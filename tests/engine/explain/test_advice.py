@@ -19,7 +19,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import ModelOptions, Sampling
 from tests.answers import answer
 from tests.engine.explain.advised import advice_on, applied, at_costs
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.workers import worker
 
 TinyFile = Callable[[Tiny], Path]

@@ -23,7 +23,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling
 from tests.answers import answer
 from tests.engine.explain.advised import advice_on, at_costs
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 CYCLE = Tiny(name="cycle", chain=tuple("0123456789abcdefghij"), n_ctx=1024)  # repeats every 20 tokens
 SHORT_CYCLE = Tiny(name="short cycle", chain=tuple("012345"), n_ctx=1024)

@@ -26,7 +26,7 @@ from app.engine.sampling.kernel import Batch
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
 from tests.answers import answer, assert_same_answer
 from tests.equality import STRATEGIES, Baselines, Parting
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PROMPT = "to be or not to be, that is the question: " * 9  # more than a small window's cache and APART
 KINDS = [("mamba", True), ("lfm2", True), ("qwen35", True), ("gemma3", True), ("gemma3", False)]

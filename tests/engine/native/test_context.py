@@ -13,7 +13,7 @@ import pytest
 from app.engine.errors import ModelFileError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
 from app.engine.types import ModelOptions
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 CLOSE = 2e-3  # logits are about 10; float rounding of other batch shapes stays far below
 MEMORIES = ["llama", "gemma3", "gemma3 small", "mamba", "lfm2", "lfm2 small", "qwen35"]

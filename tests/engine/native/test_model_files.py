@@ -18,7 +18,7 @@ from app.engine.native import Model
 from app.engine.native.memory import measure
 from app.engine.types import DEFAULT_CTX, ModelOptions, Role
 from tests.answers import answer, assert_same_answer
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 DAMAGED = "cut short or damaged"
 

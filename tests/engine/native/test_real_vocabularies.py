@@ -12,7 +12,7 @@ from app.engine.native.header import FileHeader
 from app.engine.templates.chat import ChatTemplate
 from app.engine.templates.process import Templates
 from app.engine.types import Message
-from tests.llama_models import ENCODERS, VOCABULARIES, models_folder, vocabulary_file
+from tests.files.llama_models import ENCODERS, VOCABULARIES, models_folder, vocabulary_file
 
 _SEPARATOR = "\n__ggml_vocab_test__\n"
 WITH_VECTORS = sorted({*VOCABULARIES, *ENCODERS} - {"aquila", "baichuan", "gpt-neox", "nomic-bert-moe"})

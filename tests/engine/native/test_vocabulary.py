@@ -15,7 +15,7 @@ from app.engine.native import Model, Vocabulary
 from app.engine.native.header import FileHeader
 from app.engine.native.token_table import read_token_table
 from app.engine.types import ModelOptions
-from tests.tiny import CONTROL, Tiny
+from tests.files.tiny import CONTROL, Tiny
 
 
 @pytest.fixture(scope="module")

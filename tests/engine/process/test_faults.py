@@ -36,7 +36,7 @@ from app.engine.process.messages import (
 )
 from app.engine.process.safer import Death, explain_death
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Role
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.workers import ROOT, Worker, lift_limit, limit_memory, worker
 
 PATIENCE = 60.0

@@ -40,8 +40,8 @@ from app.engine.process.messages import (
 from app.engine.record.recheck import recheck
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role, Sampling
 from tests.answers import answer, trace_of
+from tests.files.tiny import Tiny
 from tests.stopping import ATTEMPTS, stop_limit
-from tests.tiny import Tiny
 
 KINDS = ["thread", "process"]
 PATIENCE = 30.0  # seconds; the machine may be busy

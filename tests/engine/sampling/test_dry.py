@@ -16,9 +16,9 @@ from app.engine.native import Vocabulary
 from app.engine.native.header import FileHeader
 from app.engine.sampling.dry import Breakers, Dry, breaker_texts, breakers_of
 from app.engine.types import Sampling
-from tests.llama_models import vocabulary_file
+from tests.files.llama_models import vocabulary_file
+from tests.files.tiny import Tiny
 from tests.reference import dry_penalties
-from tests.tiny import Tiny
 
 SIZE = 6  # few tokens, so that they repeat
 TINY = {

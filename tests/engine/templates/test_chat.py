@@ -24,7 +24,7 @@ from app.engine.templates.chat import ChatTemplate
 from app.engine.templates.process import Templates
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions
 from tests.answers import events_of, trace_of
-from tests.tiny import CHAT_TEMPLATE, CONTROL, Tiny
+from tests.files.tiny import CHAT_TEMPLATE, CONTROL, Tiny
 
 END, BEGIN, END_OF_TURN = 256, 257, 258
 LIMIT = 0.3

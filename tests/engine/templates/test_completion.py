@@ -18,7 +18,7 @@ from app.lab.depths import documents_of
 from app.lab.suites import LONG, read_suite
 from tests.answers import answer, events_of, trace_of
 from tests.equality import Baselines, drafted
-from tests.llama_models import real_pair
+from tests.files.llama_models import real_pair
 
 TOKENS = {
     "deepseek-coder": ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),

@@ -22,7 +22,7 @@ from app.engine.templates.sandbox import (
 )
 from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
-from tests.llama_models import models_folder
+from tests.files.llama_models import models_folder
 
 _VECTORS = Path(__file__).parents[2] / "vectors" / "chat_templates.jsonl.gz"
 with gzip.open(_VECTORS, "rt", encoding="utf-8") as _lines:

@@ -19,7 +19,7 @@ from app.engine.templates.process import Templates
 from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import GenerationRequest, Message, ModelOptions
 from tests.answers import events_of, trace_of
-from tests.tiny import CHAT_TEMPLATE, CONTROL, EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
+from tests.files.tiny import CHAT_TEMPLATE, CONTROL, EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 
 HELLO = (Message("user", "hi"),)
 OFF: TemplateOptions = {"enable_thinking": False}

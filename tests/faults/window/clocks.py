@@ -28,7 +28,7 @@ from app.saved.chats.conversation import Answer
 from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, UnableError
 from tests.faults.window.driven import DrivenWindow, chats_on_disk, furnish
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _SOURCE = Path(__file__).with_name("clock.c")
 _DAY = 24 * 3600

@@ -27,7 +27,7 @@ from tests.faults.campaign import Fate, checked
 from tests.faults.window.driven import DrivenWindow, furnish
 from tests.faults.window.logout import own_display
 from tests.faults.window.look import Look
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _HANG = "SIGSTOP"
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS", "SIGTERM", _HANG)

@@ -25,7 +25,7 @@ from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from tests.faults.campaign import Fate
 from tests.faults.window.driven import DrivenWindow, furnish
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _QUIT, _DISPLAY = "quit", "display"
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")

@@ -21,7 +21,7 @@ from app.saved.presets import PresetStore
 from tests.faults.campaign import Fate, checked
 from tests.faults.window.driven import DrivenWindow, chats_on_disk, furnish
 from tests.faults.window.look import Look
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 _ACTIONS = (
     "ask", "ask", "ask", "new", "open", "open", "rename", "delete", "undo", "stop", "regenerate", "set",

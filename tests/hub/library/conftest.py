@@ -10,7 +10,7 @@ import pytest
 
 from app.hub.cache import Cache
 from app.hub.library import Reader, Shelf
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 MakeTiny = Callable[[Tiny], Path]
 

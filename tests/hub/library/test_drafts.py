@@ -20,7 +20,7 @@ from app.hub.library import (
     short_number,
 )
 from app.hub.library.drafts import judge_draft
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PATIENCE = 40.0
 TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)

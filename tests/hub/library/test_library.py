@@ -22,7 +22,7 @@ from app.hub.library import (
     LocalModel,
     Shelf,
 )
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 E = TypeVar("E")
 PATIENCE = 40.0

@@ -25,7 +25,7 @@ from app.hub.library import (
     Shelf,
 )
 from app.hub.library.probe import Answer, Question
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PATIENCE = 40.0
 TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)

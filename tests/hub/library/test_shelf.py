@@ -20,8 +20,8 @@ from app.hub.library import (
     Shelf,
     find_model,
 )
+from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub, FakeRepo
-from tests.tiny import Tiny
 
 PATIENCE = 40.0
 TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)

@@ -28,7 +28,7 @@ from app.lab.experiment import Experiment, Pair, Prompt
 from app.lab.runs.control import Control
 from app.lab.runs.events import Ended, LabEvent
 from tests.answers import answer
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 PROMPTS = ("abcabcabd abc", "the quick brown fox", "one two three")
 NOISES = (0.0, 0.02, 0.05, 0.1, 0.4)

@@ -16,7 +16,7 @@ from app.engine.types import Alternatives, Draw, EmittedToken, Round, Sampling, 
 from app.lab.report.compare import compared, first_divergence
 from app.lab.runs.run_record import RunRecord
 from tests.answers import answer
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 
 
 def test_the_same_tokens_are_identical(shared_engine: Engine) -> None:

@@ -38,8 +38,8 @@ from app.lab.runs.journal import Journal, is_free
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import Runner
 from tests.answers import events_of, trace_of
+from tests.files.tiny import Tiny
 from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small
-from tests.tiny import Tiny
 
 Files = tuple[Path, Path]
 

@@ -18,7 +18,7 @@ from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.state.engine_session import Activity
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.widgets.fields.segmented import Segmented
-from tests.tiny import CONTROL, Tiny
+from tests.files.tiny import CONTROL, Tiny
 from tests.ui.named import named
 from tests.ui.transcript.places import open_editor
 from tests.ui.windows import Desk, Windows

@@ -17,9 +17,9 @@ from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.engine.types import ModelOptions, Sampling
 from app.ui.models.drafts.drafts_page import DraftsPage
 from app.ui.state.engine_session import Activity
-from tests.noisy import noisy_copy
+from tests.files.noisy import noisy_copy
+from tests.files.tiny import Tiny
 from tests.quiet import stays
-from tests.tiny import Tiny
 from tests.ui.models.test_place import open_models
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows

@@ -14,8 +14,8 @@ from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.library import DraftVerdict
 from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
+from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub
-from tests.tiny import Tiny
 from tests.ui.models.shop import Shop
 from tests.ui.named import words_in
 

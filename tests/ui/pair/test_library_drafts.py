@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from app.engine.types import ModelOptions
 from app.hub.library import Shelf
 from app.ui.pair.model_panel import ModelPanel
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.ui.traces import make_round
 from tests.ui.windows import Desk, Windows
 

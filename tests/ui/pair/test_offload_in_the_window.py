@@ -35,8 +35,8 @@ from app.ui.pair.placement.placement import BY_HAND
 from app.ui.state.engine_session import Activity
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
+from tests.files.tiny import Tiny
 from tests.quiet import stays
-from tests.tiny import Tiny
 from tests.ui.homes import Homes, loaded
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows

@@ -19,7 +19,7 @@ from app.ui.settings.drafter_files import WARNING, DrafterFiles
 from app.ui.state.engine_session import Activity
 from app.ui.theme import Theme
 from app.ui.widgets.text.elided import ElidedButton
-from tests.drafter_files import PHRASE_TRIE, write_drafter
+from tests.files.drafter_files import PHRASE_TRIE, write_drafter
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 

@@ -15,7 +15,7 @@ from app.ui.setup.presets.preset_row import PresetRow, preset_words
 from app.ui.setup.presets.presets_panel import PresetsPanel
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.engine_session import Activity
-from tests.drafter_files import write_drafter
+from tests.files.drafter_files import write_drafter
 from tests.ui.windows import Desk, Windows
 
 WARM = Sampling(temperature=0.8, top_k=40, seed=7)

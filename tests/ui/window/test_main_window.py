@@ -26,7 +26,7 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.words.model_words import describe_model
 from app.ui.widgets.words.numbers import SPACE
 from app.ui.window.main_window import MainWindow
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.ui.named import named, words_in
 from tests.ui.windows import Windows, chip_text, doubted
 

@@ -16,7 +16,7 @@ from app.engine.types import FinishReason, GenerationRequest, Message, ModelOpti
 from app.saved.chats.measurement import Measurement
 from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.state.engine_session import Activity, RunSink
-from tests.tiny import Tiny
+from tests.files.tiny import Tiny
 from tests.ui.traces import make_header, make_round, make_totals
 from tests.ui.windows import Desk, Windows
 

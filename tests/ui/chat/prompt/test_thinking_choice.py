@@ -19,7 +19,7 @@ from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.prompt.thinking_choice import ThinkingChoice
 from app.ui.theme import Theme
 from app.ui.widgets.fields.switch import QuietSwitch
-from tests.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
+from tests.files.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 from tests.ui.windows import Desk, Windows
 
 ON, OFF = Thinking(("enable_thinking",), on=True), Thinking(("thinking",), on=False)

@@ -41,7 +41,7 @@ from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.popover import Popover
 from app.ui.widgets.text.mono_text import MonoText
-from tests.drafter_files import PHRASE_TRIE
+from tests.files.drafter_files import PHRASE_TRIE
 from tests.ui.named import all_named, named
 
 MODELS = ModelOptions("/models/target.gguf"), ModelOptions("/models/draft.gguf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent, indent
 
-EXAMPLES = Path(__file__).parent.parent / "resources" / "plugins"
+EXAMPLES = Path(__file__).parents[2] / "resources" / "plugins"
 PHRASE_TRIE = EXAMPLES / "phrase_trie.py"
 PATTERN = EXAMPLES / "pattern.py"
 

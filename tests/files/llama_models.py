@@ -16,7 +16,7 @@ from app.engine.engine import Engine
 from app.engine.native.header import FileHeader
 from app.engine.types import GenerationRequest
 from tests.equality import drafted
-from tests.tiny import Tiny, write_tiny
+from tests.files.tiny import Tiny, write_tiny
 
 if TYPE_CHECKING:
     from app.engine.native import Vocabulary
