@@ -263,7 +263,98 @@ def hours(seconds: float) -> str:
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02} h"
 
 
+class Training:
+    """A run: its learners, what they learn from, and how far they are."""
+
+    def __init__(self, run: str, work: Path, plan: Plan, begun_from: Path | None, device: str) -> None:
+        """Learners as they are born, as in the pair in the folder `begun_from`, or as in the checkpoint in
+        `work`."""
+        self.run, self.work, self.plan, self.device = run, work, plan, device
+        self.learners = []
+        for name in RUNS[run]:
+            model = (
+                begin.model_of(begun_from / f"{name}.gguf")
+                if begun_from
+                else born(name, plan.layers(name, 0))
+            )
+            self.learners.append(Learner(name, model, device))
+        self.progress = Progress()
+        self.checkpoint = work / f"{run}.pt"
+        if self.checkpoint.exists():
+            saved = torch.load(self.checkpoint, map_location=device, weights_only=True)
+            self.progress = Progress(**saved["progress"])
+            for learner in self.learners:
+                learner.load(saved["learners"][learner.name])
+
+    def go_on(self, save_seconds: float) -> None:
+        """Train to the end of the plan; a checkpoint is written every `save_seconds`."""
+        plan, progress = self.plan, self.progress
+        corpus = Corpus(self.work / "corpus.npz")
+        teacher = None
+        if self.run == "drafts":
+            teacher = load_model(self.work / "target.pt", "target").to(self.device)
+        clock = Clock(plan)
+        saved_at = time.monotonic()
+        while progress.step < plan.steps:
+            if progress.step == plan.steps - plan.cool_steps:
+                # A longer run can go on from here, at the full rate.
+                save(self.work / f"{self.run}-warm.pt", self.learners, progress)
+            begun = time.monotonic()
+            tokens = self.step(corpus, teacher)
+            spent = time.monotonic() - begun
+            progress.seconds += spent
+            clock.add(tokens, spent)
+            if progress.step % MEASURE_EVERY == 0 or progress.step == plan.steps:
+                self.measure(corpus)
+            if progress.step % REPORT_EVERY == 0:
+                clock.report(self.learners, progress)
+            if time.monotonic() - saved_at > save_seconds or progress.step == plan.steps:
+                save(self.checkpoint, self.learners, progress)
+                saved_at = time.monotonic()
+
+    def step(self, corpus: Corpus, teacher: Llama | None) -> int:
+        """Let each learner take one step on the same batch; returns how many tokens that has."""
+        plan, step = self.plan, self.progress.step
+        length, tokens = plan.window(step), plan.tokens(step)
+        twice = None if teacher else plan.twice(step)
+        shares = LAST_SHARES if plan.cools(step) else SHARES
+        batch = corpus.batch("train", (9, step), tokens // length, length, twice, shares).to(self.device)
+        wanted = taught(teacher, batch) if teacher else None
+        for learner in self.learners:
+            if learner.name == "target" and plan.cools(step):
+                as_stored(learner.model)
+            layers = plan.layers(learner.name, step)
+            if layers > learner.model.shape.layers:
+                learner.grow(layers)
+            loss = learner.learn(batch, wanted, plan.rate(step))
+            self.progress.trained.append((step, learner.name, loss))
+        self.progress.step += 1
+        return tokens
+
+    def measure(self, corpus: Corpus) -> None:
+        """Keep and print the losses on held-out text."""
+        step = self.progress.step
+        for learner in self.learners:
+            found = measure(learner, corpus, self.plan.length)
+            self.progress.held_out += [(step, learner.name, kind, loss) for kind, loss in found.items()]
+            told = ", ".join(f"{kind} {loss:.3f}" for kind, loss in found.items())
+            print(f"held out at step {step}: {learner.name}: {told}", flush=True)
+
+
 def main() -> None:
+    args = arguments()
+    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step, args.rate)
+    torch.manual_seed(11)
+    torch.set_num_threads(args.threads)
+    training = Training(args.run, args.work, plan, args.begin, args.device)
+    step = training.progress.step
+    for learner in training.learners:
+        print(f"{learner.name}: {learner.model.parameter_count:,} parameters, from step {step}", flush=True)
+    if step < plan.steps:
+        training.go_on(args.save_seconds)
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", choices=list(RUNS))
     parser.add_argument("--work", type=Path, required=True)
@@ -277,77 +368,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is one")
     parser.add_argument("--begin", type=Path, help="folder of a pair of this recipe to go on from")
     parser.add_argument("--save-seconds", type=float, default=SAVE_SECONDS, help="between two checkpoints")
-    args = parser.parse_args()
-    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step, args.rate)
-
-    torch.manual_seed(11)
-    torch.set_num_threads(args.threads)
-    checkpoint = args.work / f"{args.run}.pt"
-    learners = [
-        Learner(
-            name,
-            begin.model_of(args.begin / f"{name}.gguf") if args.begin else born(name, plan.layers(name, 0)),
-            args.device,
-        )
-        for name in RUNS[args.run]
-    ]
-    progress = Progress()
-    if checkpoint.exists():
-        saved = torch.load(checkpoint, map_location=args.device, weights_only=True)
-        progress = Progress(**saved["progress"])
-        for learner in learners:
-            learner.load(saved["learners"][learner.name])
-        del saved
-    for learner in learners:
-        print(
-            f"{learner.name}: {learner.model.parameter_count:,} parameters, from step {progress.step}",
-            flush=True,
-        )
-    if progress.step >= plan.steps:
-        return
-    corpus = Corpus(args.work / "corpus.npz")
-    teacher = None
-    if args.run == "drafts":
-        teacher = load_model(args.work / "target.pt", "target").to(args.device)
-
-    clock = Clock(plan)
-    saved_at = time.monotonic()
-    while progress.step < plan.steps:
-        if progress.step == plan.steps - plan.cool_steps:
-            # A longer run can go on from here, at the full rate.
-            save(args.work / f"{args.run}-warm.pt", learners, progress)
-        begun = time.monotonic()
-        length, tokens = plan.window(progress.step), plan.tokens(progress.step)
-        twice = None if teacher else plan.twice(progress.step)
-        shares = LAST_SHARES if plan.cools(progress.step) else SHARES
-        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice, shares)
-        batch = batch.to(args.device)
-        wanted = taught(teacher, batch) if teacher else None
-        for learner in learners:
-            if learner.name == "target" and plan.cools(progress.step):
-                as_stored(learner.model)
-            layers = plan.layers(learner.name, progress.step)
-            if layers > learner.model.shape.layers:
-                learner.grow(layers)
-            loss = learner.learn(batch, wanted, plan.rate(progress.step))
-            progress.trained.append((progress.step, learner.name, loss))
-        progress.step += 1
-        spent = time.monotonic() - begun
-        progress.seconds += spent
-        clock.add(tokens, spent)
-        if progress.step % MEASURE_EVERY == 0 or progress.step == plan.steps:
-            for learner in learners:
-                found = measure(learner, corpus, plan.length)
-                progress.held_out += [
-                    (progress.step, learner.name, kind, loss) for kind, loss in found.items()
-                ]
-                told = ", ".join(f"{kind} {loss:.3f}" for kind, loss in found.items())
-                print(f"held out at step {progress.step}: {learner.name}: {told}", flush=True)
-        if progress.step % REPORT_EVERY == 0:
-            clock.report(learners, progress)
-        if time.monotonic() - saved_at > args.save_seconds or progress.step == plan.steps:
-            save(checkpoint, learners, progress)
-            saved_at = time.monotonic()
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
