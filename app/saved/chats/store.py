@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import OWN, copy_aside, make_own_folder, reason, write_hint
+from app.base.files import OWN, copy_aside, reason, write_hint
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, salvage_trace
@@ -38,14 +38,14 @@ from app.saved.chats.conversation import (
     Turn,
     title_from,
 )
-from app.saved.chats.measurement import Measurement, read_measurement, run_files, write_measurement
+from app.saved.chats.measurement import Measurement, read_measurement, write_measurement
 from app.saved.chats.recorder import AnswerRecorder
 from app.saved.chats.search import SearchTexts
+from app.saved.chats.superseded import Superseded
 from app.saved.chats.trash import KEPT, SteadyClock, Trash
 
 CUT_OFF = "The answer was cut off."
 _ID = re.compile(r"[0-9a-f-]{8,64}")
-_SUPERSEDED = "superseded"
 
 
 def _utc_now() -> datetime:
@@ -130,10 +130,7 @@ class ChatStore:
                 if not before.head.revision:
                     shutil.rmtree(folder)
                     return before
-                for file in _files_of_answers(folder, before.turns[len(asked.turns) - 1 :]):
-                    moved = folder / _SUPERSEDED / file.name
-                    if moved.exists():
-                        os.replace(moved, file)
+                Superseded(folder).bring_back(before.turns[len(asked.turns) - 1 :])
             except OSError as error:
                 raise UserError(f"The question was not taken back: {reason(error)}.") from error
             revision = now.head.revision + 1
@@ -233,10 +230,7 @@ class ChatStore:
                 ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():
-                for trace in _files(folder / _SUPERSEDED):
-                    replaced = datetime.fromtimestamp(trace.stat().st_mtime, UTC)
-                    if now - replaced > kept:
-                        trace.unlink(missing_ok=True)
+                Superseded(folder).purge(now, kept)
 
     def empty_trash(self) -> None:
         """Remove all deleted chats for good."""
@@ -261,7 +255,7 @@ class ChatStore:
             return msgspec.structs.replace(chat, turns=turns)
 
         chat = self._change(seen.id, changed, seen)
-        self._supersede(chat.id, seen.turns[keep:])
+        Superseded(self._folder(chat.id)).put(seen.turns[keep:], self._steady.now())
         return chat
 
     def _settle(self, begun: Conversation, answer: Answer) -> Conversation:
@@ -307,19 +301,6 @@ class ChatStore:
                 f"The folder of this chat is gone: {folder}.",
                 "Put it back, or start a new chat. What is on the screen can still be copied.",
             )
-
-    def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
-        """Move the traces of dropped answers into their own folder; `purge` removes them later."""
-        folder = self._folder(chat_id)
-        replaced = self._steady.now().timestamp()
-        for file in _files_of_answers(folder, turns):
-            try:
-                make_own_folder(folder / _SUPERSEDED)
-                moved = folder / _SUPERSEDED / file.name
-                os.replace(file, moved)
-                os.utime(moved, (replaced, replaced))  # for `purge`
-            except OSError:
-                continue  # it stays where it is; no chat names it
 
     def _completed(self, chat_id: str, turn: Turn) -> Turn:
         if isinstance(turn, Question) or turn.text is not None:
@@ -396,15 +377,3 @@ def _changed_elsewhere() -> UserError:
 
 def _with_head(chat: Conversation, **changes: object) -> Conversation:
     return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, **changes))
-
-
-def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
-    """The traces of answers, and those of their measurements."""
-    for turn in turns:
-        if isinstance(turn, Answer) and turn.trace:
-            trace = folder / turn.trace_name
-            yield from (trace, *run_files(trace))
-
-
-def _files(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
