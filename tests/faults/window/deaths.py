@@ -21,18 +21,13 @@ import psutil
 
 from app.base.paths import find_paths
 from app.care.check import check_data
-from app.saved.chats.conversation import Answer
-from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, checked
-from tests.faults.window.driven import DrivenWindow, furnish
-from tests.faults.window.logout import own_display
+from tests.faults.window.driven import SLOW_CONTEXT, DrivenWindow, last_kept, own_display, slow_home
 from tests.faults.window.look import Look
-from tests.files.tiny import Tiny, write_tiny
 
 _HANG = "SIGSTOP"
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS", "SIGTERM", _HANG)
 _DOING = ("loading", "reading", "answering")
-_CONTEXT = 8192
 _PATIENCE = 120.0  # seconds for anything that the window does, on a busy machine
 
 
@@ -51,10 +46,7 @@ class WindowDeaths:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="faults-"))
-        slow = Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=_CONTEXT)
-        self._target = write_tiny(self._folder / "target.gguf", slow)
-        self._home = self._folder / "home"
-        furnish(self._home, self._target, max_tokens=6000)
+        self._target, self._home = slow_home(self._folder, max_tokens=6000)
         self._display = ExitStack()
         environment = {}
         if shutil.which("Xvfb"):
@@ -84,17 +76,17 @@ class WindowDeaths:
         """Have the target loaded, as a user has to where a load failed."""
         look = self._window.idle()
         if look.activity != "ready":
-            self._window.do("load", target=str(self._target), seconds=_PATIENCE, context=_CONTEXT)
+            self._window.do("load", target=str(self._target), seconds=_PATIENCE, context=SLOW_CONTEXT)
             look = self._window.idle()
         assert (look.activity, look.target) == ("ready", self._target.name), look
 
     def _dies_loading(self, plan: Plan) -> None:
-        context = _CONTEXT - 64 * (self._plans % 2 + 1)  # another one than before
+        context = SLOW_CONTEXT - 64 * (self._plans % 2 + 1)  # another one than before
         self._window.do("load", target=str(self._target), seconds=0, context=context)
         time.sleep(plan.after)
         self._kill(plan)
         if plan.by == _HANG:  # the user takes another pair
-            self._window.do("load", target=str(self._target), seconds=_PATIENCE, context=_CONTEXT)
+            self._window.do("load", target=str(self._target), seconds=_PATIENCE, context=SLOW_CONTEXT)
         look = self._until(lambda look: look.activity != "loading")
         if look.error:
             checked(look.error)
@@ -123,12 +115,8 @@ class WindowDeaths:
 
     def _check_kept(self, question: str, shown: int) -> None:
         """The question is on disk, and every token that is on the screen."""
-        store = ChatStore(find_paths({"DRAFTSCOPE_HOME": str(self._home)}).chats)
-        chat = store.load(store.heads()[0].id)
-        assert chat.turns[0].text.strip() == question.strip(), "the question is not on disk"
-        answers = [turn for turn in chat.turns if isinstance(turn, Answer)]
-        found = store.load_trace(chat.id, answers[-1]).trace if answers else None
-        kept = len(found.token_ids) if found is not None else 0
+        on_disk, kept = last_kept(self._home)
+        assert on_disk.strip() == question.strip(), "the question is not on disk"
         assert kept == shown, f"{shown} tokens are shown, {kept} are kept"
 
     def _kill(self, plan: Plan) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -20,10 +20,14 @@ import psutil
 from app.base.paths import find_paths
 from app.engine.types import ModelOptions
 from app.saved.chats.chat_file import NAME
+from app.saved.chats.conversation import Answer
+from app.saved.chats.store import ChatStore
 from app.saved.settings import Settings, SettingsStore
 from tests.faults.window.look import Look
+from tests.files.tiny import Tiny, write_tiny
 
 _ROOT = Path(__file__).resolve().parents[3]
+SLOW_CONTEXT = 8192
 PATIENCE = 300.0  # seconds for anything that a window does, on a busy machine
 _look = msgspec.json.Decoder(Look).decode
 
@@ -34,6 +38,35 @@ def furnish(home: Path, target: Path, **changes: Any) -> None:
     defaults: dict[str, Any] = {**target_alone, "max_tokens": 24, "offline": True}
     settings = Settings(**defaults | changes)
     SettingsStore(find_paths({"DRAFTSCOPE_HOME": str(home)}).settings).save(settings)
+
+
+def slow_home(folder: Path, max_tokens: int) -> tuple[Path, Path]:
+    """A target that takes its time, and a home whose windows load it; both in `folder`."""
+    slow = Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=SLOW_CONTEXT)
+    target = write_tiny(folder / "target.gguf", slow)
+    furnish(folder / "home", target, max_tokens=max_tokens)
+    return target, folder / "home"
+
+
+def last_kept(home: Path) -> tuple[str, int]:
+    """The question of the last chat on disk, and how many tokens of its answer are kept."""
+    store = ChatStore(find_paths({"DRAFTSCOPE_HOME": str(home)}).chats)
+    chat = store.load(store.heads()[0].id)
+    answers = [turn for turn in chat.turns if isinstance(turn, Answer)]
+    kept = store.load_trace(chat.id, answers[-1]).trace if answers else None
+    return chat.turns[0].text or "", len(kept.token_ids) if kept is not None else 0
+
+
+def own_display(stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
+    """A display of our own, and its name."""
+    reading, writing = os.pipe()
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+    display = subprocess.Popen(command, pass_fds=(writing,), stderr=subprocess.DEVNULL)
+    stack.callback(display.wait)
+    stack.callback(display.kill)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        return display, f":{told.readline().strip()}"
 
 
 class DrivenWindow:

@@ -6,7 +6,6 @@ A "file" of this kind is a plan: by what, how soon, and in the middle of what.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -20,12 +19,9 @@ import msgspec
 
 from app.base.paths import find_paths
 from app.care.check import check_data
-from app.saved.chats.conversation import Answer
-from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from tests.faults.campaign import Fate
-from tests.faults.window.driven import DrivenWindow, furnish
-from tests.files.tiny import Tiny, write_tiny
+from tests.faults.window.driven import DrivenWindow, last_kept, own_display, slow_home
 
 _QUIT, _DISPLAY = "quit", "display"
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
@@ -47,10 +43,7 @@ class Logouts:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="faults-"))
-        tiny = Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=8192)
-        self._target = write_tiny(self._folder / "target.gguf", tiny)
-        self._home = self._folder / "home"
-        furnish(self._home, self._target, max_tokens=8000)
+        self._target, self._home = slow_home(self._folder, max_tokens=8000)
         self._plans = 0
         self._asked = ""  # the question that stands in the last chat
 
@@ -70,13 +63,9 @@ class Logouts:
         if plan.by != "SIGKILL":  # which leaves no time for what was set a moment before
             assert SettingsStore(paths.settings).load().settings.text_scale == scale, "a setting is lost"
         if plan.doing == "answering":
-            store = ChatStore(paths.chats)
-            chat = store.load(store.heads()[0].id)
-            assert chat.turns[0].text == self._asked
-            answers = [turn for turn in chat.turns if isinstance(turn, Answer)]
-            kept = store.load_trace(chat.id, answers[0]).trace if answers else None
-            tokens = len(kept.token_ids) if kept is not None else 0
-            assert tokens >= shown, f"{shown} tokens were shown, {tokens} are kept"
+            question, kept = last_kept(self._home)
+            assert question == self._asked
+            assert kept >= shown, f"{shown} tokens were shown, {kept} are kept"
         if plan.by == "SIGKILL":
             self._asked = ""  # which chat the next window opens was set a moment before, too
         else:
@@ -122,15 +111,3 @@ class Logouts:
 
     def close(self) -> None:
         shutil.rmtree(self._folder)
-
-
-def own_display(stack: ExitStack) -> tuple[subprocess.Popen[bytes], str]:
-    """A display of our own, and its name."""
-    reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
-    display = subprocess.Popen(command, pass_fds=(writing,), stderr=subprocess.DEVNULL)
-    stack.callback(display.wait)
-    stack.callback(display.kill)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        return display, f":{told.readline().strip()}"
