@@ -19,10 +19,16 @@ from app.lab.runs.events import LabEvent, PairLoaded, Paused, RunDropped, RunRou
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes, with_server
 from app.servers.client import ServerClient
-from tests.servers.scripted import Answer, ScriptedServer, counted, ended, llama_server, serving
-
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
-PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
+from tests.servers.scripted import (
+    DRAFTING,
+    PLAIN,
+    Answer,
+    ScriptedServer,
+    counted,
+    ended,
+    llama_server,
+    serving,
+)
 
 
 def lanes_of(*servers: ScriptedServer) -> tuple[Lane, ...]:

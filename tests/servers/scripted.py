@@ -143,6 +143,12 @@ def ended(predicted: int, drafted: int = 0, accepted: int = 0, stop_type: str = 
     return {**last, "tokens": [], "stop": True, "stop_type": stop_type, "truncated": False}
 
 
+DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
+"""The chunks of an answer in which every second draft was accepted."""
+PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
+"""The same answer without drafts."""
+
+
 def llama_server(*chunks: Any, types: str = "none,draft-simple", **paths: Answer) -> dict[str, Any]:
     """The script of a llama-server that streams these chunks (bytes as they are); `paths` replaces answers,
     by their names without a slash."""

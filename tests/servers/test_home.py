@@ -24,9 +24,8 @@ from app.engine.process.messages import (
 from app.engine.strategy import SERVER
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role
 from app.servers.home import ServerHome
-from tests.servers.scripted import Answer, Asked, ScriptedServer, counted, ended, event, llama_server, serving
+from tests.servers.scripted import DRAFTING, Answer, Asked, ScriptedServer, event, llama_server, serving
 
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
 REQUEST = GenerationRequest(prompt="abc", strategy=SERVER, max_tokens=3)
 PATIENCE = 60.0
 

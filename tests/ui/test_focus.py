@@ -187,9 +187,8 @@ def test_ctrl_z_takes_the_deletion_of_a_chat_back(desk: Desk) -> None:
     assert desk.controller.chat_id == kept
 
 
-def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk: Desk) -> None:
-    desk.until_ready()
-    desk.ask("hello")
+def type_limit(desk: Desk, number: str) -> None:
+    """Type another limit of tokens, and leave the cursor there."""
     click(desk, desk.header.sampling)
     limit = next(
         widget
@@ -200,23 +199,19 @@ def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk:
     line = limit.findChild(QLineEdit)
     assert line is not None
     line.selectAll()
-    type_somewhere(desk, "5")
+    type_somewhere(desk, number)
+
+
+def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk: Desk) -> None:
+    desk.until_ready()
+    desk.ask("hello")
+    type_limit(desk, "5")
     press(Key.Key_R, Ctrl)
     desk.answered()
     assert desk.trace is not None and desk.trace.header.max_tokens == 5
 
 
 def test_a_value_that_is_being_typed_is_saved_with_the_window(windows: Windows, desk: Desk) -> None:
-    click(desk, desk.header.sampling)
-    limit = next(
-        widget
-        for widget in desk.header.sampling_panel.findChildren(QWidget)
-        if widget.accessibleName() == "max_tokens"
-    )
-    limit.setFocus()
-    line = limit.findChild(QLineEdit)
-    assert line is not None
-    line.selectAll()
-    type_somewhere(desk, "77")
+    type_limit(desk, "77")
     windows.close(desk)
     assert windows.open(ready=False).window.settings.now.max_tokens == 77

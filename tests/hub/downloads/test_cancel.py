@@ -16,7 +16,7 @@ from app.hub.downloads import (
 )
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
-from tests.hub.downloads.watching import FILE, REPO, SLOW, Open, wanted
+from tests.hub.downloads.watching import FILE, REPO, SLOW, Open, begun, wanted
 from tests.hub.server import FakeHub, FakeRepo, Fault
 
 
@@ -47,10 +47,7 @@ def test_cancel_at_any_moment_leaves_nothing_behind(
 def test_cancel_of_paused_failed_and_queued_ones(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, left: Callable[[], list[str]]
 ) -> None:
-    server.always["cdn"] = SLOW
-    watched = open_queue()
-    (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda download: download is not None and download.done > 0)
+    watched, id = begun(open_queue(), hub, server)
     watched.queue.pause(id)
     watched.wait_for(id, State.PAUSED)
     assert left() != []
@@ -70,10 +67,7 @@ def test_cancel_of_paused_failed_and_queued_ones(
 def test_cancel_after_a_restart_leaves_nothing_behind(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, left: Callable[[], list[str]]
 ) -> None:
-    server.always["cdn"] = SLOW
-    first = open_queue(remember=True)
-    (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda download: download is not None and download.done > 20_000)
+    first, id = begun(open_queue(remember=True), hub, server, 20_000)
     first.queue.close()
     second = open_queue(remember=True)
     second.queue.cancel(id)
@@ -162,10 +156,7 @@ def test_cancel_of_what_is_done_by_then_does_nothing(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
     """The user saw a running download, which may be done when the queue gets the command."""
-    server.always["cdn"] = SLOW
-    watched = open_queue()
-    (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda download: download is not None and download.done > 0)
+    watched, id = begun(open_queue(), hub, server)
     server.always.clear()
     watched.queue.pause(id)
     watched.queue.resume(id)
@@ -180,10 +171,7 @@ def test_cancel_of_what_is_done_by_then_does_nothing(
 def test_delete_of_what_is_under_way_does_nothing(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
-    server.always["cdn"] = SLOW
-    watched = open_queue()
-    (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda download: download is not None and download.done > 0)
+    watched, id = begun(open_queue(), hub, server)
     watched.queue.delete(id)
     server.always.clear()
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data

@@ -17,7 +17,7 @@ from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
-from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, wanted
+from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, begun, wanted
 from tests.hub.server import SECRET, FakeHub, FakeRepo, Fault
 from tests.quiet import stays
 
@@ -119,10 +119,7 @@ def test_a_wrong_checksum_fails_and_resume_fetches_anew(
 def test_pause_and_resume_go_on_where_it_stood(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
-    server.always["cdn"] = SLOW
-    watched = open_queue()
-    (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda download: download is not None and download.done > 20_000)
+    watched, id = begun(open_queue(), hub, server, 20_000)
     watched.queue.pause(id)
     paused = watched.wait_for(id, State.PAUSED)
     assert stays(lambda: len(server.asked))
@@ -137,10 +134,7 @@ def test_pause_and_resume_go_on_where_it_stood(
 def test_after_a_restart_it_goes_on(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, tmp_path: Path
 ) -> None:
-    server.always["cdn"] = SLOW
-    first = open_queue(remember=True)
-    (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda download: download is not None and download.done > 20_000)
+    first, id = begun(open_queue(remember=True), hub, server, 20_000)
     first.queue.close()
     text = (tmp_path / "downloads.json").read_text()
     assert SECRET not in text and FILE in text
@@ -158,10 +152,7 @@ def test_after_a_crash_of_the_app_it_goes_on(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, tmp_path: Path
 ) -> None:
     """The saved list is the one from the middle of the download."""
-    server.always["cdn"] = SLOW
-    first = open_queue(remember=True)
-    (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda download: download is not None and download.done > 20_000)
+    first, id = begun(open_queue(remember=True), hub, server, 20_000)
     file = tmp_path / "downloads.json"
     (as_it_ran,) = read_queue(file).downloads
     assert as_it_ran.files[0].etag  # enough to clean up behind it
@@ -235,10 +226,7 @@ def test_a_list_of_a_newer_version_is_kept_as_it_is(
 def test_a_download_process_that_is_killed_is_said(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
-    server.always["cdn"] = SLOW
-    watched = open_queue()
-    (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda download: download is not None and download.done > 0)
+    watched, id = begun(open_queue(), hub, server)
     (worker,) = [
         process for process in multiprocessing.active_children() if process.name == "draftscope download"
     ]

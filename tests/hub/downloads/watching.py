@@ -18,7 +18,7 @@ from app.hub.downloads import (
 from app.hub.downloads.messages import Patience
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
-from tests.hub.server import Fault
+from tests.hub.server import FakeHub, Fault
 
 REPO = "owner/model-GGUF"
 FILE = "model-Q4_K_M.gguf"
@@ -61,3 +61,11 @@ Open = Callable[..., Watched]
 def wanted(hub: Hub, repo: str = REPO, file: str = FILE) -> Wanted:
     found = read_repo(hub, repo)
     return Wanted.of(found, found.holding(file))
+
+
+def begun(watched: Watched, hub: Hub, server: FakeHub, bytes_here: int = 1) -> tuple[Watched, str]:
+    """The queue, and the id of a slow download of which that much is here."""
+    server.always["cdn"] = SLOW
+    (id,) = watched.queue.add([wanted(hub)])
+    watched.wait(id, lambda download: download is not None and download.done >= bytes_here)
+    return watched, id

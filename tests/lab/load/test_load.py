@@ -24,18 +24,15 @@ from app.servers.client import ServerClient
 from tests.commands import Command
 from tests.lab.experiments import pair_of
 from tests.servers.scripted import (
+    DRAFTING,
+    PLAIN,
     Answer,
     Asked,
     ScriptedServer,
-    counted,
-    ended,
     event,
     llama_server,
     serving,
 )
-
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
-PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
 
 
 def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:

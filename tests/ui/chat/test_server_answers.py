@@ -21,11 +21,17 @@ from app.ui.state.sums import Sums
 from app.ui.transcript.text.facts import facts_of
 from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, vllm
-from tests.servers.scripted import Answer, Asked, ScriptedServer, counted, ended, event, llama_server, serving
+from tests.servers.scripted import (
+    DRAFTING,
+    Answer,
+    Asked,
+    ScriptedServer,
+    event,
+    llama_server,
+    serving,
+)
 from tests.ui.named import named, words_in
 from tests.ui.windows import Desk, Windows, chip_text
-
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
 
 
 def chosen(desk: Desk, server: ScriptedServer) -> None:

@@ -9,7 +9,7 @@ from app.lab.report.report import Report
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.setup.setup import Source
 from app.ui.state.lab_work import Stage
-from tests.ui.windows import Desk
+from tests.ui.windows import Desk, Windows
 
 
 def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
@@ -23,6 +23,16 @@ def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabc
     place.head.prompts_panel.amount.field("max_tokens").set_value(tokens)
     place.head.prompts_panel.amount.changed.emit()
     return place
+
+
+def reopened(windows: Windows, desk: Desk) -> tuple[Desk, ComparePlace]:
+    """Close the window; the next one, at Compare, with its place."""
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    place = desk.place("compare")
+    assert place is not None
+    return desk, place
 
 
 def measured(desk: Desk, place: ComparePlace) -> Report:

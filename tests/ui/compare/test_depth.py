@@ -13,7 +13,7 @@ from app.lab.report.depth import depth_curves, depth_rows
 from app.lab.report.report import Report, depths_of
 from app.ui.compare.place import ComparePlace
 from app.ui.state.lab_work import Stage
-from tests.ui.compare.measuring import exports_of, opened
+from tests.ui.compare.measuring import exports_of, opened, reopened
 from tests.ui.windows import Desk, Windows
 
 
@@ -81,11 +81,7 @@ def test_depths_that_were_broken_off_go_on_in_the_next_window(windows: Windows) 
     begun(desk, place, "0,32,64")
     desk.until(lambda: place.works.depth.done >= 3)
     assert "depth " in place.strip.text
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.place("compare")
-    assert again is not None
+    desk, again = reopened(windows, desk)
     assert ", 3 depths. " in again.earlier.offer.text
     before = dict(again.earlier.offered.journal.records)
     again.earlier.offer.accept.click()

@@ -13,7 +13,7 @@ from app.lab.runs.journal import is_free
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.quiet import stays
-from tests.ui.compare.measuring import measured, opened
+from tests.ui.compare.measuring import measured, opened, reopened
 from tests.ui.windows import Windows
 
 
@@ -98,11 +98,7 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     place = opened(desk, tokens=100, repeats=20)
     place.run()
     desk.until(lambda: place.works.session.done >= 3)
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.place("compare")
-    assert again is not None
+    desk, again = reopened(windows, desk)
     assert again.earlier.offer.isVisible()
     assert "interrupted" in again.earlier.offer.text
     earlier = again.earlier.offered
@@ -121,11 +117,7 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
 def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows) -> None:
     desk = windows.open()
     report = measured(desk, opened(desk))
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    place = desk.place("compare")
-    assert place is not None
+    desk, place = reopened(windows, desk)
     assert "All 8 runs" in place.earlier.offer.text
     place.earlier.offer.accept.click()
     desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
@@ -196,11 +188,7 @@ def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
     place = opened(desk, tokens=100, repeats=20)
     place.run()
     desk.until(lambda: place.works.session.done >= 2)
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.place("compare")
-    assert again is not None
+    desk, again = reopened(windows, desk)
     again.earlier.offer.dismiss.click()
     assert not again.earlier.offer.isVisible()
     assert again.earlier.journals.latest() is None

@@ -17,21 +17,18 @@ from app.ui.compare.place import ComparePlace
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.servers.scripted import (
+    DRAFTING,
+    PLAIN,
     PROPS,
     Answer,
     Asked,
     ScriptedServer,
-    counted,
-    ended,
     event,
     llama_server,
     serving,
 )
 from tests.ui.compare.measuring import exports_of, opened
 from tests.ui.windows import Desk, Windows
-
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
-PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
 
 
 def with_servers(desk: Desk, *servers: ScriptedServer) -> ComparePlace:

@@ -21,7 +21,7 @@ from app.ui.compare.results.heat_view import cell_words
 from app.ui.compare.setup.sweep_panel import suggested
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
-from tests.ui.compare.measuring import exports_of, opened
+from tests.ui.compare.measuring import exports_of, opened, reopened
 from tests.ui.windows import Desk, Windows
 
 
@@ -74,11 +74,7 @@ def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows
     panel.down.values.setText("0,0.5")
     panel.start.click()
     desk.until(lambda: place.works.sweep.done >= 2)
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.place("compare")
-    assert again is not None
+    desk, again = reopened(windows, desk)
     earlier = again.earlier.offered
     assert earlier is not None
     again.earlier.offer.accept.click()

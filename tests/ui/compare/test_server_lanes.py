@@ -14,13 +14,19 @@ from app.ui.compare.lanes.lane_card import LaneCard
 from app.ui.compare.place import ComparePlace
 from app.ui.pair.server_form import ServerForm
 from app.ui.widgets.icons import IconButton
-from tests.servers.scripted import Answer, Asked, ScriptedServer, counted, ended, llama_server, serving
-from tests.ui.compare.measuring import measured, opened
+from tests.servers.scripted import (
+    DRAFTING,
+    PLAIN,
+    Answer,
+    Asked,
+    ScriptedServer,
+    counted,
+    llama_server,
+    serving,
+)
+from tests.ui.compare.measuring import measured, opened, reopened
 from tests.ui.named import named, words_in
 from tests.ui.windows import Desk, Windows
-
-DRAFTING = (counted(1, "a", 1), counted(2, "b", 2, 2, 1), counted(3, "c", 3, 2, 1), ended(3, 2, 1))
-PLAIN = (counted(1, "a", 1), counted(2, "b", 2), counted(3, "c", 3), ended(3))
 
 
 def form_of(place: ComparePlace) -> ServerForm:
@@ -183,10 +189,7 @@ def test_a_server_is_there_again_after_a_restart_and_asked_anew(windows: Windows
     desk = windows.open()
     with serving(llama_server(*DRAFTING)) as server:
         lanes = only_servers(desk, server).chips.setup.lanes
-        windows.close(desk)
-        desk = windows.open()
-        desk.window.go("compare")
-        place = desk.place("compare")
+        desk, place = reopened(windows, desk)
         assert place.chips.setup.lanes == lanes
         panel = place.head.lanes_panel
         named(panel, f"llama-server: draft-simple   {server.address}", QPushButton).click()
@@ -203,10 +206,7 @@ def test_a_measurement_with_a_plain_server_is_set_up_as_it_was(windows: Windows)
         place = only_servers(desk, drafting, plain)
         lanes = place.chips.setup.lanes
         measured(desk, place)
-        windows.close(desk)
-        desk = windows.open()
-        desk.window.go("compare")
-        place = desk.place("compare")
+        desk, place = reopened(windows, desk)
         named(place.earlier.offer, "Show it", QPushButton).click()
         desk.until(lambda: place.works.session.report is not None)
     assert [(lane.strategy, lane.pair) for lane in place.chips.setup.lanes] == [

@@ -24,7 +24,7 @@ from app.ui.theme.style import chosen
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.text.elided import ElidedButton
-from tests.ui.compare.measuring import measured, opened
+from tests.ui.compare.measuring import measured, opened, reopened
 from tests.ui.named import named, words_in
 from tests.ui.windows import Windows
 
@@ -79,11 +79,7 @@ def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> 
     place = opened(desk, tokens=24, repeats=4, prompt="xyzxyz")
     place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
     before = place.chips.setup
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.place("compare")
-    assert again is not None
+    desk, again = reopened(windows, desk)
     assert again.chips.setup == before
     assert again.head.prompts_panel.own.toPlainText() == "xyzxyz"
     assert "draft-simple:n_max=2" in [lane.strategy for lane in again.chips.setup.lanes]

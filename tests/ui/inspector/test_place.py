@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.engine import Engine
 from app.engine.explain.copied import ContextText
 from app.engine.record.alternative_stats import AlternativeStatistics
-from app.engine.record.trace import write_trace
+from app.engine.record.trace import Trace, write_trace
 from app.engine.types import FinishReason
 from app.ui.inspector.place import InspectorPlace
 from app.ui.inspector.round.card_grid import CardGrid
@@ -272,11 +272,17 @@ def test_no_words_flash_up_where_a_replay_begins(place: InspectorPlace, inspecti
     )
 
 
+def written(file: Path) -> Trace:
+    """A trace of many rounds, and its file."""
+    trace = simulate("The fox ran over the hill, and the dog ran after it.\n" * 20)
+    write_trace(file, trace)
+    return trace
+
+
 def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
     windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace = simulate("The fox ran over the hill, and the dog ran after it.\n" * 20)
-    write_trace(tmp_path / "long.jsonl", trace)
+    trace = written(tmp_path / "long.jsonl")
     desk = windows.open()
     desk.window.go("inspector")
     read: list[int] = []
@@ -297,8 +303,7 @@ def test_a_trace_opened_here_lays_out_no_text_in_the_hidden_chat(
 def test_the_hidden_chats_instruments_wait_until_they_are_shown(
     windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace = simulate("The fox ran over the hill, and the dog ran after it.\n" * 20)
-    write_trace(tmp_path / "long.jsonl", trace)
+    written(tmp_path / "long.jsonl")
     desk = windows.open()
     desk.window.go("inspector")
     drawn: list[int] = []

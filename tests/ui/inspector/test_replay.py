@@ -31,6 +31,7 @@ from tests.ui.traces import make_header, make_round, simulate
 from tests.ui.windows import Windows
 
 TEXT = "The fox ran over the hill and the dog ran after it. " * 4
+ROUND = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
 
 
 @pytest.fixture
@@ -101,9 +102,8 @@ def test_a_pause_keeps_the_place_and_play_goes_on(
 
 
 def test_drafts_appear_one_by_one_and_then_the_verdicts_fall() -> None:
-    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
-    ends = [round.seconds * part / 200 for part in range(201)]
-    phases = [RoundPhase.at(round, seconds) for seconds in ends]
+    ends = [ROUND.seconds * part / 200 for part in range(201)]
+    phases = [RoundPhase.at(ROUND, seconds) for seconds in ends]
     drafted, told = [phase.drafted for phase in phases], [phase.told for phase in phases]
     assert drafted == sorted(drafted) and set(drafted) == set(range(5))
     assert told == sorted(told) and set(told) == set(range(6))
@@ -131,10 +131,9 @@ def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, the
 
 def states_of(row: SlowMotion) -> set[tuple[int, int]]:
     """How many drafted tokens and fates the row shows, over the time of its round."""
-    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
     seen = set()
     for part in range(201):
-        row.show_phase(RoundPhase.at(round, round.seconds * part / 200))
+        row.show_phase(RoundPhase.at(ROUND, ROUND.seconds * part / 200))
         assert row.phase is not None
         seen.add((row.phase.drafted, row.phase.told))
     return seen

@@ -230,12 +230,20 @@ def test_nothing_is_measured_while_an_answer_is_written(windows: Windows) -> Non
 # --------------------------------------------------------------------------------------- two workers
 
 
-def test_the_split_that_is_set_is_the_split_that_llama_cpp_reports(
+def opened_on(
     two: tuple[Worker, Worker], windows: Windows, six: ModelOptions, near: ModelOptions
-) -> None:
+) -> tuple[Desk, ModelPanel]:
+    """A window with both workers, and the target's panel."""
     desk = windows.open("process", target=six, draft=near)
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
+    return desk, panel
+
+
+def test_the_split_that_is_set_is_the_split_that_llama_cpp_reports(
+    two: tuple[Worker, Worker], windows: Windows, six: ModelOptions, near: ModelOptions
+) -> None:
+    desk, panel = opened_on(two, windows, six, near)
     until_measured(desk, panel)
     (shares,) = [
         segmented for segmented in panel.form.placement.findChildren(Segmented) if segmented.isVisible()
@@ -272,9 +280,7 @@ def test_the_split_that_is_set_is_the_split_that_llama_cpp_reports(
 def test_target_and_draft_go_where_each_was_sent(
     two: tuple[Worker, Worker], windows: Windows, six: ModelOptions, near: ModelOptions
 ) -> None:
-    desk = windows.open("process", target=six, draft=near)
-    panel = open_panel(desk, "target")
-    add_workers(desk, panel, two)
+    desk, panel = opened_on(two, windows, six, near)
     row = next(row for row in panel.form.placement.rows if row.name == "RPC1")
     row.check.click()
     desk.press(Qt.Key.Key_Escape, panel)
@@ -294,9 +300,7 @@ def test_target_and_draft_go_where_each_was_sent(
 def test_fit_for_me_sets_both_models(
     two: tuple[Worker, Worker], windows: Windows, six: ModelOptions, near: ModelOptions
 ) -> None:
-    desk = windows.open("process", target=six, draft=near)
-    panel = open_panel(desk, "target")
-    add_workers(desk, panel, two)
+    desk, panel = opened_on(two, windows, six, near)
     desk.header.draft_panel.form.set_layers(0)
     desk.until(lambda: panel.form.layers.most == LAYERS)
     panel.form.layers.none.click()

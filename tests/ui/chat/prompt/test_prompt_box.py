@@ -29,18 +29,6 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture
-def box(qtbot: QtBot, theme: Theme) -> PromptBox:
-    made = PromptBox(theme)
-    qtbot.addWidget(made)
-    made.resize(700, 200)
-    made.show()
-    qtbot.waitExposed(made)
-    made.activateWindow()
-    made.setFocus()
-    return made
-
-
 def edit(box: PromptBox, name: str = "Prompt") -> PromptEdit:
     return next(field for field in box.findChildren(PromptEdit) if field.accessibleName() == name)
 

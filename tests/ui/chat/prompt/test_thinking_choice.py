@@ -27,18 +27,6 @@ EFFORTS = Thinking(("reasoning_effort",), None, ("low", "medium", "high"), "medi
 PREFILLED = "<think>\n\n</think>\n\n"
 
 
-@pytest.fixture
-def box(qtbot: QtBot, theme: Theme) -> PromptBox:
-    made = PromptBox(theme)
-    qtbot.addWidget(made)
-    made.resize(700, 200)
-    made.show()
-    qtbot.waitExposed(made)
-    made.activateWindow()
-    made.setFocus()
-    return made
-
-
 def click(qtbot: QtBot, switch: QuietSwitch) -> None:
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
 
