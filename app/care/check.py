@@ -31,6 +31,8 @@ def check_data(paths: Paths) -> tuple[DataFault, ...]:
         *_journals(paths.data / "compare", chats),
         *_measured_drafts(paths.data / "drafts"),
     ]
+    if not (paths.chats.exists() or paths.settings.exists()):
+        return tuple(found)  # no window has been here, which makes the folder of the chats
     try:
         found += [*chats.findings(), *_partials(paths, chats)]
     except UserError as error:

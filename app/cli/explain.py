@@ -34,6 +34,8 @@ def explain(argv: list[str]) -> int:
         help="A llama-server command line in quotes, or a file with one, or a file that llama-server logged",
     )
     subject: str = parser.parse_args(argv).subject
+    if not subject.strip():
+        raise UserError("There is nothing to explain.", "Give a llama-server command, or its log.")
     if _is_command(subject):
         put(_about_command(subject))
         return 0
@@ -73,7 +75,10 @@ def _read(path: Path) -> tuple[str, bool]:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {reason(error)}.") from error
+        raise UserError(
+            f"{path} cannot be read: {reason(error)}.",
+            "Give a llama-server command with its options, in quotes, or the name of a file.",
+        ) from error
 
 
 def _command_lines(command: ServerCommand) -> list[str]:

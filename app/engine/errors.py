@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ class UserError(Exception):
 
 class ModelFileError(UserError):
     """A model file cannot be opened or used."""
+
+
+def no_model_at(path: Path) -> ModelFileError:
+    """The error for a model file that does not exist."""
+    with contextlib.suppress(OSError):  # the working folder may be gone
+        path = path.absolute()
+    return ModelFileError(f"{path.name or path} is not there.", f"Looked for {path}.")
 
 
 class NoRoomError(ModelFileError):

@@ -85,7 +85,8 @@ def _vulkan(cxx: str, cmake_args: str, cxxflags: str) -> str:
     glslc = answer(["glslc", "--version"])
     if glslc is None:
         raise SetupError("GPU=vulkan needs the Vulkan shader compiler; glslc was not found.", _GET_VULKAN)
-    named = re.findall(r"-DVulkan_INCLUDE_DIR(?::\w+)?=(\S+)", cmake_args)
+    options = (re.fullmatch(r"-DVulkan_INCLUDE_DIR(?::\w+)?=(.+)", word) for word in shlex.split(cmake_args))
+    named = [option[1] for option in options if option]
     kit = os.environ.get("VULKAN_SDK")
     folders = [*named, *([f"{kit}/include"] if kit else [])]
     compiler = [*shlex.split(cxx), *shlex.split(cxxflags), *(f"-I{folder}" for folder in folders)]

@@ -291,3 +291,11 @@ def test_the_command_report_lists_the_devices(command: Command, paths: Paths) ->
     assert ended.code == 0 and ended.err == ""
     assert "  CPU: CPU, CPU" in ended.out and "Be short" not in ended.out
     assert "Be short." in command("report", "--with-texts").out
+
+
+def test_where_no_window_has_been_nothing_is_missing(paths: Paths) -> None:
+    shutil.rmtree(paths.chats, ignore_errors=True)
+    paths.settings.unlink(missing_ok=True)
+    assert found(paths) == []
+    paths.settings.write_text("{}")
+    assert "The folder of the chats is gone" in found(paths)[0]

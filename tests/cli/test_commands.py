@@ -378,6 +378,23 @@ def test_a_prompt_longer_than_the_context(command: Command, pair: list[object]) 
     refused(command(*pair[:5], "--prompt", ""), "The prompt is empty")
 
 
+def test_layers_for_a_gpu_that_is_not_there_are_told(command: Command, pair: list[object]) -> None:
+    ended = command(*pair, "--max-tokens", 1, "--device", "none", "--n-gpu-layers", 99)
+    assert ended.code == 0
+    assert "--n-gpu-layers has no effect: no GPU is used here." in ended.err
+    assert "no effect" not in command(*pair, "--max-tokens", 1).err
+
+
+def test_a_missing_folder_or_file_is_named(
+    command: Command, pair: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(
+        command(*pair, "--trace", "new/run.jsonl"), "new/run.jsonl cannot be written: there is no folder new."
+    )
+    refused(command("run", "--prompt", "a", "--target", "gone.gguf"), f"Looked for {tmp_path / 'gone.gguf'}.")
+
+
 def test_a_failure_in_mid_answer_keeps_what_came(
     command: Command, tiny_file: Callable[[Tiny], Path], tmp_path: Path
 ) -> None:
@@ -580,6 +597,8 @@ def test_replay_of_what_is_no_trace(command: Command, tmp_path: Path) -> None:
     refused(command("replay", file), "newer trace format")
     file.write_text("hello\n")
     refused(command("replay", file), "is not a Draftscope trace")
+    file.write_text('{"format":"1.0","title":"One prompt","lanes":[]}')
+    refused(command("replay", file), "holds the results of a measurement, not an answer")
 
 
 # --------------------------------------------------------------------------------------- window

@@ -70,3 +70,5 @@ def test_other_files_are_refused_in_a_sentence(command: Command, tmp_path: Path)
     assert ended.code == 1
     assert "notes.txt holds neither a llama-server command nor its log." in ended.err
     assert "cannot be read" in command("explain", tmp_path / "none.log").err
+    assert "There is nothing to explain." in command("explain", " ").err
+    assert "a llama-server command with its options" in command("explain", "llama-server").err

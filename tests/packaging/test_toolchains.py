@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
 SETUP = Path(__file__).parents[2] / "packaging" / "setup"
 SCRIPT = """
 import sys
+from shlex import quote
 from console import SetupError
 from toolchains import look
 try:
@@ -83,7 +85,7 @@ def machine(tmp_path: Path) -> Machine:
 @needs_compiler
 def test_vulkan_headers_that_are_too_old_are_refused(machine: Machine) -> None:
     machine.tool("glslc", "--version) echo shaderc;;")
-    code, said = machine.look("vulkan", f"-DVulkan_INCLUDE_DIR={machine.headers(3, 239)}")
+    code, said = machine.look("vulkan", f"-DVulkan_INCLUDE_DIR={quote(str(machine.headers(3, 239)))}")
     assert code == 1
     assert said.startswith("GPU=vulkan needs Vulkan headers 1.3.272 or later; these are 1.3.239.")
     assert "Debian 13" in said and "Vulkan_INCLUDE_DIR" in said
@@ -94,7 +96,7 @@ def test_vulkan_headers_that_are_too_old_are_refused(machine: Machine) -> None:
 def test_vulkan_headers_that_are_new_enough_are_named(machine: Machine, minor: int, patch: int) -> None:
     machine.tool("glslc", "--version) echo shaderc;;")
     include = machine.headers(minor, patch)
-    assert machine.look("vulkan", f"-DVulkan_INCLUDE_DIR:PATH={include}") == (
+    assert machine.look("vulkan", f"-DVulkan_INCLUDE_DIR:PATH={quote(str(include))}") == (
         0,
         f"shaderc; Vulkan headers 1.{minor}.{patch}",
     )

@@ -22,7 +22,7 @@ from app.cli.servers import add_server_options, keys
 from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, SERVER, StrategySpec
-from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, Sampling
+from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, PairInfo, Sampling
 from app.saved.settings import Settings
 from app.servers.address import server_address
 from app.servers.key import find_key
@@ -276,6 +276,13 @@ def local_pair(
     from app.cli.models.fetching import fetch_pair  # the Hub's client takes a moment to import
 
     return fetch_pair(target, draft, interrupt)
+
+
+def without_gpu(target: ModelOptions, pair: PairInfo) -> str:
+    """A sentence on layers that were asked onto a GPU and are not there; "" where nothing was asked."""
+    if target.n_gpu_layers <= 0 or pair.server is not None or pair.target.n_gpu_layers:
+        return ""
+    return "--n-gpu-layers has no effect: no GPU is used here. draftscope devices lists what can be."
 
 
 def _read_ids(given: str) -> tuple[int, ...]:

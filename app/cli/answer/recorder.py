@@ -100,6 +100,10 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
+    if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
+        return UserError(
+            f"{path} cannot be written: there is no folder {path.parent}.", "Make it, or choose another file."
+        )
     why = reason(error) if isinstance(error, OSError) else str(error)
     return UserError(f"{path} cannot be written: {why}.", "Choose another file.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run
+from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without_gpu
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
 from app.cli.answer.template_options import unread
@@ -76,6 +76,8 @@ def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, print
     for event in events:
         if isinstance(event, Started):
             if told := unread(plan.request.template_options, event.header):
+                complain(PROG, told)
+            if told := without_gpu(plan.target, event.header.pair):
                 complain(PROG, told)
             recorder.begin(event.header)
         elif isinstance(event, RoundFinished):

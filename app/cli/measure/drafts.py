@@ -20,7 +20,7 @@ from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure.options import add_prompt_options, asked_suite
 from app.cli.models.common import open_shelf
 from app.cli.table import definitions, table
-from app.engine.errors import ModelFileError, UserError
+from app.engine.errors import UserError, no_model_at
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
@@ -130,7 +130,7 @@ def _files(given: Sequence[Path], target: ModelOptions) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise ModelFileError(f"{path.name} is not there.", f"Looked for {path}.")
+            raise no_model_at(path)
     if not found:
         raise UsageError("There is no draft in these folders.", "Name a GGUF file, or another folder.")
     return list(dict.fromkeys(Path(os.path.abspath(path)) for path in found))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.base import numbers
+from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
 from app.cli.console import say, say_over
@@ -17,6 +18,7 @@ from app.cli.measure.options import Outputs
 from app.cli.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
+from app.lab.experiment import Experiment
 from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
 from app.lab.report.columns import (
@@ -54,6 +56,7 @@ class ProgressLine:
         """`counted`: whether the number of runs is known."""
         self._counted = counted
         self._live = sys.stderr.isatty()
+        self._experiment: Experiment | None = None
         self._names: tuple[str, ...] = ()
         self._asked: TemplateOptions = {}
         self._told: set[str] = set()
@@ -62,6 +65,7 @@ class ProgressLine:
         """Report an event. Raises PromptError where thinking cannot be switched off."""
         if isinstance(event, Begun):
             self._names = lane_names(event.experiment)
+            self._experiment = event.experiment
             self._asked = event.experiment.template_options
             if event.done:
                 say(f"Resumed: {event.done} of {numbers.count(event.total, 'run')} are done.")
@@ -73,6 +77,9 @@ class ProgressLine:
                 if server is not None
                 else f"Loaded {event.pair.target.file}{draft}."
             )
+            asked = self._experiment.pair_of(event.lanes[0]) if self._experiment is not None else None
+            if asked is not None and (told := without_gpu(asked.target, event.pair)):
+                self._line(told)
         elif isinstance(event, EngineReplaced):
             self._line(f"{event.message} A new engine continues.")
         elif isinstance(event, RunStarted):

@@ -11,7 +11,7 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.errors import ModelFileError, NoRoomError
+from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
 from app.engine.native.heads import refuse_head
 from app.engine.native.library import captured_log, captured_report, read_metadata
@@ -34,7 +34,7 @@ def check_file(path: Path) -> None:
             magic = file.read(4)
             size = path.stat().st_size
     except (FileNotFoundError, ValueError):  # a path with a zero byte is a ValueError
-        raise ModelFileError(f"{name} is not there.", f"Looked for {path}.") from None
+        raise no_model_at(path) from None
     except IsADirectoryError:
         raise ModelFileError(f"{name} is a folder.", "Choose a .gguf file inside it.") from None
     except OSError as error:

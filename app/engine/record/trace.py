@@ -38,6 +38,7 @@ _BUFFER = 1 << 17  # bytes: a line of a sampled answer is longer than the usual 
 
 class _TraceFormat(msgspec.Struct):
     format: str
+    title: str | None = None  # that results of measurements have
 
 
 _format = msgspec.json.Decoder(_TraceFormat)
@@ -266,12 +267,18 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def _check_format(line: bytes, name: str) -> None:
     try:
-        version = decode(_format, line).format
+        head = decode(_format, line)
+        version = head.format
         major = int(version.split(".")[0])
     except ValueError:
         raise TraceError(
             f"{name} is not a Draftscope trace.", "Choose a .jsonl file that Draftscope wrote."
         ) from None
+    if head.title is not None:
+        raise TraceError(
+            f"{name} holds the results of a measurement, not an answer.",
+            "Choose a .jsonl file that Draftscope wrote; draftscope compare reads results.",
+        )
     if major > int(FORMAT.split(".", maxsplit=1)[0]):
         raise TraceError(
             f"{name} has the newer trace format {version}; this version reads {FORMAT}.",

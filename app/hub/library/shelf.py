@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.base.files import reason
-from app.engine.errors import ModelFileError, UserError
+from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.hub.cache import Cache
 from app.hub.library.drafts import Candidate, judge_draft
 from app.hub.library.model import FileOrigin, LocalModel
@@ -54,7 +54,7 @@ class Shelf:
         chosen elsewhere. Raises ModelFileError where there is no file."""
         found = find_model(models, path) or model_at(path)
         if found is None:
-            raise ModelFileError(f"{path.name} is not there.", f"Looked for {path}.")
+            raise no_model_at(path)
         return self._recalled(found)
 
     def read(self, model: LocalModel) -> LocalModel:
