@@ -28,8 +28,8 @@ from app.ui.transcript.finder import Finder
 from app.ui.transcript.folding import Folding
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.blocks import Block
-from app.ui.transcript.layout.marks import NO_MARKS, Marks, outline
+from app.ui.transcript.layout.blocks.block import Block
+from app.ui.transcript.layout.blocks.marks import NO_MARKS, Marks, outline
 from app.ui.transcript.layout.painting import paint_item
 from app.ui.transcript.layout.stack import Position, Stack, Token
 from app.ui.transcript.layout.styles import Setting, Styles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.blocks.block import Block, ParagraphBlock
 from app.ui.transcript.text.folds import FoldLine, LinesFold
 from app.ui.transcript.text.paragraphs import Paragraph, ParagraphBuilder
 from app.ui.transcript.text.spans import UNKNOWN, Span

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF
 
 from app.saved.chats.conversation import INFILL, Question
 from app.ui.state.answer import Note
-from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.blocks.block import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import ReasoningFold

@@ -8,9 +8,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.blocks import Block
+from app.ui.transcript.layout.blocks.block import Block
+from app.ui.transcript.layout.blocks.marks import Marks
 from app.ui.transcript.layout.items import Item
-from app.ui.transcript.layout.marks import Marks
 from app.ui.transcript.layout.stack import Stack
 
 MarksOf = Callable[[int, int, Block], Marks]

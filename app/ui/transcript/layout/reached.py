@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from app.ui.transcript.layout.blocks import Block
+from app.ui.transcript.layout.blocks.block import Block
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.text.reasoning import ReaderState
 from app.ui.transcript.text.sections import SectionMark, SectionText

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from sys import maxsize
 
 from app.ui.transcript.layout.around_gap import AroundGap
-from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.blocks.block import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item
 from app.ui.transcript.layout.reached import LaidOutText

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QRectF
 
 from app.ui.transcript.layout.answer_item import AnswerItem, make_item
-from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.blocks.block import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item
 from app.ui.transcript.layout.styles import Setting

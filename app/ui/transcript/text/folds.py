@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.ui.theme import Palette
-from app.ui.transcript.layout.marks import Marks
+from app.ui.transcript.layout.blocks.marks import Marks
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.numbers import count, duration

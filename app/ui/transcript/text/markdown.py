@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.ui.theme import Palette
-from app.ui.transcript.layout.highlight import highlight
+from app.ui.transcript.layout.blocks.highlight import highlight
 
 _NEWLINE = re.compile(r"\r\n?|\n")
 

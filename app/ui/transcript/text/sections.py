@@ -12,7 +12,7 @@ from app.ui.transcript.text.reasoning import inside
 from app.ui.transcript.text.spans import Span
 
 if TYPE_CHECKING:
-    from app.ui.transcript.layout.rendered import RenderedText
+    from app.ui.transcript.layout.blocks.rendered import RenderedText
 
 
 class SectionMark(NamedTuple):
@@ -95,6 +95,6 @@ class Section:
 
 def _rendered_text(fold: ReasoningFold | None) -> RenderedText:
     """Its modules read Markdown and colour code: they are imported once somebody wants that."""
-    from app.ui.transcript.layout.rendered import RenderedText
+    from app.ui.transcript.layout.blocks.rendered import RenderedText
 
     return RenderedText(fold)

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 )
 
 from app.ui.theme import Palette
-from app.ui.transcript.layout.marks import Marks, wash
+from app.ui.transcript.layout.blocks.marks import Marks, wash
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import ReasoningFold, paint_rule
 from app.ui.transcript.text.markdown import MarkdownPiece, MarkdownReader, PieceKind

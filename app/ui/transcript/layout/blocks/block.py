@@ -8,8 +8,8 @@ from typing import Protocol
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QTextLayout
 
-from app.ui.transcript.layout.marks import Marks, fill, outline, wash
-from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
+from app.ui.transcript.layout.blocks.marks import Marks, fill, outline, wash
+from app.ui.transcript.layout.blocks.paragraph_layout import ParagraphLayout
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import TextFold, paint_rule
 from app.ui.transcript.text.paragraphs import Kind, Paragraph

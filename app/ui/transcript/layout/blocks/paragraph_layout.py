@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QColor, QTextLayout, QTextLine, QTextOption
 
-from app.ui.transcript.layout.fates import FateShapes
+from app.ui.transcript.layout.blocks.fates import FateShapes
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.paragraphs import Kind, Paragraph
 from app.ui.transcript.text.runs import TextRun, formats_of, glued, runs_of, text_format
