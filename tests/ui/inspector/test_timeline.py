@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -12,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.fates import Origin
 from app.engine.record.trace import Trace
 from app.ui.inspector.timeline.axis import RoundAxis
+from app.ui.inspector.timeline.bars import BarPainter
 from app.ui.inspector.timeline.timeline import Timeline
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -248,3 +251,51 @@ def test_low_windows_show_the_bars_alone(timeline: Timeline) -> None:
     tall = timeline.height()
     timeline.set_compact(True)
     assert timeline.height() < tall - 60
+
+
+@pytest.mark.parametrize("strategy", ["draft-simple:n_max=4", "draft-simple:n_max=6:length=ewma"])
+def test_steps_show_what_painting_everything_anew_shows(timeline: Timeline, strategy: str) -> None:
+    rounds = simulate("one two three four " * 700, seed=2).rounds
+    answer = AnswerModel(Trace(make_header(strategy), rounds))
+    timeline.set_answer(answer)
+
+    def anew() -> QImage:
+        timeline.set_compact(True)
+        timeline.grab()
+        timeline.set_compact(False)
+        return timeline.grab().toImage()
+
+    chance = Random(1)
+    middle = len(rounds) // 2
+    for _ in range(120):
+        match chance.randrange(6):
+            case 0 | 1:
+                answer.move(answer.cursor + chance.choice((-9, -1, 1, 1, 2, 30)))
+            case 2 | 3:
+                answer.pin((answer.inspected or 0) + chance.choice((-40, -1, 1)))
+            case 4:
+                turn(timeline, chance.randrange(24, 800), chance.choice((-1, 1)), zoom=chance.random() < 0.3)
+            case _:
+                answer.pin(None)
+                answer.move(middle + chance.randrange(100))
+        stepped = timeline.grab().toImage()
+        assert stepped == anew()
+
+
+def test_a_step_paints_few_bars(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = shown(timeline, 9000)
+    answer.move(4000)
+    timeline.grab()
+    painted: list[int] = []
+    tokens = BarPainter.tokens
+
+    def counted(bars: BarPainter, track: QRectF, top: float) -> None:
+        painted.append(bars.bars)
+        tokens(bars, track, top)
+
+    monkeypatch.setattr(BarPainter, "tokens", counted)
+    for act, most in ((lambda: answer.move(4001), 8), (lambda: answer.pin(3990), 0)):
+        act()
+        timeline.grab()
+        assert sum(painted) <= most
+        painted.clear()

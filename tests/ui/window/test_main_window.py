@@ -11,12 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import QEvent, Qt, QThread, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QThread, QTimer
 from PySide6.QtGui import QAction, QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QProgressBar, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QProgressBar, QPushButton, QWidget
 from shiboken6 import isValid
 from typing_extensions import override
 
+from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
@@ -28,6 +29,7 @@ from app.ui.widgets.words.numbers import SPACE
 from app.ui.window.main_window import MainWindow
 from tests.files.tiny import Tiny
 from tests.ui.named import named, words_in
+from tests.ui.traces import make_round, make_trace
 from tests.ui.windows import Windows, chip_text, doubted
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
@@ -419,3 +421,38 @@ def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     left = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith("Dummy-")]
     assert left == []
     assert QApplication.topLevelWidgets() == []
+
+
+def test_no_frame_shows_half_a_layout(windows: Windows, tmp_path: Path) -> None:
+    class Frames(QObject):
+        """Notes where the figures stand below the cards whenever the window is painted."""
+
+        def __init__(self, figures: QWidget) -> None:
+            super().__init__()
+            self.figures = figures
+            self.seen: list[int] = []
+
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Paint:
+                self.seen.append(self.figures.y())
+            return False
+
+    rounds = [make_round(0, (b"a",), b"b"), make_round(1, (b"a",) * 16, b"b", position=2)]
+    write_trace(tmp_path / "two.jsonl", make_trace(rounds))
+    desk = windows.open(ready=False)
+    desk.window.resize(1280, 1000)
+    desk.open_trace(tmp_path / "two.jsonl")
+    desk.window.go("inspector")
+    answer = desk.window.inspection.answer
+    assert answer is not None
+    frames = Frames(desk.place("inspector").shape)
+    desk.until_laid_out()
+    desk.window.installEventFilter(frames)
+    for index in (0, 1):
+        before = frames.figures.y()
+        answer.pin(index)
+        desk.until(lambda before=before: frames.figures.y() != before)  # type: ignore[misc]
+        desk.until_laid_out()
+        assert set(frames.seen) == {frames.figures.y()}
+        frames.seen.clear()

@@ -27,11 +27,16 @@ class BarPainter:
         self._painter = painter
         self._bins = bins
         self._palette = palette
-        left = np.rint((bins.left - axis.first) * axis.pitch)
-        room = np.rint((bins.right - axis.first) * axis.pitch) - left
+        left = _pixels((bins.left - axis.first) * axis.pitch)
+        room = _pixels((bins.right - axis.first) * axis.pitch) - left
         self._left = left.astype(int)
         self._room = np.maximum(room, 1).astype(int)
         self._width = np.maximum(room - np.maximum(np.rint(room * 0.25), 1), 1).astype(int)
+
+    @property
+    def bars(self) -> int:
+        """How many bars it paints in a track."""
+        return len(self._left)
 
     def tokens(self, track: QRectF, top: float) -> None:
         """Emitted tokens by fate, before the length of the draft; `top` is the number at the upper edge."""
@@ -89,6 +94,12 @@ class BarPainter:
             rects = np.stack((self._left + round(track.left()), top, self._width, high - low), axis=1)
             painter.setBrush(QColor(colour))
             painter.drawRects([QRect(*row) for row in rects[rects[:, 3] > 0].tolist()])
+
+
+def _pixels(x: Floats) -> Floats:
+    """Whole pixels. Halves always go up, or bars would change by a pixel where the axis goes on."""
+    whole: Floats = np.floor(x + (0.5 + 1e-6))
+    return whole
 
 
 def time_colours(palette: Palette) -> Sequence[str]:

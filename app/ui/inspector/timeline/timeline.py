@@ -26,6 +26,7 @@ from app.engine.types import Round
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.timeline.axis import RoundAxis
 from app.ui.inspector.timeline.bars import BarPainter, time_colours
+from app.ui.inspector.timeline.picture import TrackPicture
 from app.ui.instruments.plots.by_round import length_words, nice_above, usual
 from app.ui.state.answer import AnswerModel
 from app.ui.state.series import Bins
@@ -63,6 +64,7 @@ class Timeline(InspectorPart):
         self._seen = 0  # rounds in `_most`
         self._times_top = self._rate_top = 1.0
         self._scaled = 0  # rounds that these two are of
+        self._picture = TrackPicture()
         self.setAccessibleName("Rounds")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -74,6 +76,7 @@ class Timeline(InspectorPart):
         self._axis.reset()
         self._hovered, self._inspected, self._pinned, self._away = None, None, None, False
         self._most, self._seen, self._scaled = 1, 0, 0
+        self._picture.forget()
         super().set_answer(answer)
 
     def set_compact(self, compact: bool) -> None:
@@ -246,14 +249,34 @@ class Timeline(InspectorPart):
         first, end = self.span
         if first >= self.answer.cursor:
             return  # somebody looks at rounds that are not shown yet
-        bins = self.answer.series.bins(first, end - 1, ceil((end - first) / self.grouped), start=0)
-        tokens, times, *more = self._tracks()
-        painter.save()
-        painter.setClipRect(QRectF(_SIDE, 0, self.width() - 2 * _SIDE, self.height()))
+        end = min(end, self.answer.cursor)
+        palette = self._theme.palette
+        look = palette, self._theme.scale, self._compact, self._most, self._times_top, self._rate_top
+        size = QSize(ceil(self._axis.width), self.height())
+        tracks = self._picture.pixels(
+            look, palette.ground, size, self.devicePixelRatioF(), self._axis, self.grouped, end,
+            self._paint_rounds,
+        )  # fmt: skip
+        painter.drawPixmap(_SIDE, 0, tracks)
+        more = self._tracks()[2:]
+        if more:
+            line = "; line: smoothed, what the length rule goes by" if self.answer.lengths else ""
+            pooled = self.answer.series.bins(end - 1, end - 1, 1, start=0).pooled[-1]
+            self._name(painter, more[0], f"acceptance{line}", f"so far {ratio(pooled)}")
+            self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
+        self._mark(painter)
+
+    def _paint_rounds(self, painter: QPainter, first: int, end: int) -> None:
+        """Paint the bars of some rounds in all tracks, with the group before them, where lines come from."""
+        group = self.grouped
+        first = max(first // group - 1, 0) * group
+        bins = self.answer.series.bins(first, end - 1, ceil((end - first) / group), start=0)
+        painter.translate(-_SIDE, 0)
         bars = BarPainter(painter, self._axis, bins, self._theme.palette)
+        palette, lengths = self._theme.palette, self._lengths_at(bins)
+        tokens, times, *more = self._tracks()
         bars.tokens(tokens, self._most)
         bars.times(times, self._times_top)
-        palette, lengths = self._theme.palette, self._lengths_at(bins)
         if lengths:
             bars.steps(tokens, np.array([at.k for at in lengths]), self._most, palette.text)
         if more:
@@ -262,12 +285,6 @@ class Timeline(InspectorPart):
                 smoothed = np.array([at.acceptance for at in lengths])
                 bars.steps(more[0], smoothed, 1.0, palette.text)
             bars.steps(more[1], bins.rate, self._rate_top, palette.text)
-        painter.restore()
-        if more:
-            line = "; line: smoothed, what the length rule goes by" if lengths else ""
-            self._name(painter, more[0], f"acceptance{line}", f"so far {ratio(bins.pooled[-1])}")
-            self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
-        self._mark(painter)
 
     def _lengths_at(self, bins: Bins) -> list[LengthAt]:
         """What the draft length rule went by at the end of each group; empty without such a rule."""
