@@ -29,10 +29,11 @@ from app.ui.transcript.folding import Folding
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.blocks.block import Block
-from app.ui.transcript.layout.blocks.marks import NO_MARKS, Marks, outline
+from app.ui.transcript.layout.blocks.marks import NO_MARKS, Marks
 from app.ui.transcript.layout.painting import paint_item
 from app.ui.transcript.layout.stack import Position, Stack, Token
 from app.ui.transcript.layout.styles import Setting, Styles
+from app.ui.transcript.outlines import Outlines
 from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scrolling import Scroller
 from app.ui.transcript.selection import Selection
@@ -64,8 +65,6 @@ class Surface(QAbstractScrollArea):
         self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
         self.offers_end = True  # whether to offer a button to the end, where that is far
         self.inspects = False  # whether to offer to inspect rounds
-        self._framed: tuple[Turn, int] | None = None  # a round with a frame around it
-        self._outlined: tuple[Turn, int, int, int] | None = None  # a round, a place in it, a number of tokens
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # The bar stays visible, so that the column does not move when a chat grows beyond the screen.
@@ -80,7 +79,7 @@ class Surface(QAbstractScrollArea):
         self.selection = Selection(self.stack)
         self.finder = Finder(self.stack)
         self.hover = Hover(theme, self, self.stack, self.to_viewport)
-        self.hover.changed.connect(viewport.update)
+        self.outlines = Outlines(viewport, self.stack, self.hover, self.to_viewport)
         self.folding = Folding(self, self.stack)
         self.pointer = Pointer(self, self.stack, self.selection, self.hover)
         theme.changed.connect(self._theme_changed)
@@ -174,6 +173,7 @@ class Surface(QAbstractScrollArea):
 
     def show_token(self, token: Token) -> None:
         """Scroll a token into view and point at it."""
+        place = self._place
         answer = self.stack.answer(token.item)
         block = answer.block_of(token.span) if answer is not None else -1
         if block < 0:
@@ -183,31 +183,36 @@ class Surface(QAbstractScrollArea):
         for rect in self.stack.token_rects(token)[:1]:
             self.scroller.reveal(rect)
         self.hover.choose(token)
-        self.refresh()
+        self._refresh_from(place)
 
     def frame_round(self, turn: Turn, index: int | None) -> None:
         """Scroll a round into view and draw a frame around it; None removes the frame."""
-        self._framed = (turn, index) if index is not None else None
+        place = self._place
+        self.outlines.framed = (turn, index) if index is not None else None
         self._reveal_framed()
-        self.refresh()
+        self._refresh_from(place)
 
     def outline_tokens(self, turn: Turn, index: int, place: int, count: int) -> None:
         """Draw a dashed line around `count` emitted tokens, from a place of a round on; 0 removes it."""
-        self._outlined = (turn, index, place, count) if count else None
-        self.viewport().update()
+        self.outlines.copied = (turn, index, place, count) if count else None
+        self.outlines.repaint()
 
-    def _paint_outlined(self, painter: QPainter) -> None:
-        if self._outlined is not None:
-            turn, index, place, count = self._outlined
-            item = self.stack.index_of(turn)
-            answer = self.stack.answer(item)
-            spans = answer.spans.emitted_from(index, place, count) if answer is not None else []
-            rects = [self.to_viewport(rect) for rect in self.stack.merged_rects(item, spans)]
-            outline(painter, rects, self._styles.palette.text, 4, Qt.PenStyle.DashLine)
+    @property
+    def _place(self) -> tuple[int, int]:
+        """Where the text stands: its top, and its height."""
+        return self.scroller.top, self.stack.height
+
+    def _refresh_from(self, before: tuple[int, int]) -> None:
+        """Paint, and let the widgets follow, where the text moved from its place before; else paint only the
+        lines around it."""
+        if self._place != before:
+            self.refresh()
+        else:
+            self.outlines.repaint()
 
     def _reveal_framed(self) -> None:
         """Scroll to the framed round: all of it where it has room, else its beginning."""
-        token = self._framed_token()
+        token = self.outlines.framed_token()
         answer = self.stack.answer(token.item) if token is not None else None
         if token is not None and answer is not None:
             block = answer.block_of(token.span)
@@ -219,17 +224,6 @@ class Surface(QAbstractScrollArea):
             if rects:
                 whole = rects[0].united(rects[-1])
                 self.scroller.reveal(whole if whole.height() <= room else rects[0])
-
-    def _framed_token(self) -> Token | None:
-        """The first token of the framed round; None where nothing is framed."""
-        if self._framed is None:
-            return None
-        index = self.stack.index_of(self._framed[0])
-        answer = self.stack.answer(index)
-        span = (
-            answer.spans.first_of_round(self._framed[1], self._drafts_shown) if answer is not None else None
-        )
-        return Token(index, span) if span is not None else None
 
     def first_token_seen(self) -> Token | None:
         """The first token of the topmost answer on the screen."""
@@ -297,13 +291,7 @@ class Surface(QAbstractScrollArea):
             painter.translate(left, offset - top)
             paint_item(painter, self.stack, index, (first - offset, end - offset), self._marks)
             painter.restore()
-        self._paint_outlined(painter)
-        framed = self._framed_token()
-        if framed is not None:
-            around = [self.to_viewport(rect) for rect in self.stack.round_rects(framed)]
-            outline(painter, around, self._styles.palette.text, 4)
-        if self.hover.token is not None:
-            self._paint_pointed(painter, self.hover.token)
+        self.outlines.paint(painter, self._styles.palette)
         if ring_shown(self):
             self._paint_ring(painter)
         painter.end()
@@ -376,14 +364,6 @@ class Surface(QAbstractScrollArea):
         painter.setPen(QPen(QColor(focus_ring(self._styles.palette)), 2))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(QRectF(1, 1, self.viewport().width() - 2, self.covered_from() - 2))
-
-    def _paint_pointed(self, painter: QPainter, token: Token) -> None:
-        """Outline the round thinly, and its token strongly."""
-        palette = self._styles.palette
-        around = [self.to_viewport(rect) for rect in self.stack.round_rects(token)]
-        outline(painter, around, palette.faint, 4)
-        rects = [self.to_viewport(rect) for rect in self.stack.token_rects(token)]
-        outline(painter, rects, palette.text, 4)
 
     def _marks(self, item: int, block: int, content: Block) -> Marks:
         if self.selection.empty and not self.finder.active:

@@ -300,7 +300,7 @@ class TranscriptView(Surface):
         """Clear everything that points into texts before they change."""
         self.selection.clear()
         self.hover.clear()
-        self._framed = self._outlined = None
+        self.outlines.forget()
         self._furniture.close_editor()
 
 
