@@ -77,6 +77,7 @@ class InspectorPlace(PlaceWidget):
         reconnect(self._slots, None, self.answer)
         self.replay.player.changed.connect(self._show_state)
         inspection.changed.connect(self._show_answer)
+        inspection.reading.connect(self.shape.rest)
         theme.changed.connect(self._fit)
         self._show_answer()
 

@@ -16,6 +16,7 @@ class Inspection(QObject):
     changed = Signal()  # the answer or its name changed
     opened = Signal()  # the Inspector is to be shown
     left = Signal()  # the place where it was opened is to be shown again
+    reading = Signal(bool)  # whether a file is being read, whose answer will be shown
 
     def __init__(self) -> None:
         super().__init__()

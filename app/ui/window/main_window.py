@@ -232,6 +232,7 @@ class MainWindow(QMainWindow):
         self.controller.actions_changed.connect(self._show_actions)
         shown.inspect_requested.connect(self.inspection.open)
         self.inspection.opened.connect(lambda: self.go("inspector"))
+        self.opener.reading.connect(self.inspection.reading)
         self.inspection.left.connect(lambda: self.go(self._stack.before))
         self.status.measure_baseline_requested.connect(self._measure)
         self.baseline.progressed.connect(self.status.set_measuring)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.engine.errors import UserError
@@ -47,6 +47,8 @@ class OpeningStrip(QWidget):
 class TraceOpener(QObject):
     """Reads a trace file and then shows it; a file that is asked for meanwhile takes its place."""
 
+    reading = Signal(bool)  # whether a file is being read
+
     def __init__(self, show: Callable[[Trace, Path, RoundFolds], None]) -> None:
         super().__init__()
         self.strip = OpeningStrip()
@@ -71,6 +73,7 @@ class TraceOpener(QObject):
             self._askers, partial(self._take, file, tell), lambda error: self._failed(error, tell)
         )
         self._query.ask_each(partial(_read, file))
+        self.reading.emit(True)
         self.strip.words.set_text(f"Opening {file.name}…")
         self._late.start()
 
@@ -79,6 +82,7 @@ class TraceOpener(QObject):
         """Read no further; what is on the screen stays."""
         if self._query is not None:
             self._query.drop()
+            self.reading.emit(False)
         self._query = None
         self._late.stop()
         self.strip.hide()

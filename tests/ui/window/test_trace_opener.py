@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 
+from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import write_trace
 from app.engine.types import Round
+from app.ui.inspector.shape import shape_view
 from tests.quiet import stays
 from tests.ui.traces import simulate
 from tests.ui.windows import Windows
@@ -102,6 +104,33 @@ def test_opening_a_trace_can_be_cancelled(windows: Windows, pipe: Path) -> None:
         desk.window.opener.strip.cancel.click()
         assert not desk.window.opener.opening and not desk.window.opener.strip.isVisible()
     assert stays(lambda: (desk.trace, desk.error())) and desk.trace is None and not desk.error()
+
+
+def test_the_figures_of_a_trace_rest_while_another_is_read(
+    windows: Windows, pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open(ready=False)
+    desk.window.resize(1280, 1000)
+    desk.window.go("inspector")
+    figures = desk.place("inspector").shape
+    content(tmp_path)
+    monkeypatch.setattr(shape_view, "_SLICE", 1e-6)  # a round a turn
+    desk.open_trace(tmp_path / "whole.jsonl")
+    desk.window.open_trace(pipe)
+    with pipe.open("wb"):
+        folded: list[Round] = []
+        add = AlternativeStatistics.add
+
+        def noted(statistics: AlternativeStatistics, round: Round) -> None:
+            folded.append(round)
+            add(statistics, round)
+
+        monkeypatch.setattr(AlternativeStatistics, "add", noted)
+        assert figures.in_sight and figures.ranks.note.text().endswith("so far")
+        assert stays(lambda: len(folded))
+        desk.window.opener.cancel()
+        desk.until(lambda: len(folded) > 1)
+        desk.until(lambda: figures.ranks.note.text().endswith("places"))
 
 
 def test_a_window_that_is_closed_while_a_trace_is_read_ends_its_threads(

@@ -52,6 +52,7 @@ class ShapeView(InspectorPart):
         """What was folded after some of the rounds, in order: a step back folds few rounds again."""
         self._apart = _MARKED  # rounds between two marks
         self._drawn_at = 0  # rounds that were folded when they were last drawn
+        self._rests = False
         self._fold_soon = QTimer(self, singleShot=True, interval=0)
         self._fold_soon.timeout.connect(self._fold)
         self.title = QLabel("Whole answer")
@@ -147,8 +148,7 @@ class ShapeView(InspectorPart):
         self.cost.draw(0, 0)
         self.cost.show_numbers()
         self._place()
-        if self._span[1] < answer.cursor and not self._fold_soon.isActive():
-            self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
+        self._go_on()
 
     def _draw_alternatives(self) -> None:
         shown = contents.draft_choices(self.answer, self._folded), contents.target_entropy(self._folded)
@@ -178,6 +178,21 @@ class ShapeView(InspectorPart):
             later = (mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0)
             self._marks[known + 1 :] = list(later)
 
+    @Slot(bool)
+    def rest(self, rests: bool) -> None:
+        """Whether to read no alternatives: a file is being opened, which would take longer."""
+        self._rests = rests
+        if rests:
+            self._fold_soon.stop()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Fold what is not folded yet, from the next turn of the event loop on."""
+        behind = self._span[1] < self.answer.cursor
+        if behind and not self._rests and not self._fold_soon.isActive():
+            self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
+
     @Slot()
     def _fold(self) -> None:
         """Fold alternatives for a moment, and draw them where that makes a difference."""
@@ -187,7 +202,7 @@ class ShapeView(InspectorPart):
         self._fold_some()
         at = self._span[1]
         if at < self.answer.cursor:
-            self._fold_soon.start()
+            self._go_on()
             if at - self._drawn_at < _STRIDE:
                 return
         self._draw_alternatives()
