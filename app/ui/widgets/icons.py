@@ -89,8 +89,9 @@ class IconButton(QToolButton):
 
     def set_icon(self, name: str) -> None:
         """Show another icon."""
-        self._name = name
-        self._refresh()
+        if name != self._name:
+            self._name = name
+            self._refresh()
 
     def set_tooltip(self, text: str) -> None:
         """Say what the button does."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QPaintEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.engine.engine import Engine
 from app.engine.fates import Origin
@@ -198,3 +200,28 @@ def test_bars_are_as_high_as_their_values(qtbot: QtBot, theme: Theme) -> None:
     assert height(0) == round(bars.bar_rects[0].height()) and height(1) == round(height(0) / 2)
     assert bars.accessibleDescription() == "ten; five"
     assert list(bars.table()[1]) == [("1", 10), ("2", 5)]
+
+
+def test_bars_are_painted_again_where_it_would_be_seen(qtbot: QtBot, theme: Theme) -> None:
+    class Painted(Bars):
+        times = 0
+
+        @override
+        def paintEvent(self, event: QPaintEvent) -> None:
+            self.times += 1
+            super().paintEvent(event)
+
+    bars = Painted(theme, lambda *_: "", ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
+    qtbot.addWidget(bars)
+    bars.resize(200, bars.sizeHint().height())
+    bars.set_bars([Bar("1", (0.5,), "50", "half")], top=1.0)
+    bars.show()
+    qtbot.waitUntil(lambda: bars.times > 0)
+    for part, text, top, seen in (
+        (0.50001, "50", 1.0, False), (0.50001, "51", 1.0, True), (0.6, "51", 1.0, True),
+        (0.6, "51", 2.0, True), (0.60001, "51", 2.0, False),
+    ):  # fmt: skip
+        bars.times = 0
+        bars.set_bars([Bar("1", (part,), text, f"{part}")], top=top)
+        QApplication.processEvents()
+        assert (bars.times > 0) is seen and bars.accessibleDescription() == f"{part}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.ui.inspector.replay.player import Player
@@ -18,6 +18,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.popover import Popover
+from app.ui.widgets.text.steady_label import SteadyLabel
 from app.ui.widgets.words.numbers import count
 from app.ui.widgets.work.throttle import Throttle
 
@@ -44,7 +45,8 @@ class TransportBar(QWidget):
         self.step = IconButton(theme, "chevron-right", "One round on")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Rounds shown")
-        self.position = QLabel()
+        self.position = SteadyLabel()
+        self.position.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.position.setProperty("role", "secondary")
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the replay")
@@ -141,7 +143,8 @@ class TransportBar(QWidget):
             self.slider.setPageStep(max(known // 20, 10))  # also what a click beside the handle goes
             self.slider.setValue(answer.cursor)
         narrow = self.width() < _ROOM * self.fontMetrics().height()
-        self.position.setText(f"{count(answer.cursor)} of {count(known)}{'' if narrow else ' rounds'}")
+        behind = f" of {count(known)}{'' if narrow else ' rounds'}"
+        self.position.set_text(f"{count(answer.cursor)}{behind}", widest=f"{count(known)}{behind}")
         self.hold.setText("Hold" if narrow else _HOLD)
         for control in (self.first, self.back):
             control.setEnabled(answer.cursor > 0)

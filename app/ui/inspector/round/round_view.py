@@ -19,6 +19,7 @@ from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.keys import KeyTable
+from app.ui.widgets.text.steady_label import SteadyLabel
 from app.ui.widgets.words.numbers import count
 
 
@@ -31,7 +32,7 @@ class RoundView(InspectorPart):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.title = QLabel()
+        self.title = SteadyLabel()
         self.title.setProperty("role", "strong")
         self.facts = QLabel()
         self.facts.setProperty("role", "secondary")
@@ -78,7 +79,7 @@ class RoundView(InspectorPart):
             self.grid.show_cards(())
             return
         round = answer.rounds[index]
-        self.title.setText(f"Round {count(round.index)}")
+        self.title.set_text(f"Round {count(round.index)}")
         self.facts.setText(round_facts(round, header))
         copied = self._copied(round, header)
         said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])

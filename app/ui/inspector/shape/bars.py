@@ -38,6 +38,7 @@ class Bars(Plot):
         self._beside = beside
         self.bars: tuple[Bar, ...] = ()
         self.top = 1.0  # the value of the whole height
+        self._painted: object = None
 
     def set_bars(self, bars: Iterable[Bar], top: float | None = None) -> None:
         """Show these bars; `top` is the value of the whole height, by default the highest part."""
@@ -45,7 +46,8 @@ class Bars(Plot):
         parts = [part for bar in self.bars for part in bar.parts if part is not None]
         self.top = top or max(parts, default=0.0) or 1.0
         self.setAccessibleDescription("; ".join(bar.told for bar in self.bars))
-        self.update()
+        if self._look() != self._painted:  # one round more among thousands seldom moves a pixel
+            self.update()
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         return self._columns, ((bar.label, *bar.parts) for bar in self.bars)
@@ -60,11 +62,19 @@ class Bars(Plot):
         height = self.height() - 2 * line - 2
         return [QRectF(index * pitch, line, pitch - _GAP, height) for index in range(len(self.bars))]
 
+    def _look(self) -> list[tuple[str, str, list[QRectF]]]:
+        """What is painted of the bars: words, and rectangles on whole pixels."""
+        return [
+            (bar.label, bar.text, self._part_rects(rect, bar))
+            for rect, bar in zip(self.bar_rects, self.bars, strict=True)
+        ]
+
     def _line(self) -> float:
         return QFontMetricsF(self._theme.sans(-2)).height()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, palette = QPainter(self), self._theme.palette
+        self._painted = self._look()
         painter.setFont(self._theme.sans(-2))
         line, wide = self._line(), painter.fontMetrics().horizontalAdvance
         colours = [QColor(colour) for colour in self._colours(palette)]

@@ -9,6 +9,7 @@ from app.engine.errors import UserError
 from app.ui.inspector.shape.bars import Bars
 from app.ui.inspector.shape.contents import Content
 from app.ui.theme import Theme
+from app.ui.widgets.text.steady_label import SteadyLabel
 
 
 class Figure(QFrame):
@@ -20,7 +21,7 @@ class Figure(QFrame):
         self.bars = bars
         self.title = QLabel(title)
         self.title.setProperty("role", "strong")
-        self.note = QLabel()
+        self.note = SteadyLabel()
         self.note.setProperty("role", "caption")
         self.caption = QLabel(wordWrap=True)
         self.caption.setProperty("role", "caption")
@@ -45,7 +46,7 @@ class Figure(QFrame):
         """Show bars and words; without bars there are only words."""
         self.bars.set_bars(content.bars, content.top)
         self.bars.setVisible(bool(content.bars))
-        self.note.setText(content.note)
+        self.note.set_text(content.note)
         self.caption.setText(content.words)
 
     @Slot(object)

@@ -25,6 +25,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.theme.palette import blend
 from app.ui.widgets.data.export import ChooseFile, choose_file
+from app.ui.widgets.text.steady_label import SteadyLabel
 from app.ui.widgets.words.numbers import count
 
 _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
@@ -57,7 +58,7 @@ class ShapeView(InspectorPart):
         self._fold_soon.timeout.connect(self._fold)
         self.title = QLabel("Whole answer")
         self.title.setProperty("role", "strong")
-        self.scope = QLabel()
+        self.scope = SteadyLabel()
         self.scope.setProperty("role", "secondary")
         self.places = self._figure(
             "Acceptance by place", "acceptance_by_place", ("place", "of_drafted", "of_judged")
@@ -85,7 +86,8 @@ class ShapeView(InspectorPart):
         head = QHBoxLayout()
         head.setSpacing(12)
         head.addWidget(self.title)
-        head.addWidget(self.scope, 1)
+        head.addWidget(self.scope)
+        head.addStretch(1)
         self._grid = QGridLayout()
         self._grid.setSpacing(12)
         column = QVBoxLayout(self)
@@ -136,7 +138,7 @@ class ShapeView(InspectorPart):
         if answer.start != self._span[0]:
             self._forget(answer.start)
         self._go_to_mark()
-        self.scope.setText(contents.scope(answer))
+        self.scope.set_text(contents.scope(answer))
         self.places.show_content(contents.acceptance_by_place(answer))
         self.accepted.show_content(contents.accepted_per_round(answer))
         shares = contents.strategy_shares(answer)

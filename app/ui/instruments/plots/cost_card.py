@@ -150,10 +150,10 @@ class CostPlot(PlotCard):
 
     def _factors(self) -> list[float]:
         """The predicted factor of every k; empty where too little was measured."""
-        alpha = self.answer.statistics.alpha
+        alpha, cost = self.answer.statistics.alpha, self.answer.cost
         if alpha is None:
             return []
-        predicted = [self.answer.cost.predicted(alpha, k) for k in range(self.answer.cost.longest + 1)]
+        predicted = [cost.predicted(alpha, k) for k in range(cost.longest + 1)]
         factors = [factor for factor in predicted if factor is not None]
         return factors if len(factors) == len(predicted) else []
 
