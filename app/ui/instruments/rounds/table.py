@@ -87,14 +87,14 @@ class RoundTable(QWidget):
 
         row = QHBoxLayout()
         row.setSpacing(8)
-        row.addWidget(self.title)
-        row.addWidget(self.times, 1)
+        row.addWidget(self.title, 1)
         row.addWidget(self.unpin)
         row.addWidget(self.inspect)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(row)
+        column.addWidget(self.times)
         column.addWidget(self.draft)
         column.addSpacing(4)
         column.addWidget(self.view, 1)
@@ -139,8 +139,9 @@ class RoundTable(QWidget):
         return QSize(200, self._chrome_height() + 6 * self._row_height)
 
     def _chrome_height(self) -> int:
-        header = self.view.horizontalHeader().sizeHint().height()
-        return self.title.sizeHint().height() + header + self.draft.sizeHint().height() + 8
+        header = self.view.horizontalHeader()
+        above = self.inspect, self.times, self.draft, header
+        return sum(part.sizeHint().height() for part in above) + 8
 
     @Slot()
     def _apply_theme(self) -> None:
