@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -18,6 +18,7 @@ from app.ui.inspector.timeline.bars import BarPainter
 from app.ui.inspector.timeline.timeline import Timeline
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from tests.ui.pixels import colours_of
 from tests.ui.traces import make_header, make_round, make_trace, simulate
 
 
@@ -254,7 +255,9 @@ def test_low_windows_show_the_bars_alone(timeline: Timeline) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["draft-simple:n_max=4", "draft-simple:n_max=6:length=ewma"])
-def test_steps_show_what_painting_everything_anew_shows(timeline: Timeline, strategy: str) -> None:
+def test_steps_show_what_painting_everything_anew_shows(
+    timeline: Timeline, theme: Theme, strategy: str
+) -> None:
     rounds = simulate("one two three four " * 700, seed=2).rounds
     answer = AnswerModel(Trace(make_header(strategy), rounds))
     timeline.set_answer(answer)
@@ -265,6 +268,8 @@ def test_steps_show_what_painting_everything_anew_shows(timeline: Timeline, stra
         timeline.set_compact(False)
         return timeline.grab().toImage()
 
+    head = timeline.grab(QRect(0, 0, timeline.width(), round(timeline.round_rect(0).top()) - 4)).toImage()
+    assert theme.palette.text in colours_of(head) and theme.palette.secondary in colours_of(head)
     chance = Random(1)
     middle = len(rounds) // 2
     for _ in range(120):

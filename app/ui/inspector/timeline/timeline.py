@@ -245,11 +245,13 @@ class Timeline(InspectorPart):
         if not self.answer.cursor:
             return
         painter = QPainter(self)
-        self._paint_head(painter)
         first, end = self.span
-        if first >= self.answer.cursor:
-            return  # somebody looks at rounds that are not shown yet
-        end = min(end, self.answer.cursor)
+        if first < self.answer.cursor:  # otherwise somebody looks at rounds that are not shown yet
+            self._paint_tracks(painter, min(end, self.answer.cursor))
+        self._paint_head(painter)
+
+    def _paint_tracks(self, painter: QPainter, end: int) -> None:
+        """Paint the rounds in sight before `end`, with the names of their tracks and the inspected one."""
         palette = self._theme.palette
         look = palette, self._theme.scale, self._compact, self._most, self._times_top, self._rate_top
         size = QSize(ceil(self._axis.width), self.height())
