@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
+from app.cli.console import tell
 from app.demo import read_demo
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
@@ -210,7 +211,7 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     """Open the window and run until it is closed; returns the exit code. Raises UserError."""
     application = make_application()
     paths = find_paths()
-    watch = BugWatch()
+    watch = BugWatch(tell)
     window = make_window(application, paths, engine)
     keep_log(paths.logs)
     watch.met.connect(window.care.tell_bug)

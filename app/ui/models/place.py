@@ -19,11 +19,10 @@ from app.ui.models.hub.model_details import ModelsInUse
 from app.ui.models.hub.search_page import SearchPage
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import room_words
-from app.ui.settings.network_settings import FORCED, OFFLINE
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
+from app.ui.widgets.fields.offline_switch import OfflineSwitch
 from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.switch import Switch
 from app.ui.widgets.lazy_place import PlaceWidget
 
 UseModels = Callable[[str | None, str | None], None]
@@ -82,7 +81,7 @@ class ModelsPlace(PlaceWidget):
         self._room.setProperty("role", "caption")
         self._room.setToolTip("Free memory on this machine; the dots show what fits into it")
         self._offline_words = QLabel("Offline")
-        self.offline = Switch(self._theme, "Offline")
+        self.offline = OfflineSwitch(self._theme)
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
         head = QWidget()
         row = QHBoxLayout(head)
@@ -171,11 +170,8 @@ class ModelsPlace(PlaceWidget):
 
     @Slot()
     def _show_offline(self) -> None:
-        self.offline.blockSignals(True)
-        self.offline.setChecked(self.session.is_offline)
-        self.offline.blockSignals(False)
-        self.offline.setEnabled(not self.session.is_forced_offline)
-        words = FORCED if self.session.is_forced_offline else OFFLINE
+        session = self.session
+        words = self.offline.show_mode(session.is_offline, forced=session.is_forced_offline)
         self.offline.setToolTip(words)
         self._offline_words.setToolTip(words)
 

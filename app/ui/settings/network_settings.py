@@ -10,12 +10,10 @@ from app.engine.errors import UserError
 from app.ui.settings.section import SettingsSection, words_label
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
-from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.fields.offline_switch import OFFLINE, OfflineSwitch
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.work.ask_first import AskFirst, Confirmation
 
-OFFLINE = "No network use. Models already here still work."
-FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
 NO_TOKEN = "No token is saved. Gated repositories ask for one when you fetch them."
 REMOVE = (
     "Remove it from this computer? Other programs that use it lose it too. On the Hub it stays valid until "
@@ -29,7 +27,7 @@ class NetworkSettings(SettingsSection):
     def __init__(self, theme: Theme, settings: SettingsInUse) -> None:
         super().__init__()
         self._settings = settings
-        self.offline = Switch(theme, "Offline mode")
+        self.offline = OfflineSwitch(theme)
         self.offline.toggled.connect(lambda offline: settings.change(offline=offline))
         settings.changed.connect(self._settings_changed)
         self._offline_words = words_label(OFFLINE)
@@ -72,11 +70,7 @@ class NetworkSettings(SettingsSection):
         self._show_token()
 
     def _show_offline(self, forced: bool) -> None:
-        self.offline.blockSignals(True)
-        self.offline.setChecked(self._settings.now.offline or forced)
-        self.offline.blockSignals(False)
-        self.offline.setEnabled(not forced)
-        self._offline_words.setText(FORCED if forced else OFFLINE)
+        self._offline_words.setText(self.offline.show_mode(self._settings.now.offline, forced=forced))
 
     def _show_token(self) -> None:
         from app.hub.token import kept_token

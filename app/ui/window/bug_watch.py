@@ -7,12 +7,12 @@ import sys
 import threading
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 
 from PySide6.QtCore import QMessageLogContext, QObject, QtMsgType, Signal, qInstallMessageHandler
 
 from app.base.bugs import bug_line
-from app.cli.console import tell
 
 log = logging.getLogger("draftscope")
 _QT_LEVELS = {
@@ -29,8 +29,10 @@ class BugWatch(QObject):
     met = Signal(str)
     """A kind of error and its place, the first times that it comes; from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """`tell` prints lines on standard error."""
         super().__init__()
+        self._tell = tell
         self._met: Counter[str] = Counter()
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._uncaught
@@ -51,13 +53,13 @@ class BugWatch(QObject):
             self._take(told.exc_value, f"{bug_line(told.exc_value)} (on the thread {name})")
 
     def _take(self, error: BaseException, what: str) -> None:
-        tell("".join(traceback.format_exception(error)))  # what went wrong may quote a file
+        self._tell("".join(traceback.format_exception(error)))  # what went wrong may quote a file
         if self._is_wanted(what):
             log.error("%s", what, exc_info=error)
             self.met.emit(what)
 
     def _qt_message(self, kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
-        tell(f"{message}\n")
+        self._tell(f"{message}\n")
         level = _QT_LEVELS.get(kind)
         if level is not None and self._is_wanted(message):
             log.log(level, "Qt: %s", message)

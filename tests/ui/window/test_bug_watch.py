@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
 from app.care.log import NAME
+from app.cli.console import tell
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.window.bug_watch import BugWatch
@@ -93,7 +94,7 @@ def test_the_next_window_tells_how_this_one_died(home: Path) -> None:
 def test_qts_errors_are_told_and_its_warnings_logged(
     qtbot: QtBot, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    watch = BugWatch()
+    watch = BugWatch(tell)
     told: list[str] = []
     watch.met.connect(told.append)
     try:
