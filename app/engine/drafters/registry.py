@@ -154,7 +154,7 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "draft-simple",
             DraftSimpleParams,
-            "A small model guesses ahead, through text where its vocabulary differs. Helps where the "
+            "A small model guesses ahead. One with another vocabulary guesses through text. Helps where the "
             "target is large and the draft often agrees with it.",
             needs_draft=True,
             memory=("replace",),

@@ -25,7 +25,7 @@ def size_verdict(share: float, target: str = "", draft: str = "") -> str:
     one family agree more often."""
     low, high = _GOOD
     if share > LARGEST_THAT_PAYS:
-        said = "it will hardly make it faster"
+        said = "it will hardly save time"
     elif share > _MAY_DO:
         said = "it pays only where nearly all of it is accepted"
     elif share > high:

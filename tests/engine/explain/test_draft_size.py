@@ -15,7 +15,7 @@ from app.engine.explain.draft_size import size_verdict
         (0.2, "20 % of the target's size: a good size"),
         (0.3, "30 % of the target's size: it may pay"),
         (0.45, "45 % of the target's size: it pays only where nearly all"),
-        (0.6, "60 % of the target's size: it will hardly make it faster"),
+        (0.6, "60 % of the target's size: it will hardly save time"),
     ],
 )
 def test_a_drafts_share_of_the_target_is_judged(share: float, said: str) -> None:

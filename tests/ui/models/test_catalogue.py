@@ -22,7 +22,7 @@ from tests.ui.models.shop import FIRST, Shop
 
 def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
     page = shop.place.catalogue
-    shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")
+    shop.until(lambda: page.state == f"1 of {len(page.cards)} pairs confirmed with the Hub")
     exact = sum(len(stocked.repos[model.repo].files[model.file]) for model in shop.card().pair.models)
     assert shop.card().weight == exact
     assert shop.card().state == "Confirmed with the Hub."
@@ -139,7 +139,7 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     assert len(stocked.requests("api")) <= 3  # the same answer is not asked for nine times
     stocked.always.clear()
     shop.click(page.refresh)
-    shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")
+    shop.until(lambda: page.state == f"1 of {len(page.cards)} pairs confirmed with the Hub")
     assert page.error == ""
 
 

@@ -50,7 +50,7 @@ def test_a_draft_is_judged_in_its_panel(windows: Windows, models: dict[str, str]
     desk = windows.open(**pair(models), recent_models=(models["small"],))
     desk.qtbot.mouseClick(desk.header.draft, Qt.MouseButton.LeftButton)
     panel = desk.header.draft_panel
-    assert verdict(panel) == f"{share(models, 'draft')}: it will hardly make it faster."
+    assert verdict(panel) == f"{share(models, 'draft')}: it will hardly save time."
     button = next(button for button in panel.findChildren(QPushButton) if button.toolTip() == models["small"])
     desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert verdict(panel) == "", "the verdict on another file has gone"

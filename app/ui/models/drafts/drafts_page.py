@@ -48,7 +48,7 @@ ChooseDrafts = Callable[[QWidget], Sequence[str]]
 ABOUT = (
     "α is how often a draft token would pass and c what it costs, in passes of the target; the predicted "
     "speed-up follows from both. The target answers a few prompts and both models read these answers once "
-    "(teacher forcing): an estimate in seconds, which a run in Compare proves."
+    "(teacher forcing). That takes seconds and is an estimate; Compare measures it."
 )
 
 

@@ -42,7 +42,7 @@ class CataloguePage(QScrollArea):
         self.question: Query[tuple[CataloguePair, tuple[Confirmed, ...]]] = Query(
             session.askers, self._confirmed, self._failed, self._show_state
         )
-        self._known: set[str] = set()  # pairs that the Hub has answered about since the start
+        self._known: dict[str, bool] = {}  # pairs that the Hub has answered about: whether it has their files
         self._asked: PairCard | None = None
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -123,7 +123,7 @@ class CataloguePage(QScrollArea):
 
     def _confirmed(self, answer: tuple[CataloguePair, tuple[Confirmed, ...]]) -> None:
         pair, found = answer
-        self._known.add(pair.id)
+        self._known[pair.id] = all(entry.problem is None for entry in found)
         next(card for card in self.cards if card.pair is pair).show_confirmed(found)
         self._show_state()
 
@@ -138,7 +138,12 @@ class CataloguePage(QScrollArea):
         elif self.question.pending:
             words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
         elif len(self._known) == len(self.cards):
-            words = "Names and sizes confirmed with the Hub"
+            confirmed, of = sum(self._known.values()), len(self.cards)
+            words = (
+                "Names and sizes confirmed with the Hub"
+                if confirmed == of
+                else f"{confirmed} of {of} pairs confirmed with the Hub"
+            )
         else:
             words = "Names and sizes as listed, not confirmed"
         self._state.setText(words)
