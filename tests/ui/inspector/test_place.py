@@ -107,6 +107,23 @@ def test_arrows_go_from_round_to_round(place: InspectorPlace, inspection: Inspec
         assert answer.inspected == index
 
 
+def test_tab_goes_from_the_round_over_its_cards_to_what_stands_below(
+    place: InspectorPlace, inspection: Inspection
+) -> None:
+    answer = AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(answer, "A word")
+    answer.pin(1)
+    answer.pin(0)  # it has a card more
+    place.round.setFocus(Qt.FocusReason.OtherFocusReason)
+    for card in place.round.grid.cards:
+        QTest.keyClick(place.focusWidget() or place.round, Qt.Key.Key_Tab)
+        assert card.hasFocus()
+    QTest.keyClick(place.focusWidget() or place.round, Qt.Key.Key_Tab)
+    assert place.shape.isAncestorOf(place.focusWidget())
+    QTest.keyClick(place.focusWidget(), Qt.Key.Key_Tab, Qt.KeyboardModifier.ShiftModifier)
+    assert place.round.grid.cards[-1].hasFocus()
+
+
 def test_the_text_follows_the_replay(place: InspectorPlace, inspection: Inspection) -> None:
     lines = [make_round(index, (), b"line\n" * 6, position=index) for index in range(20)]
     answer = AnswerModel(make_trace(lines))

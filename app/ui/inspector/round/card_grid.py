@@ -51,6 +51,8 @@ class CardGrid(QWidget):
 
     def _make(self) -> Card:
         card = Card(self._theme, self)
+        before = self._made[-1] if self._made else self.parentWidget()
+        QWidget.setTabOrder(before, card)  # a widget that is made late would come behind all others
         card.focused.connect(lambda: self.card_focused.emit(card))
         return card
 
