@@ -44,7 +44,8 @@ def missing_rounds(
         reason = answer.totals.error or reason
     if answer.trace is None:
         return "The tokens of this answer are not known", reason
-    return "This answer has no rounds", reason
+    ended = "It broke off before" if answer.totals is None else "It ended before"
+    return "This answer has no rounds", reason or f"{ended} the first round."
 
 
 def _state(answer: AnswerModel) -> str:

@@ -90,6 +90,9 @@ def test_answers_without_rounds_say_why(place: InspectorPlace, inspection: Inspe
     assert "not known" in place.title.text() and "not saved" in place.hint.text()
     inspection.follow_chat(AnswerModel(make_trace([])), "Empty")
     assert place.title.text() == "This answer has no rounds"
+    assert place.hint.text() == "It ended before the first round."
+    inspection.follow_chat(AnswerModel(make_trace([], finish=None)), "Header")
+    assert place.hint.text() == "It broke off before the first round."
 
 
 def test_arrows_go_from_round_to_round(place: InspectorPlace, inspection: Inspection) -> None:
