@@ -51,7 +51,7 @@ class CardGrid(QWidget):
 
     def _make(self) -> Card:
         card = Card(self._theme, self)
-        before = self._made[-1] if self._made else self.parentWidget()
+        before = self._made[-1] if self._made else self.parentWidget() or self
         QWidget.setTabOrder(before, card)  # a widget that is made late would come behind all others
         card.focused.connect(lambda: self.card_focused.emit(card))
         return card
