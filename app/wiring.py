@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
-from app.cli.console import tell
+from app.cli.terminal.console import tell
 from app.demo import read_demo
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
@@ -24,7 +24,7 @@ from app.engine.process.host import make_home
 from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme

@@ -17,7 +17,7 @@ from app.care.chat_check import TO_TRASH, ChatCheck
 from app.care.finding import DataFault
 from app.engine.errors import UserError
 from app.lab.drafts.kept import results_in
-from app.lab.runs.journal import Journal, OtherVersionError, is_free, trace_folder_of
+from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, trace_folder_of
 
 _SET_ASIDE = "It is kept under another name, and a new one is begun."
 _YOUNG = 600  # seconds; something may still be writing beside it

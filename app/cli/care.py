@@ -7,8 +7,8 @@ import time
 from app.base.paths import find_paths
 from app.care.check import check_data, repair
 from app.care.report import make_report
-from app.cli.arguments import Parser
-from app.cli.console import hand_over, put
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import hand_over, put
 from app.engine.errors import UserError
 from app.engine.process.host import ProcessHome
 from app.engine.process.messages import DevicesListed, Failed, ListDevices

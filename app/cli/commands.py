@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import NamedTuple
 
-from app.cli.arguments import UsageError
-from app.cli.console import PROGRAM, complain, drop, end_output, use_utf8
-from app.cli.interrupt import INTERRUPTED
+from app.cli.terminal.arguments import UsageError
+from app.cli.terminal.console import PROGRAM, complain, drop, end_output, use_utf8
+from app.cli.terminal.interrupt import INTERRUPTED
 from app.engine.errors import SettingError, UserError
 
 FAILED = 1

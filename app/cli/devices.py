@@ -10,10 +10,10 @@ import msgspec
 
 from app.base.numbers import file_size
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, local_pair
-from app.cli.arguments import Parser, UsageError
-from app.cli.console import hand_over, put
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.table import table
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import hand_over, put
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.table import table
 from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.errors import UserError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.cli.arguments import Parser
-from app.cli.console import complain
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import complain
 from app.engine.plugins import use_drafters
 
 

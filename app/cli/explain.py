@@ -10,9 +10,9 @@ import msgspec
 
 from app.base import numbers
 from app.base.files import reason
-from app.cli.arguments import Parser
-from app.cli.console import put
 from app.cli.models.common import open_shelf
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import put
 from app.engine.errors import UserError
 from app.engine.explain.server_command import ServerCommand, explain_command
 from app.engine.explain.server_log import ServerLog, read_log

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 
 from app.base.paths import resource_folder
-from app.cli.arguments import Parser
-from app.cli.console import put
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import put
 from app.engine.errors import SettingError
 from app.lessons.lesson import lesson_files, read_lesson
 from app.lessons.told import ToldLesson, tell_lesson, trace_file

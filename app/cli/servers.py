@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from app.cli.arguments import UsageError
+from app.cli.terminal.arguments import UsageError
 from app.engine.types import PairInfo
 from app.servers.address import server_address
 from app.servers.key import find_key

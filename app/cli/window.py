@@ -6,9 +6,9 @@ import gc
 from pathlib import Path
 
 from app import __version__
-from app.cli.arguments import Parser, UsageError, add_engine_option
-from app.cli.console import PROGRAM
-from app.cli.display import check_display
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
+from app.cli.terminal.console import PROGRAM
+from app.cli.terminal.display import check_display
 from app.engine.devices.builds import IS_PACKAGE
 from app.engine.errors import TraceError, UserError
 

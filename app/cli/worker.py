@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from app.base.numbers import file_size
-from app.cli.arguments import Parser, UsageError
-from app.cli.console import drop, say
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import drop, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.types import split_list
 

@@ -37,7 +37,7 @@ from app.hub.downloads.store import read_queue
 from app.hub.library.remembered import Places, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lane_file import read_lanes
-from app.lab.runs.journal import Journal
+from app.lab.runs.journal.journal import Journal
 from app.lab.suites import read_suite
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore

@@ -26,8 +26,8 @@ from typing_extensions import override
 from app import __version__
 from app.cli.answer.options import parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
-from app.cli.display import check_display
-from app.cli.interrupt import Interrupt, run_interruptible
+from app.cli.terminal.display import check_display
+from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
 from app.engine.params import params_of
@@ -38,7 +38,7 @@ from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from tests.commands import Command, Ended
 from tests.files.llama_models import write_model
 from tests.files.tiny import Tiny

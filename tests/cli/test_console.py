@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.cli.console import printable, printable_line
+from app.cli.terminal.console import printable, printable_line
 from app.engine.record.trace import Trace, read_trace, write_trace
 from tests.commands import Command
 from tests.files.tiny import Tiny

@@ -26,7 +26,7 @@ from app.lab.report.heat import MAPS, heat_map
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
-from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
+from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
 from tests.commands import Command, Ended
 from tests.files.tiny import Tiny
 

@@ -20,7 +20,7 @@ from app.engine.types import (
     WholeServer,
 )
 from app.lab.report.summary import summarise
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.errors import ServerError
 from tests.answers import trace_of

@@ -15,10 +15,10 @@ from app.base.files import reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.cli.answer.strategies import strategy_help
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
-from app.cli.interrupt import Interrupt
 from app.cli.servers import add_server_options, keys
+from app.cli.terminal.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
+from app.cli.terminal.interrupt import Interrupt
 from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, SERVER, StrategySpec

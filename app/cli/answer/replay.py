@@ -6,8 +6,8 @@ from pathlib import Path
 
 from app.base.numbers import count
 from app.cli.answer.strategies import statistics_lines
-from app.cli.arguments import Parser
-from app.cli.console import AnswerPrinter, say
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import AnswerPrinter, say
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace
 

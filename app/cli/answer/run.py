@@ -8,15 +8,15 @@ from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
 from app.cli.answer.template_options import unread
-from app.cli.console import AnswerPrinter, complain, say
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.console import AnswerPrinter, complain, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 
 def run(argv: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from app.base.numbers import listed
-from app.cli.arguments import UsageError, plain_text
+from app.cli.terminal.arguments import UsageError, plain_text
 from app.engine.errors import PromptError, SettingError
 from app.engine.templates.options import TemplateOptions, TemplateValue, option_text, read_option
 from app.engine.templates.thinking import EFFORT, SWITCHES, switched

@@ -11,10 +11,7 @@ from pathlib import Path
 from app.base.paths import find_paths
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
-from app.cli.arguments import Parser, UsageError
-from app.cli.console import put
 from app.cli.drafters import know_drafters
-from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure.load import check_load, load_levels, measure_load
 from app.cli.measure.measuring import depth_lines, ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
@@ -29,12 +26,15 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.servers import add_server_options, described, keys
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import put
+from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.errors import SettingError
 from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
-from app.lab.report.server_notes import server_notes
+from app.lab.report.export.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
 from app.lab.suites import LONG, read_suite

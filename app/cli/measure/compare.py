@@ -8,9 +8,9 @@ import msgspec
 
 from app.base import numbers
 from app.base.files import DamagedError, decode, reason
-from app.cli.arguments import Parser
-from app.cli.console import put
-from app.cli.table import definitions, table
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import put
+from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
 from app.lab.report.change import LaneChange, ReportChange, change_between
 from app.lab.report.columns import COLUMNS

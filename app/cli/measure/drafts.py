@@ -14,12 +14,12 @@ from app.base.paths import BUNDLED_TARGET, find_paths
 from app.cli.answer.options import DRAFT, LENGTH, SAMPLING, TARGET, add_end_options, local_pair
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.arguments import Parser, UsageError, add_engine_option
-from app.cli.console import put, say
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure.options import add_prompt_options, asked_suite
 from app.cli.models.common import open_shelf
-from app.cli.table import definitions, table
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
+from app.cli.terminal.console import put, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError, no_model_at
 from app.engine.params import check_params
 from app.engine.process.host import make_home

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from app.base import numbers
 from app.cli.answer.recorder import write_file
-from app.cli.arguments import UsageError
-from app.cli.console import put, say, say_over
-from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure.options import Outputs
-from app.cli.table import definitions, table
+from app.cli.terminal.arguments import UsageError
+from app.cli.terminal.console import put, say, say_over
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
+from app.cli.terminal.table import definitions, table
 from app.engine.errors import SettingError, UserError
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
 from app.lab.load.levels import parse_levels

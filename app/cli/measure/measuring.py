@@ -12,10 +12,10 @@ from app.base import numbers
 from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
-from app.cli.console import say, say_over
-from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure.options import Outputs
-from app.cli.table import definitions, table
+from app.cli.terminal.console import say, say_over
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
+from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
 from app.lab.experiment import Experiment
@@ -30,17 +30,17 @@ from app.lab.report.columns import (
     category_cells,
     filled_columns,
 )
-from app.lab.report.csv_export import csv_table
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
-from app.lab.report.exchange import lane_files
-from app.lab.report.markdown_export import markdown
+from app.lab.report.export.csv_export import csv_table
+from app.lab.report.export.exchange import lane_files
+from app.lab.report.export.markdown_export import markdown
 from app.lab.report.page.page import html_page
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.runner import Runner
-from app.lab.runs.traces import TraceStore
 
 _SHOWN = (
     "tokens_per_second", "speedup", "whole_speedup", "acceptance_rate", "alpha", "tau", "draft_share",

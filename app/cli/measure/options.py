@@ -21,15 +21,15 @@ from app.cli.answer.options import (
     local_pair,
 )
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
-from app.cli.console import say
 from app.cli.drafters import add_drafter_option
-from app.cli.interrupt import Interrupt
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, plain_text
+from app.cli.terminal.console import say
+from app.cli.terminal.interrupt import Interrupt
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.lane_file import path_beside
-from app.lab.runs.journal import Journal
+from app.lab.runs.journal.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
 from app.servers.address import is_address
 

@@ -7,10 +7,7 @@ from pathlib import Path
 
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
-from app.cli.arguments import Parser
-from app.cli.console import put
 from app.cli.drafters import know_drafters
-from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure.measuring import ended, measured, outcome_lines
 from app.cli.measure.options import (
     Outputs,
@@ -23,7 +20,10 @@ from app.cli.measure.options import (
     local_experiment,
     outputs,
 )
-from app.cli.table import definitions, table
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import put
+from app.cli.terminal.interrupt import Interrupt, run_interruptible
+from app.cli.terminal.table import definitions, table
 from app.engine.process.host import make_home
 from app.lab.axes import Axis
 from app.lab.report.heat import MAPS, heat_map, left_out

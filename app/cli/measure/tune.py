@@ -10,13 +10,13 @@ from pathlib import Path
 from app.base import numbers
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
-from app.cli.arguments import Parser, UsageError
-from app.cli.console import put, say
 from app.cli.drafters import know_drafters
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure.measuring import ProgressLine
 from app.cli.measure.options import add_measure_options, asked_experiment, local_experiment
-from app.cli.table import definitions, table
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import put, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from app.base.numbers import file_size
-from app.cli.arguments import Parser
-from app.cli.console import hand_over, put, say
 from app.cli.models.common import open_shelf
-from app.cli.table import aligned
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import hand_over, put, say
+from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
 from app.hub.library import DraftVerdict, LocalModel, Shelf, best_first, find_model, names_apart
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from app.base.numbers import file_size
 from app.base.paths import find_paths
-from app.cli.arguments import Parser, UsageError
-from app.cli.console import hand_over, say
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.models.common import make_hub
 from app.cli.models.fetching import fetch
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import hand_over, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.hub.cache import Cache
 from app.hub.cache.here import find_entry, find_here
 from app.hub.catalogue import confirm, load_catalogue, wanted_pair

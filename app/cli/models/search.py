@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.base.numbers import file_size
-from app.cli.arguments import Parser, plain_text
-from app.cli.console import put, say
 from app.cli.models.common import make_hub
-from app.cli.table import aligned
+from app.cli.terminal.arguments import Parser, plain_text
+from app.cli.terminal.console import put, say
+from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.fits import Fit, judge

@@ -13,7 +13,7 @@ from app.base.files import DamagedError, decode, reason, write_atomic, write_hin
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.lab.drafts.trials import DraftScore, DraftsReport, DraftTrials
-from app.lab.runs.identity import FileMark, mark_of
+from app.lab.runs.journal.identity import FileMark, mark_of
 
 _FORMAT = "1.0"
 _KEPT = 50  # targets

@@ -17,7 +17,7 @@ from app.lab.load.report import (
     load_notes,
     load_sentences,
 )
-from app.lab.report.csv_export import cell
+from app.lab.report.export.csv_export import cell
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.page import document, lane_html
 

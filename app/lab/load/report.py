@@ -19,7 +19,7 @@ from app.lab.report.compare import is_measured
 from app.lab.report.curves import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.runs.events import LabEvent
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.servers.words import server_words
 
 FORMAT = "load-1.1"

@@ -18,7 +18,7 @@ from app.lab.load.levels import burst_of, checked_levels
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, LabEvent, WarmingUp
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.servers.address import is_address
 from app.servers.client import ServerClient
 from app.servers.http import Stopped

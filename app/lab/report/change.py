@@ -14,7 +14,7 @@ from app.lab.report.compare import is_measured
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.report.report import Report, ReportPrompt
 from app.lab.report.summary import Summary, summarise
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import SERVER, StrategySpec
 from app.engine.types import Alternatives, Draw, FinishReason, Round, Verification
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.run_record import Divergence, RunRecord
-from app.lab.runs.traces import TraceStore
+from app.lab.runs.journal.run_record import Divergence, RunRecord
+from app.lab.runs.journal.traces import TraceStore
 
 LARGEST_ROUNDING = 0.25
 """A difference between two logits that changes by more is not rounding: batch shapes were measured to change

@@ -11,7 +11,7 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import Speedup, Spread, mean_factor
-from app.lab.runs.run_record import RunRecord, StrategyShare, strategy_shares
+from app.lab.runs.journal.run_record import RunRecord, StrategyShare, strategy_shares
 
 
 class Summary(msgspec.Struct, frozen=True):

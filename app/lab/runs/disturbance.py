@@ -10,7 +10,7 @@ from statistics import fmean
 from app.base import numbers
 from app.lab.report.compare import is_measured
 from app.lab.report.report import Report
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 _SPARE = 0.5  # cores that other programs may take where our threads leave none
 _MUCH = 0.2  # share of the measured time

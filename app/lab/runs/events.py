@@ -7,7 +7,7 @@ import msgspec
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round, TraceHeader
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 
 class LabEvent(msgspec.Struct, frozen=True):

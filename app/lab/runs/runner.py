@@ -36,14 +36,14 @@ from app.lab.runs.events import (
     RunStarted,
     WarmingUp,
 )
-from app.lab.runs.identity import loaded_otherwise
-from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
+from app.lab.runs.journal.identity import loaded_otherwise
+from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
+from app.lab.runs.journal.resume import done_of, open_journal
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
 from app.lab.runs.other_load import OtherLoad
-from app.lab.runs.resume import done_of, open_journal
-from app.lab.runs.run_record import RunRecord
 from app.lab.runs.time_left import TimeLeft
-from app.lab.runs.traces import TraceStore
 from app.servers.key import find_key
 
 MakeHome = Callable[[], EngineHome]

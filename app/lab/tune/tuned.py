@@ -11,7 +11,7 @@ from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
 from app.lab.report.interval import Speedup, mean_factor
 from app.lab.report.summary import ratios_of
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.tune.candidates import LeftOut
 from app.lab.tune.halving import FINALISTS, kept_of, survivors
 

@@ -20,8 +20,8 @@ from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.runs.control import Control
 from app.lab.runs.disturbance import other_load, unsteady
 from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.lab_engine import LabEngine
-from app.lab.runs.run_record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.tune.candidates import Family, LeftOut, cannot_work, families, in_turn
 from app.lab.tune.halving import FINALISTS, rungs_left, time_share

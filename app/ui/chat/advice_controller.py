@@ -17,7 +17,7 @@ from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
 

@@ -20,7 +20,7 @@ from app.ui.chat.answers.asking import loaded_alike, request_for, request_to_go_
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.folds import RoundFolds
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import AnswerTurn, UserTurn

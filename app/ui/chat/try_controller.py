@@ -17,7 +17,7 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.try_panel import manner_words
 from app.ui.setup.sampling_panel import chip_words
-from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import TranscriptView
 from app.ui.widgets.notice import WayOut

@@ -28,7 +28,7 @@ from app.ui.compare.works.journals import Earlier
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.works import Measurements
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine_session import BUSY
+from app.ui.state.engine.engine_session import BUSY
 from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
 from app.ui.widgets.lazy_place import PlaceWidget

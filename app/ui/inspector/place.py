@@ -25,7 +25,7 @@ from app.ui.inspector.trace_files import TraceFiles
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.chat_side import OpenTrace
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView

@@ -8,7 +8,7 @@ from app.engine.explain.draft_size import size_verdict
 from app.engine.types import ModelOptions, PairInfo
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
 

@@ -9,7 +9,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import PairInfo, ServerInfo
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.server_form import told_words
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
 from app.ui.widgets.words.model_words import chip_words, file_name, fit_words, full_words

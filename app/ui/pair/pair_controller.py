@@ -15,7 +15,7 @@ from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.pair_chips import ModelChip, PairChips
 from app.ui.pair.server_form import ServerForm
-from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.notice import Notices, WayOut
 

@@ -14,8 +14,8 @@ from app.base.paths import Paths
 from app.care.finding import DataFault
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.settings.care_settings import COPIED, CareSettings
-from app.ui.state.engine_questions import Reply
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine.engine_questions import Reply
+from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets.notice import Notices, WayOut
 from app.ui.widgets.work.ask_first import Confirmation

@@ -10,7 +10,7 @@ from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
 from app.saved.settings import Settings
 from app.ui.settings.drafter_files import DrafterFiles
-from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.engine.engine_session import BUSY, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
 

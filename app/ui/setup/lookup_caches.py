@@ -11,8 +11,8 @@ from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.process.messages import Failed, TextsCounted
 from app.engine.strategy import StrategySpec
 from app.ui.setup.strategy.strategy_panel import StrategyPanel
-from app.ui.state.engine_questions import Reply
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine.engine_questions import Reply
+from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
 

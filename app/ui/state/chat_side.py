@@ -11,7 +11,7 @@ from app.base.paths import BUNDLED
 from app.engine.errors import UserError
 from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
-from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.engine.engine_session import BUSY, EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse

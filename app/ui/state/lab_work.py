@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.engine.errors import UserError
 from app.lab.runs.control import Control
 from app.lab.runs.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
-from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.lab_thread import Broken, LabThread
 from app.ui.state.mailbox import Mailbox
 

@@ -45,7 +45,7 @@ from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide, Tell
-from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.folds import RoundFolds
 from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.state.servers import Servers

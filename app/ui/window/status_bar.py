@@ -15,7 +15,7 @@ from app.servers.words import baseline_words
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel, reconnect
-from app.ui.state.engine_session import Activity, EngineState
+from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text

@@ -24,7 +24,7 @@ from app import wiring
 from app.base.paths import Paths
 from app.engine.types import ModelOptions
 from app.ui.chat.list.chat_rows import ID
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from app.ui.window.main_window import MainWindow
 from tests.faults.window.look import Look
 from tests.ui.named import words_in

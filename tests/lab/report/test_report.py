@@ -20,17 +20,17 @@ from app.base.numbers import NONE
 from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import is_measured
-from app.lab.report.csv_export import csv_table
-from app.lab.report.exchange import acceptance_records, lane_files, speed_bench
+from app.lab.report.export.csv_export import csv_table
+from app.lab.report.export.exchange import acceptance_records, lane_files, speed_bench
+from app.lab.report.export.markdown_export import equality, markdown, parting_lines
 from app.lab.report.heat import heat_map
 from app.lab.report.interval import Speedup
-from app.lab.report.markdown_export import equality, markdown, parting_lines
 from app.lab.report.page.charts import SHADES
 from app.lab.report.page.page import embedded_json, html_page
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Cell, Report, SweepFacts, summaries
 from app.lab.report.verdict import verdict
-from app.lab.runs.run_record import Divergence, RunRecord
+from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.ui.theme.palette import blend
 from tests.lab.report.reports import HOSTILE, made_report
 from tests.lab.runs.test_run_record import FIELDS

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from app.cli.measure.measuring import outcome_lines
-from app.lab.report.markdown_export import markdown
+from app.lab.report.export.markdown_export import markdown
 from app.lab.report.page.page import html_page
 from app.lab.report.report import Report
 from app.lab.runs.disturbance import disturbances, other_load
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.other_load import OtherLoad
-from app.lab.runs.run_record import RunRecord
 from tests.lab.experiments import finished, small
 from tests.lab.report.reports import made_report
 

@@ -33,8 +33,8 @@ from app.lab.runs.events import (
     RunStarted,
     WarmingUp,
 )
-from app.lab.runs.identity import changes, made_with
-from app.lab.runs.journal import Journal, is_free
+from app.lab.runs.journal.identity import changes, made_with
+from app.lab.runs.journal.journal import Journal, is_free
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import Runner
 from tests.answers import events_of, trace_of

@@ -18,7 +18,7 @@ from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.report.interval import SpeedFinding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.tune.candidates import cannot_work, families
 from app.lab.tune.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
 from app.lab.tune.tuned import Rung, Score, Tuned, scored

@@ -14,7 +14,7 @@ from app.demo import read_demo
 from app.engine.types import ModelOptions
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
-from app.ui.state.engine_session import Activity, EngineState
+from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
 from tests.stopping import ATTEMPTS, stop_limit

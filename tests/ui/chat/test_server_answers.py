@@ -16,7 +16,7 @@ from app.saved.presets import Preset
 from app.servers.client import ServerClient
 from app.ui.instruments.sums_panel import ROWS
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from app.ui.state.sums import Sums
 from app.ui.transcript.text.facts import facts_of
 from tests.answers import trace_of

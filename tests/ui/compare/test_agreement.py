@@ -17,7 +17,7 @@ from app.lab.suites import Suite, read_suite
 from app.ui.compare.setup.setup import Amount, CompareSetup, Source
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_work import Stage
 
 LANES = ("draft-simple:n_max=4", "draft-simple:n_max=3:verify=match", "prompt-lookup:num_pred_tokens=4")

@@ -19,9 +19,9 @@ from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experim
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import Speedup
 from app.lab.report.report import Cell, SweepFacts
-from app.lab.runs.journal import Journal, RunLine, lock_journal
-from app.lab.runs.run_record import Divergence, RunRecord
-from app.lab.runs.traces import TraceStore
+from app.lab.runs.journal.journal import Journal, RunLine, lock_journal
+from app.lab.runs.journal.run_record import Divergence, RunRecord
+from app.lab.runs.journal.traces import TraceStore
 from app.lab.tune.halving import FINALISTS
 from app.lab.tune.tuned import Rung, Score
 from app.ui.compare.lanes.race_bar import RaceBar

@@ -19,7 +19,7 @@ from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.results.heat_view import cell_words
 from app.ui.compare.setup.sweep_panel import suggested
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, opened, reopened
 from tests.ui.windows import Desk, Windows

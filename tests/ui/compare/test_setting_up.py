@@ -18,7 +18,7 @@ from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from app.ui.theme.style import chosen
 from app.ui.widgets.fields.field import NumberField

@@ -19,7 +19,7 @@ from app.ui.inspector.place import InspectorPlace
 from app.ui.inspector.round.card_grid import CardGrid
 from app.ui.instruments.plots.by_round import LengthPlot
 from app.ui.state.answer import AnswerModel, Note
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.transcript.layout.stack import Token

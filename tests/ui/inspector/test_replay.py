@@ -21,7 +21,7 @@ from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar
 from app.ui.inspector.trace_files import TraceFiles, file_name
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from tests.quiet import stays

@@ -14,7 +14,7 @@ from app.saved.presets import Preset, PresetStore
 from app.ui.setup.presets.preset_row import PresetRow, preset_words
 from app.ui.setup.presets.presets_panel import PresetsPanel
 from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from tests.files.drafter_files import write_drafter
 from tests.ui.windows import Desk, Windows
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
 from app.care.log import NAME
-from app.cli.console import tell
+from app.cli.terminal.console import tell
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.window.bug_watch import BugWatch

@@ -21,7 +21,7 @@ from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine.engine_session import Activity
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.words.model_words import describe_model

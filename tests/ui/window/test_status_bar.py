@@ -14,7 +14,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import Role
 from app.ui.instruments import definitions
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity, EngineState
+from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.words import numbers
 from app.ui.window.status_bar import StatusBar, state_words

@@ -16,13 +16,13 @@ from app.engine.types import Sampling
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column, filled_columns
 from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
+from app.lab.report.export.markdown_export import equality, parting_lines, what_was_measured
+from app.lab.report.export.server_notes import server_notes
 from app.lab.report.heat import heat_map, left_out
-from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts, speed_class
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
-from app.lab.report.server_notes import server_notes
 from app.lab.report.summary import Summary
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances

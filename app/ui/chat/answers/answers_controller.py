@@ -14,7 +14,7 @@ from app.saved.chats.store import ChatStore
 from app.ui.chat.answers.answering import Answering
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 
 
 class AnswersController(QObject):

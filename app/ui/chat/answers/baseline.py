@@ -10,7 +10,7 @@ from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 
 ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 

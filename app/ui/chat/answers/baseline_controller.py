@@ -13,7 +13,7 @@ from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine.engine_session import Activity, EngineSession
 
 
 class BaselineController(QObject):

@@ -12,7 +12,7 @@ from app.saved.chats.store import ChatStore
 from app.ui.chat.answers.answers_controller import AnswersController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 
 LOOK_MS = 1000
 """How often the store is checked for changes by another window; a check reads the time of a single file."""

@@ -12,7 +12,7 @@ from app.lab.load.report import BurstDone, BurstReport, load_curves
 from app.lab.report.curves import Curves
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, Ended, LabEvent
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_thread import LabThread
 from app.ui.state.lab_work import LabWork, Stage
 

@@ -14,12 +14,12 @@ from app.engine.errors import UserError
 from app.lab.facts import Digest, sha256
 from app.lab.load.export import load_csv, load_html, load_markdown
 from app.lab.load.report import BurstReport
-from app.lab.report.csv_export import csv_table
-from app.lab.report.markdown_export import markdown
+from app.lab.report.export.csv_export import csv_table
+from app.lab.report.export.markdown_export import markdown
 from app.lab.report.page.page import html_page
 from app.lab.report.page.tune_page import tune_html
 from app.lab.report.report import Report
-from app.lab.runs.traces import TraceStore
+from app.lab.runs.journal.traces import TraceStore
 from app.lab.tune.report import TuneReport
 from app.ui.widgets.data.export import write_export
 

@@ -13,7 +13,7 @@ from app.base import numbers
 from app.lab.experiment import Experiment, Job
 from app.lab.lane_names import lane_names
 from app.lab.report.compare import keeps_text
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 from app.ui.compare.words import token_words
 from app.ui.theme import Theme
 from app.ui.widgets.data.quiet_table import alignment, fit_rows, quiet_table

@@ -26,7 +26,7 @@ from app.ui.compare.words import amount_words
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.setup.sampling_panel import chip_words as sampling_words
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine_session import Activity, EngineState
+from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.words.model_words import chip_words as model_words
 from app.ui.widgets.words.model_words import file_name

@@ -8,9 +8,9 @@ from app.engine.types import PairInfo
 from app.lab.experiment import Job
 from app.lab.report.compare import compared_runs
 from app.lab.runs.events import Begun, Ended, LabEvent
-from app.lab.runs.journal import Journal
-from app.lab.runs.run_record import RunRecord
-from app.lab.runs.traces import TraceStore
+from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.journal.traces import TraceStore
 
 
 class KeptRuns:

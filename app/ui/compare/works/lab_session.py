@@ -15,15 +15,15 @@ from app.lab.report.heat import Heat, heats
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
-from app.lab.runs.journal import Journal
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.runner import MakeHome, Runner
-from app.lab.runs.traces import TraceStore
 from app.servers.key import find_key
 from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.reported import Reported, reported
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_thread import LabThread
 from app.ui.state.lab_work import LabWork, Stage
 

@@ -9,8 +9,8 @@ from app.engine.errors import UserError
 from app.lab.experiment import Experiment
 from app.lab.report.curves import Curves
 from app.lab.report.depth import depth_curves
+from app.lab.report.export.server_notes import server_limits
 from app.lab.report.report import Report, SweepFacts, make_report
-from app.lab.report.server_notes import server_limits
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import Begun, Ended, LabEvent, RunDone
 from app.lab.runs.runner import Runner

@@ -14,7 +14,7 @@ from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
 from app.lab.tune.tuned import Rung, Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_thread import LabThread
 from app.ui.state.lab_work import LabWork, Stage
 

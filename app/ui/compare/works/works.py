@@ -10,7 +10,7 @@ from app.lab.runs.runner import MakeHome
 from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_work import LabWork, Stage
 
 

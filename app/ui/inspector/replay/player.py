@@ -9,7 +9,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal, Slot
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.ui.inspector.replay.slow_motion import RoundPhase
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 
 FRAME_MILLISECONDS = 16
 

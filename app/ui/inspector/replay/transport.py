@@ -13,7 +13,7 @@ from app.ui.inspector.replay.player import Player
 from app.ui.inspector.replay.slow_motion import SlowMotion
 from app.ui.inspector.replay.what_if_panel import WhatIfPanel
 from app.ui.state.answer import AnswerModel, reconnect
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.icons import IconButton

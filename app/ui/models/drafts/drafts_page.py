@@ -32,7 +32,7 @@ from app.ui.models.drafts.drafts_table import DraftsTable
 from app.ui.models.drafts.drafts_work import DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine_session import BUSY
+from app.ui.state.engine.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets.announce import announce
 from app.ui.widgets.data.export import choose_file, csv_table, write_export

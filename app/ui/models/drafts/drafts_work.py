@@ -15,7 +15,7 @@ from app.lab.experiment import Experiment
 from app.lab.runs.control import Control
 from app.lab.runs.events import Ended, LabEvent
 from app.lab.runs.runner import MakeHome
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.lab_thread import LabThread
 from app.ui.state.lab_work import LabWork, Stage
 

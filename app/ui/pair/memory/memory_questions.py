@@ -17,8 +17,8 @@ from app.ui.pair.memory.lighter_offers import FITS, SAVES
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_questions import Reply
-from app.ui.state.engine_session import Activity, EngineSession, EngineState
+from app.ui.state.engine.engine_questions import Reply
+from app.ui.state.engine.engine_session import Activity, EngineSession, EngineState
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)

@@ -15,7 +15,7 @@ from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.chats.measurement import Measurement
 from app.ui.chat.answers.baseline import BaselineMeasurement
-from app.ui.state.engine_session import Activity, RunSink
+from app.ui.state.engine.engine_session import Activity, RunSink
 from tests.files.tiny import Tiny
 from tests.ui.traces import make_header, make_round, make_totals
 from tests.ui.windows import Desk, Windows

@@ -11,12 +11,12 @@ from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import CATEGORIES, COLUMNS, SHAPE, Column, category_cells, filled_columns
 from app.lab.report.compare import keeps_text
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
+from app.lab.report.export.server_notes import server_notes
 from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report
-from app.lab.report.server_notes import server_notes
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 
 def markdown(report: Report) -> str:

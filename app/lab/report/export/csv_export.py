@@ -6,7 +6,7 @@ import csv
 import io
 
 from app.lab.report.report import Report, SweepFacts
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 _LEFT_OUT = {
     "token_ids", "text", "first_divergence", "acceptance_by_place", "judged_acceptance_by_place",

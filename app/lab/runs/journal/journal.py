@@ -17,8 +17,8 @@ from app.base.files import DamagedError, decode, open_own, reason, write_atomic,
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.identity import MadeWith, made_with
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.identity import MadeWith, made_with
+from app.lab.runs.journal.run_record import RunRecord
 
 _NAME, _VERSION = "draftscope-journal-", 2
 FORMAT = f"{_NAME}{_VERSION}"

@@ -40,8 +40,8 @@ from app.engine.types import (
 )
 from app.servers.address import is_address
 from app.servers.key import find_key
-from app.ui.state.engine_questions import EngineQuestions
-from app.ui.state.engine_thread import EngineThread
+from app.ui.state.engine.engine_questions import EngineQuestions
+from app.ui.state.engine.engine_thread import EngineThread
 from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope")

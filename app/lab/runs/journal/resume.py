@@ -7,9 +7,9 @@ from pathlib import Path
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.identity import changes, made_with
-from app.lab.runs.journal import Journal
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.identity import changes, made_with
+from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal.run_record import RunRecord
 
 
 def open_journal(path: Path, experiment: Experiment) -> Journal:

@@ -17,7 +17,7 @@ import msgspec
 from app.engine.strategy import longest_draft
 from app.lab.report.compare import is_measured
 from app.lab.report.report import Report
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.journal.run_record import RunRecord
 
 ENGINE = "draftscope"
 _OVERALL = "overall"

@@ -1,0 +1,1 @@
+"""Reports as files: tables, text, the formats of other tools."""
