@@ -74,10 +74,18 @@ class IconButton(QToolButton):
     """A flat button that shows an icon; its tooltip is its accessible name."""
 
     def __init__(
-        self, theme: Theme, name: str, tooltip: str, parent: QWidget | None = None, side: int = 16
+        self,
+        theme: Theme,
+        name: str,
+        tooltip: str,
+        parent: QWidget | None = None,
+        side: int = 16,
+        kind: str = "",
     ) -> None:
-        """`side` is the icon's, in pixels at text scale 1."""
+        """`side` is the icon's, in pixels at text scale 1; `kind` is that of the style sheet, which the
+        icon's colour goes by."""
         super().__init__(parent)
+        self.setProperty("kind", kind)
         self._theme = theme
         self._name = name
         self._side = side

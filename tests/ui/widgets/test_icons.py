@@ -89,3 +89,11 @@ def test_an_icon_shows_what_its_control_is(qtbot: QtBot) -> None:
     assert colours(made.pixmap(48, modes.Active, states.Off).toImage()) == {LIGHT.text}
     grey = icon("copy", "#007F5F").pixmap(48, modes.Disabled, states.Off)
     assert "#007F5F" not in colours(grey.toImage())
+
+
+def test_a_filled_button_has_its_icon_in_the_ground_s_colour_from_the_start(
+    qtbot: QtBot, theme: Theme
+) -> None:
+    button = IconButton(theme, "send", "Send", kind="primary")
+    qtbot.addWidget(button)
+    assert LIGHT.ground in colours(button.icon().pixmap(48).toImage())

@@ -11,7 +11,6 @@ from app.ui.chat.prompt.thinking_choice import ThinkingChoice
 from app.ui.chat.try_panel import WIDTH as TRY_WIDTH
 from app.ui.chat.try_panel import TryPanel
 from app.ui.theme import Theme
-from app.ui.theme.style import set_role
 from app.ui.widgets.fields.panel_button import PanelButton
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fold import FoldButton
@@ -43,8 +42,7 @@ class PromptFoot(QWidget):
         self.thinking = ThinkingChoice(theme)
         self._hint = QLabel()
         self._hint.setProperty("role", "caption")
-        self._button = IconButton(theme, "send", "Send")
-        set_role(self._button, kind="primary")
+        self._button = IconButton(theme, "send", "Send", kind="primary")
         self._button.clicked.connect(self.pressed)
         self._folds = QWidget()
         folds = QHBoxLayout(self._folds)

@@ -22,6 +22,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fold import FoldButton
 from app.ui.widgets.notice import Notice
+from tests.ui.widgets.test_icons import colours
 from tests.ui.windows import PATIENCE
 
 ENTER = Qt.Key.Key_Return
@@ -74,6 +75,10 @@ def test_the_button_sends_too(qtbot: QtBot, box: PromptBox) -> None:
     box.set_text("Hello")
     with qtbot.waitSignal(box.submitted):
         qtbot.mouseClick(button(box, "Send"), Qt.MouseButton.LeftButton)
+
+
+def test_the_arrow_is_plain_on_its_filled_button(box: PromptBox, theme: Theme) -> None:
+    assert colours(button(box, "Send").icon().pixmap(48).toImage()) == {theme.palette.ground}
 
 
 @pytest.mark.parametrize("typed", ["", "  \n "])
