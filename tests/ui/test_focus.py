@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions
 from app.ui.chat.try_panel import TryPanel
+from tests.quiet import stays
 from tests.ui.windows import Desk, Windows
 
 Key = Qt.Key
@@ -25,6 +27,10 @@ def desk(windows: Windows) -> Iterator[Desk]:
     made.until(made.window.isActiveWindow)
     made.until(made.prompt.hasFocus)
     yield made
+
+
+def _has_answers(desk: Desk, number: int) -> bool:
+    return len(desk.answers()) == number
 
 
 def type_somewhere(desk: Desk, text: str) -> None:
@@ -215,3 +221,17 @@ def test_a_value_that_is_being_typed_is_saved_with_the_window(windows: Windows, 
     type_limit(desk, "77")
     windows.close(desk)
     assert windows.open(ready=False).window.settings.now.max_tokens == 77
+
+
+def test_enter_sends_wherever_a_click_left_the_focus(windows: Windows) -> None:
+    desk = windows.open(target=ModelOptions(BUNDLED_TARGET), draft=ModelOptions(BUNDLED_DRAFT))
+    for number, typed in enumerate(("", "abc"), start=1):  # an empty chat offers a demo prompt
+        desk.page.prompt.set_text(typed)
+        desk.prompt.clearFocus()
+        desk.qtbot.keyClick(desk.window, Key.Key_Return)
+        desk.until(partial(_has_answers, desk, number))
+        assert desk.prompt.text() == ""
+        desk.until_ready()
+    desk.prompt.clearFocus()
+    desk.qtbot.keyClick(desk.window, Key.Key_Return)
+    assert stays(lambda: len(desk.answers())) and len(desk.answers()) == 2 and not desk.prompt.hasFocus()

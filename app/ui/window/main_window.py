@@ -371,15 +371,23 @@ class MainWindow(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Handle keys that no other widget used: in the Chat place Esc stops the answer, and typed text goes
-        into the prompt box, wherever a click left the focus."""
+        into the prompt box, wherever a click left the focus; so does Enter, where it sends what was typed, or
+        the demo prompt that an empty chat offers."""
         if not self.page.isVisible():
             super().keyPressEvent(event)
         elif _KEYS.act(self, event):
             return
-        elif event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS:
+        elif self._sends(event) or _is_text(event):
             self.page.prompt.take_key(event)
         else:
             super().keyPressEvent(event)
+
+    def _sends(self, event: QKeyEvent) -> bool:
+        """Whether this is Enter, and there is something that the prompt box said it would send."""
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.isAutoRepeat()
+        alone = not event.modifiers() & ~_MODIFIERS.KeypadModifier
+        offered = bool(self.page.prompt.text().strip()) or not self.controller.question
+        return enter and alone and offered
 
     # ------------------------------------------------------------------ start and end
 
@@ -434,6 +442,10 @@ class MainWindow(QMainWindow):
 
 def _written(state: QByteArray) -> str:
     return bytes(state.toBase64().data()).decode("ascii")
+
+
+def _is_text(event: QKeyEvent) -> bool:
+    return event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS
 
 
 def _read(text: str) -> QByteArray:
