@@ -48,6 +48,15 @@ def test_tokens_with_equal_counters_are_one_round():
     assert [round.position for round in rounds] == [0, 1, 2, 6]
 
 
+def test_a_round_has_a_number_and_no_part_of_its_time_is_made_up():
+    rounds = folded((1, 0, 0), (2, 4, 0), (3, 8, 3), (4, 8, 3))
+
+    assert [round.index for round in rounds] == [0, 1, 2]
+    for round in rounds:
+        parts = (round.draft_seconds, round.verify_seconds, round.sample_seconds, round.native_seconds)
+        assert parts == (0, 0, 0, 0), "a server tells none"
+
+
 def test_a_round_is_complete_with_its_own_token_at_once():
     assert len(folded((1, 0, 0), (2, 2, 2), (3, 2, 2), (4, 2, 2), ends=False)) == 2
 

@@ -29,7 +29,7 @@ from app.lab.report.page.charts import SHADES
 from app.lab.report.page.page import embedded_json, html_page
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Cell, Report, SweepFacts, summaries
-from app.lab.report.verdict import verdict
+from app.lab.report.verdict import fastest, verdict
 from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.ui.theme.palette import blend
 from tests.lab.report.reports import HOSTILE, made_report
@@ -263,6 +263,19 @@ def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Repor
     assert said == "draft-simple is the fastest measured: 1.49× (1.45 to 1.53) as fast as none."
 
 
+def test_a_lane_is_fastest_only_where_the_verdict_says_so(report: Report) -> None:
+    unclear, clear, slower = (
+        Speedup(1.49, 0.56, 3.96, 3),
+        Speedup(1.30, 1.28, 1.33, 3),
+        Speedup(0.9, 0.8, 0.95, 3),
+    )
+    assert fastest(with_speedups(report, unclear, clear)) == 2
+    assert fastest(with_speedups(report, clear, slower)) == 1
+    for speedups in ((unclear, slower), (slower, slower)):
+        assert fastest(with_speedups(report, *speedups)) is None
+        assert "is the fastest" not in verdict(with_speedups(report, *speedups))
+
+
 def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> None:
     folded = report.summary[1]
     lanes = tuple(msgspec.structs.replace(report.lanes[1], name=f"n{n}") for n in range(9))
@@ -272,6 +285,8 @@ def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> Non
     ]
     said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=tuple(many)))
     assert said.endswith("n2, n3, n4 and 4 more may be just as fast (the intervals overlap).")
+    said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=tuple(many[:5])))
+    assert said.endswith(" n2, n3, n4 and n5 may be just as fast (the intervals overlap).")
 
 
 def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report) -> None:
