@@ -68,6 +68,29 @@ class PairCard(QFrame):
         good_for = _wrapped(" ".join(filter(None, (self.pair.good_for, self.pair.note))), "secondary")
         figure = f"Published: {self.pair.published}" if self.pair.published else UNPUBLISHED
         published = _wrapped(figure, "caption")
+        self.light = FitLight(self._theme)
+        self._state = QLabel()
+        self._state.setWordWrap(True)
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setProperty("role", "caption")
+        self.notice = Notice(self._theme)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 16)
+        column.setSpacing(8)
+        column.addWidget(title)
+        column.addWidget(good_for)
+        if self.pair.limits:
+            column.addWidget(_wrapped(self.pair.limits))
+        column.addLayout(self._model_lines())
+        column.addWidget(published)
+        column.addWidget(self.light)
+        column.addWidget(self._state)
+        column.addWidget(self._progress())
+        column.addWidget(self.notice)
+        column.addStretch(1)
+        column.addLayout(self._actions())
+
+    def _model_lines(self) -> QGridLayout:
         models = QGridLayout()
         models.setHorizontalSpacing(12)
         models.setVerticalSpacing(2)
@@ -82,17 +105,24 @@ class PairCard(QFrame):
             models.addWidget(name, row, 1)
             models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
             self._lines[entry.role] = name, told
-        self.light = FitLight(self._theme)
-        self._state = QLabel()
-        self._state.setWordWrap(True)
-        self._state.setTextFormat(Qt.TextFormat.PlainText)
-        self._state.setProperty("role", "caption")
+        return models
+
+    def _progress(self) -> QWidget:
         self._bar = QProgressBar()
         self._bar.setRange(0, BARS)
         self._bar.setTextVisible(False)
         self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}")
         self.pause.clicked.connect(self._pause)
-        self.notice = Notice(self._theme)
+        self._transport = QWidget()
+        transport = QHBoxLayout(self._transport)
+        transport.setContentsMargins(0, 0, 0, 0)
+        transport.setSpacing(8)
+        transport.addWidget(self._bar, 1)
+        transport.addWidget(self.pause)
+        keep_place(self.pause)
+        return self._transport
+
+    def _actions(self) -> QHBoxLayout:
         # Fetch, Pause and Use have places of their own: they replace each other without a click, and in one
         # place the wrong one could come under a moving pointer.
         self.button = QPushButton()
@@ -108,34 +138,13 @@ class PairCard(QFrame):
         )
         self.use.setAccessibleName(f"{self.use.text()}: {self.pair.title}")
         self.use.clicked.connect(self._use)
-        self._transport = QWidget()
-        transport = QHBoxLayout(self._transport)
-        transport.setContentsMargins(0, 0, 0, 0)
-        transport.setSpacing(8)
-        transport.addWidget(self._bar, 1)
-        transport.addWidget(self.pause)
-        keep_place(self.pause)
-        row_below = QHBoxLayout()
-        row_below.setSpacing(8)
-        row_below.addWidget(self.button)
-        row_below.addWidget(self.queue)
-        row_below.addStretch(1)
-        row_below.addWidget(self.use)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 16)
-        column.setSpacing(8)
-        column.addWidget(title)
-        column.addWidget(good_for)
-        if self.pair.limits:
-            column.addWidget(_wrapped(self.pair.limits))
-        column.addLayout(models)
-        column.addWidget(published)
-        column.addWidget(self.light)
-        column.addWidget(self._state)
-        column.addWidget(self._transport)
-        column.addWidget(self.notice)
-        column.addStretch(1)
-        column.addLayout(row_below)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.button)
+        row.addWidget(self.queue)
+        row.addStretch(1)
+        row.addWidget(self.use)
+        return row
 
     def _entries(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in (self.pair.target, self.pair.draft) if entry is not None)
