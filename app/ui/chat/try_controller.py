@@ -175,8 +175,9 @@ class TryController(QObject):
         ):
             hint = change_words(self._before, self._set)
             offer = WayOut(PUT_BACK, self._put_back) if hint else None
-        elif not self._wanted(demo, settings).in_use(settings):
-            hint = f"Made for {manner_words(demo)}. Choose it in “Try this” to use these settings."
+        elif not (wanted := self._wanted(demo, settings)).in_use(settings):
+            draft = f", with the draft {_file(wanted.draft)}" if wanted.draft != settings.draft else ""
+            hint = f"Made for {manner_words(demo)}{draft}. Choose it in “Try this” to use these settings."
         box.remark.tell(f"What to look for: {demo.look}", hint, offer)
 
 

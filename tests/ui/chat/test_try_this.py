@@ -173,6 +173,10 @@ def test_a_prompt_that_changes_nothing_says_what_to_look_for_only(bundled: Windo
     assert said(desk) == (look("Code"), "", "")
     desk.header.strategy_panel.text.typed.emit("none")
     assert said(desk)[1].startswith("Made for draft-simple:n_max=4 · greedy.")
+    desk.header.strategy_panel.text.typed.emit("draft-simple:n_max=4")
+    desk.window.pair.load(ModelOptions(BUNDLED_TARGET), None)
+    desk.until(lambda: said(desk)[1])
+    assert said(desk)[1].startswith("Made for draft-simple:n_max=4 · greedy, with the draft draft.gguf.")
 
 
 def test_two_prompts_that_ask_the_same_are_told_apart_by_what_is_in_use(bundled: Windows) -> None:
