@@ -30,7 +30,9 @@ SHARES = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=1000, help="files of a kind (default 1000)")
-    parser.add_argument("--only", nargs="*", default=[], help="these kinds alone")
+    parser.add_argument(
+        "--only", nargs="+", choices=KINDS, default=[], metavar="KIND", help="these kinds alone"
+    )
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     asked = parser.parse_args()
     failed = False
