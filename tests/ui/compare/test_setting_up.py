@@ -276,3 +276,18 @@ def test_without_drafting_today_only_the_proposal_is_compared(windows: Windows) 
     desk = windows.open(strategy="none")
     desk.window.chat_side.compare("suffix")
     assert [lane.strategy for lane in desk.place("compare").chips.setup.lanes] == ["suffix"]
+
+
+def test_no_button_of_the_head_is_cut_in_the_smallest_window(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    buttons = place.head.others
+    desk.window.resize(1600, 900)
+    desk.until(lambda: place.head.width() > 1500)
+    wide = [button.width() for button in buttons]
+    desk.window.resize(desk.window.minimumSize())
+    desk.until(lambda: place.head.width() < 800)
+    desk.until(lambda: all(button.width() >= button.sizeHint().width() for button in buttons))
+    assert place.head.run.geometry().right() < place.head.width()
+    desk.window.resize(1600, 900)
+    desk.until(lambda: [button.width() for button in buttons] == wide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QEvent, Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.ui.compare.curves.curves_panel import CurvesPanel
@@ -15,10 +15,12 @@ from app.ui.compare.setup.sweep_panel import SweepPanel
 from app.ui.compare.setup.tune_panel import TunePanel
 from app.ui.setup.sampling_panel import SamplingPanel
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 from app.ui.widgets.chip import Chip
 from app.ui.widgets.chip_row import ChipRow
 from app.ui.widgets.popover import Popover
 
+TUNE = "Tune for me"
 PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
 
 
@@ -35,6 +37,8 @@ class CompareHead(ChipRow):
         load: LoadPanel,
     ) -> None:
         super().__init__(theme)
+        self._tight = False
+        self._widths: dict[bool, int] = {}  # of all buttons, by whether they are tight
         self.pair_panel = PairPanel()
         self.lanes_panel = lanes
         self.prompts_panel = prompts
@@ -59,7 +63,8 @@ class CompareHead(ChipRow):
         self.loads.setToolTip("Measure servers with several requests at once")
         self._load_popover = self._curves_popover(self.loads, load)
         self.tune_panel = TunePanel()
-        self.tune = QPushButton("Tune for me")
+        self.tune = QPushButton(TUNE)
+        self.tune.setAccessibleName(TUNE)
         self.tune.setToolTip("Search for the fastest setting on these prompts")
         self.tune.clicked.connect(self._open_tune)
         self._tune_popover = Popover(theme, self.tune_panel)
@@ -79,6 +84,34 @@ class CompareHead(ChipRow):
         for button in self.others:
             self.row.addWidget(button)
         self.restyle()
+
+    def share_room(self) -> None:
+        """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words."""
+        wide = self.room() + self._buttons_width(self._tight) - self._buttons_width(tight=False)
+        self._set_tight(wide < sum(chip.widths()[2] for chip in self.chips))
+        super().share_room()
+
+    def _buttons_width(self, tight: bool) -> int:
+        """The width of all buttons. Measured once: trying the other form lays out the whole row again."""
+        if tight not in self._widths:
+            before = self._tight
+            self._set_tight(tight)
+            self._widths[tight] = sum(button.sizeHint().width() for button in self.others)
+            self._set_tight(before)
+        return self._widths[tight]
+
+    def _set_tight(self, tight: bool) -> None:
+        if tight != self._tight:
+            self._tight = tight
+            for button in self.others:
+                set_role(button, shape="icon" if tight else "")  # the padding of a button without words
+                button.updateGeometry()
+            self.tune.setText("Tune" if tight else TUNE)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.StyleChange:
+            self._widths.clear()
+        super().changeEvent(event)
 
     def close_panels(self) -> None:
         """Close the panels once a measurement has begun, which they no longer change."""
