@@ -50,7 +50,8 @@ class TrackPicture:
             if end != self._end:
                 left = round(axis.x_of(min(end, self._end) // group * group) - 0.5)
                 right = ceil(axis.x_of(max(end, self._end)) + 0.5)
-                changed.append(QRect(left, 0, right - left, size.height()))
+                part = QRect(left, 0, right - left, size.height())
+                changed = [part.united(rect) for rect in changed if part.intersects(rect)] or [*changed, part]
         self._look, self._first, self._end = look, axis.first, end
         for part in (rect & whole for rect in changed):
             if not part.isEmpty():

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QColor,
     QEnterEvent,
     QFocusEvent,
+    QFont,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -17,6 +18,8 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
+    QStaticText,
+    QTransform,
     QWheelEvent,
 )
 
@@ -65,6 +68,7 @@ class Timeline(InspectorPart):
         self._times_top = self._rate_top = 1.0
         self._scaled = 0  # rounds that these two are of
         self._picture = TrackPicture()
+        self._legend: list[QStaticText] = []
         self.setAccessibleName("Rounds")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -303,26 +307,32 @@ class Timeline(InspectorPart):
         x = head.left() + QFontMetricsF(self._font).horizontalAdvance("Rounds") + 12
         painter.setFont(self._small)
         metrics = QFontMetricsF(self._small)
-        where = metrics.elidedText(self.reading(), Qt.TextElideMode.ElideRight, head.right() - x)
-        free = head.right() - metrics.horizontalAdvance(where) - 24
+        where, room = self.reading(), head.right() - x
+        taken = metrics.horizontalAdvance(where)
+        if taken > room:
+            where, taken = metrics.elidedText(where, Qt.TextElideMode.ElideRight, room), room
         painter.setPen(QColor(palette.secondary))
         painter.drawText(head, Qt.AlignmentFlag.AlignRight | bottom, where)
+        self._paint_legend(painter, x, head.bottom() - metrics.descent(), head.right() - taken - 24)
+
+    def _paint_legend(self, painter: QPainter, x: float, base: float, end: float) -> None:
+        """What bars and colours stand for, where there is room for all of it."""
+        metrics = QFontMetricsF(self._small)
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
         words = f"{each}: tokens by fate, grey what was drafted{line}; below"
-        names = list(zip(_TIME_NAMES, time_colours(palette), strict=True))
-        square = metrics.xHeight()
-        wide = metrics.horizontalAdvance("".join((words, *_TIME_NAMES))) + 3 * (square + 14)
-        if x + wide > free:
+        if not self._legend or self._legend[0].text() != words:
+            self._legend = [_shaped(text, self._small) for text in (words, *_TIME_NAMES)]
+        square, top = metrics.xHeight(), base - metrics.ascent()
+        if x + sum(text.size().width() + square + 14 for text in self._legend) - square - 14 > end:
             return
-        painter.drawText(QPointF(x, head.bottom() - metrics.descent()), words)
-        x += metrics.horizontalAdvance(words) + 10
-        for name, colour in names:
-            base = head.bottom() - metrics.descent()
+        painter.drawStaticText(QPointF(x, top), self._legend[0])
+        x += self._legend[0].size().width() + 10
+        for text, colour in zip(self._legend[1:], time_colours(self._theme.palette), strict=True):
             painter.fillRect(QRectF(x, base - square, square, square), QColor(colour))
             x += square + 4
-            painter.drawText(QPointF(x, base), name)
-            x += metrics.horizontalAdvance(name) + 10
+            painter.drawStaticText(QPointF(x, top), text)
+            x += text.size().width() + 10
 
     def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
         """Write a track's name and its scale above it."""
@@ -388,8 +398,17 @@ class Timeline(InspectorPart):
         theme = self._theme
         self._axis.scale = theme.scale
         self._font, self._small, self._tiny = theme.sans(), theme.sans(-1.5), theme.sans(-2)
+        self._legend = []
         self.setFixedHeight(self.sizeHint().height())
         self.update()
+
+
+def _shaped(text: str, font: QFont) -> QStaticText:
+    """A text whose letters are put into a row once, not with every painting."""
+    shaped = QStaticText(text)
+    shaped.setTextFormat(Qt.TextFormat.PlainText)
+    shaped.prepare(QTransform(), font)
+    return shaped
 
 
 def _facts(round: Round) -> str:
