@@ -6,7 +6,8 @@ folded. An answer that fills a gap stands between its two texts, in their lines 
 `text/` is what is shown, as data, and knows no Qt; `layout/` is where it stands and how it is
 painted; only what is seen is laid out, and a cursor that goes back cuts the text at a mark and reads
 on from there (`layout/answer_item.py`); what was laid out behind it is kept, for when it goes on again
-(`layout/reached.py`). `overlays/` are the widgets in or over the text.
+(`layout/reached.py`). Lines around rounds and tokens (`outlines.py`) are painted without the rest of the
+text. `overlays/` are the widgets in or over it.
 """
 
 from app.ui.transcript.legend import Legend

@@ -32,10 +32,12 @@ class BlockChain(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Chain of the block")
         theme.changed.connect(self._fit)
-        self.show_links(())
+        self.hide()
 
     def show_links(self, links: Sequence[ChainLink]) -> None:
         """Show another chain; an empty one hides it."""
+        if links == self._links:
+            return
         self._links = links
         self.setVisible(bool(links))
         self.setAccessibleDescription(" ".join([_WORDS, *map(_spoken, links)]))

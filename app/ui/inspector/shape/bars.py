@@ -62,12 +62,13 @@ class Bars(Plot):
         height = self.height() - 2 * line - 2
         return [QRectF(index * pitch, line, pitch - _GAP, height) for index in range(len(self.bars))]
 
-    def _look(self) -> list[tuple[str, str, list[QRectF]]]:
-        """What is painted of the bars: words, and rectangles on whole pixels."""
-        return [
-            (bar.label, bar.text, self._part_rects(rect, bar))
-            for rect, bar in zip(self.bar_rects, self.bars, strict=True)
-        ]
+    def _look(self) -> list[tuple[str, str, list[int]]]:
+        """What is painted of the bars: words, and heights in whole pixels."""
+        most = self.height() - 2 * self._line() - 2
+        return [(bar.label, bar.text, [self._pixels(part, most) for part in bar.parts]) for bar in self.bars]
+
+    def _pixels(self, part: float | None, most: float) -> int:
+        return round((part or 0.0) / self.top * most)
 
     def _line(self) -> float:
         return QFontMetricsF(self._theme.sans(-2)).height()
@@ -102,7 +103,7 @@ class Bars(Plot):
         width = rect.width() / len(bar.parts) if self._beside else rect.width()
         rects = []
         for place, part in enumerate(bar.parts):
-            height = round((part or 0.0) / self.top * rect.height())
+            height = self._pixels(part, rect.height())
             left = round(rect.left() + width * place * self._beside)
             rects.append(QRectF(left, round(rect.bottom()) - height, round(width) - self._beside, height))
         return rects
