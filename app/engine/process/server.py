@@ -228,7 +228,7 @@ class Server:
         try:
             self._engine = load(command.target, command.draft)
         except UserError:
-            with contextlib.suppress(UserError):
+            with contextlib.suppress(UserError):  # the first error is the one that is told
                 self._engine = load(*before)
             raise
 

@@ -215,7 +215,7 @@ class DownloadsPage(QWidget):
         super().showEvent(event)
         self._tick.start()
         if self._session.queue is None:  # another window had it, and may have closed
-            with contextlib.suppress(UserError):
+            with contextlib.suppress(UserError):  # `refresh` shows it
                 self._show_notice(self._session.downloads_queue())
             self.refresh()
 

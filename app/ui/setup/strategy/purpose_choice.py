@@ -1,4 +1,4 @@
-"""“What are you doing?”: a kind of work proposes a strategy, which can be compared with today's."""
+"""“What are you doing?”: a kind of work proposes a strategy, which can be compared with the one in use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PurposeChoice(QWidget):
         self.use = QPushButton()
         self.use.clicked.connect(self._use)
         self.compare = QPushButton("Compare it")
-        self.compare.setToolTip("Sets up Compare: no drafting, today's strategy and this one")
+        self.compare.setToolTip("Sets up Compare: no drafting, the strategy in use and this one")
         self.compare.clicked.connect(lambda: self.compared.emit(self._spec))
         self._comparable = False
         buttons = QHBoxLayout()
