@@ -392,7 +392,10 @@ def test_a_missing_folder_or_file_is_named(
     refused(
         command(*pair, "--trace", "new/run.jsonl"), "new/run.jsonl cannot be written: there is no folder new."
     )
-    refused(command("run", "--prompt", "a", "--target", "gone.gguf"), f"Looked for {tmp_path / 'gone.gguf'}.")
+    refused(
+        command("run", "--prompt", "a", "--target", "gone.gguf"),
+        f"Looked for {tmp_path / 'gone.gguf'}. Choose another file.",
+    )
 
 
 def test_a_failure_in_mid_answer_keeps_what_came(

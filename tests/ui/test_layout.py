@@ -121,6 +121,22 @@ def test_instruments_unfolded_beside_large_text_leave_the_prompt_its_choices(win
     assert clipped(desk.page.transcript) == []
 
 
+@pytest.mark.parametrize(("scale", "below"), [(1.0, False), (1.6, False), (2.0, True)])
+def test_the_buttons_of_compare_move_below_its_chips(windows: Windows, scale: float, below: bool) -> None:
+    desk = windows.open(ready=False, text_scale=scale)
+    resize(desk, 1024, 700)
+    desk.window.go("compare")
+    head = desk.place("compare").head
+    desk.until_laid_out()
+    assert clipped(head) == []
+    chips = [chip.geometry() for chip in (head.pair, head.lanes, head.prompts, head.sampling)]
+    assert all(left.right() < right.left() for left, right in pairwise(chips))
+    run = head.run.mapTo(head, QPoint(0, 0))
+    assert (run.y() > chips[-1].bottom()) is below
+    resize(desk, 1900, 900)
+    assert head.run.mapTo(head, QPoint(0, 0)).y() < chips[-1].bottom()
+
+
 def test_wide_instruments_give_way_where_the_window_becomes_narrow(windows: Windows) -> None:
     desk = windows.open(ready=False)
     resize(desk, 1600, 1000)

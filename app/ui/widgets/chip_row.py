@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSize, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme
 from app.ui.widgets.chip import Chip
@@ -44,14 +44,17 @@ class ChipRow(QWidget):
         self._theme = theme
         self.chips: tuple[Chip, ...] = ()
         self.others: tuple[QWidget, ...] = ()
-        self.row = QHBoxLayout(self)
+        self.rows = QVBoxLayout(self)
+        self.rows.setSpacing(GAP)
+        self.row = QHBoxLayout()
         self.row.setSpacing(GAP)
+        self.rows.addLayout(self.row)
         theme.changed.connect(self.restyle)
 
     def room(self) -> int:
         """Pixels for the chips, beside the others as they are now."""
         shown = [widget for widget in self.others if widget.isVisibleTo(self)]
-        margins = self.row.contentsMargins()
+        margins = self.rows.contentsMargins()
         gaps = GAP * (len(shown) + len(self.chips))
         taken = sum(widget.sizeHint().width() for widget in shown)
         return self.width() - margins.left() - margins.right() - gaps - taken
@@ -68,7 +71,7 @@ class ChipRow(QWidget):
             chip.set_bare(width < sizes[1])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)
-        self.row.activate()  # a frame painted before the event loop lays out would show chips overlap
+        self.rows.activate()  # a frame painted before the event loop lays out would show chips overlap
 
     def minimumSizeHint(self) -> QSize:
         """No minimum width: the chips give way."""
@@ -91,7 +94,7 @@ class ChipRow(QWidget):
     def restyle(self) -> None:
         """Apply size and colours of the theme."""
         above = round(10 * self._theme.scale)
-        self.row.setContentsMargins(16, above, 16, above)
+        self.rows.setContentsMargins(16, above, 16, above)
         self.fit()
         self.update()
 

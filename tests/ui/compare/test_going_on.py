@@ -61,7 +61,7 @@ def test_nothing_comes_into_the_place_of_cancel(windows: Windows) -> None:
     place = opened(desk, tokens=64, repeats=50)
     place.run()
     desk.until(lambda: place.works.session.done >= 2)
-    places = [button.geometry() for button in place.head.others]
+    places = [button.geometry() for button in place.head.buttons]
     assert not any(button.isEnabled() for button in (place.head.run, place.head.sweep, place.head.tune))
     cancel = place.strip.cancel
     cancel.setFocus()
@@ -69,7 +69,7 @@ def test_nothing_comes_into_the_place_of_cancel(windows: Windows) -> None:
     desk.qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
     desk.until(lambda: place.works.session.may_start)
     done = place.works.session.done
-    assert [button.geometry() for button in place.head.others] == places
+    assert [button.geometry() for button in place.head.buttons] == places
     assert not cancel.isVisible() and not isinstance(place.childAt(late), QPushButton)
     assert not isinstance(QApplication.focusWidget(), QPushButton)
     desk.qtbot.mouseClick(place.childAt(late) or place, Qt.MouseButton.LeftButton)

@@ -281,7 +281,7 @@ def test_without_drafting_today_only_the_proposal_is_compared(windows: Windows) 
 def test_no_button_of_the_head_is_cut_in_the_smallest_window(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
-    buttons = place.head.others
+    buttons = place.head.buttons
     desk.window.resize(1600, 900)
     desk.until(lambda: place.head.width() > 1500)
     wide = [button.width() for button in buttons]

@@ -78,4 +78,4 @@ def why_not(activity: Activity) -> tuple[str, str]:
             "A measurement is running, and nothing else may run beside it.",
             "Wait until it is done, or cancel it in Compare or Models. The models are then loaded again.",
         )
-    return "No model is loaded.", "Choose a target with the chip on top."
+    return "No model is loaded.", "Choose the models with the chips on top."

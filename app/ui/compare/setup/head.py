@@ -17,8 +17,9 @@ from app.ui.setup.sampling_panel import SamplingPanel
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets.chip import Chip
-from app.ui.widgets.chip_row import ChipRow
+from app.ui.widgets.chip_row import GAP, ChipRow
 from app.ui.widgets.popover import Popover
+from app.ui.widgets.wrap_layout import WrapLayout
 
 TUNE = "Tune for me"
 PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
@@ -77,18 +78,30 @@ class CompareHead(ChipRow):
         self.run.setProperty("kind", "primary")
         self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
         self.starting = (self.sweep, self.depths, self.loads, self.tune, self.run)
-        self.others = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)
+        self.buttons = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)
+        self._buttons = QWidget()
+        row = WrapLayout(self._buttons, GAP)
+        for button in self.buttons:
+            row.addWidget(button)
         for chip in (self.pair, self.lanes, self.prompts, self.sampling):
             self.row.addWidget(chip)
         self.row.addStretch(1)
-        for button in self.others:
-            self.row.addWidget(button)
+        self.row.addWidget(self._buttons)
         self.restyle()
 
     def share_room(self) -> None:
-        """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words."""
-        wide = self.room() + self._buttons_width(self._tight) - self._buttons_width(tight=False)
-        self._set_tight(wide < sum(chip.widths()[2] for chip in self.chips))
+        """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words;
+        where that is not enough, as with large text, they stand below the chips."""
+        self.others = self.buttons
+        beside = self.room() + self._buttons_width(self._tight)
+        widths = [chip.widths() for chip in self.chips]
+        below = beside - self._buttons_width(tight=True) < sum(least for *_, least in widths)
+        named = sum(bare for _, _, bare, _ in widths)
+        self._set_tight(not below and beside - self._buttons_width(tight=False) < named)
+        if below:
+            self.others = ()
+        if below is not (self.rows.indexOf(self._buttons) >= 0):
+            (self.rows if below else self.row).addWidget(self._buttons)
         super().share_room()
 
     def _buttons_width(self, tight: bool) -> int:
@@ -96,14 +109,14 @@ class CompareHead(ChipRow):
         if tight not in self._widths:
             before = self._tight
             self._set_tight(tight)
-            self._widths[tight] = sum(button.sizeHint().width() for button in self.others)
+            self._widths[tight] = sum(button.sizeHint().width() for button in self.buttons)
             self._set_tight(before)
         return self._widths[tight]
 
     def _set_tight(self, tight: bool) -> None:
         if tight != self._tight:
             self._tight = tight
-            for button in self.others:
+            for button in self.buttons:
                 set_role(button, shape="icon" if tight else "")  # the padding of a button without words
                 button.updateGeometry()
             self.tune.setText("Tune" if tight else TUNE)
