@@ -131,11 +131,11 @@ class Surface(QAbstractScrollArea):
         top = self.stack.block_top(item, block) - self.scroller.top
         self.scroller.settle()
         now = self.stack.block_top(item, block) - self.scroller.top
-        if now != top:
-            self.pointer.scrolled()
-        self.hover.place_card()
         self.settled.emit()
         self.shift(now - top)
+        if now != top:  # behind the shift: lines are painted where they are now
+            self.pointer.scrolled()
+        self.hover.place_card()
         # A block may begin in the last line of the one before.
         line = self._styles.texts[Kind.PROSE].pitch * 2
         viewport = self.viewport()
@@ -316,10 +316,10 @@ class Surface(QAbstractScrollArea):
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: N802
         shift = self.scroller.moved(-dy)
         if shift:
-            self.pointer.scrolled()
             self.settled.emit()
-            self.hover.place_card()
             self.shift(shift)
+            self.pointer.scrolled()
+            self.hover.place_card()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self.pointer.pressed(event)

@@ -90,3 +90,19 @@ def test_copied_tokens_are_outlined_alone(chat: TranscriptView) -> None:
         assert 0 < painted.boundingRect().height() < chat.viewport().height() / 2
     chat.outline_tokens(turn(chat, "a"), 3, 0, 0)
     assert paint.taken().isEmpty()
+
+
+def test_a_line_that_scrolls_away_from_the_pointer_leaves_nothing_behind(chat: TranscriptView) -> None:
+    chat.clearFocus()  # its ring would have all painted
+    chat.offers_end = False  # nothing lies on the text: its pixels are moved
+    bar = chat.verticalScrollBar()
+    bar.setValue(200)
+    token = chat.stack.token_at(*chat.to_column(chat.viewport().rect().center()))
+    assert token is not None
+    chat.hover.point(token)  # its card comes later
+    paint = Paint(chat)
+    (before, *_) = map(chat.to_viewport, chat.stack.token_rects(token))
+    bar.setValue(bar.value() + 30)
+    assert chat.hover.token is None, "the pointer is elsewhere"
+    edge = before.translated(0, -30).toAlignedRect().adjusted(-1, -1, 1, 1) & chat.viewport().rect()
+    assert not edge.isEmpty() and QRegion(edge).subtracted(paint.taken()).isEmpty()
