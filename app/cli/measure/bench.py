@@ -97,7 +97,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="N,N,...",
         type=_depths,
         default=(),
-        help="Measure each prompt behind so many tokens of a long document, such as 0,1k,4k: how "
+        help="Put so many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
         "speed-up, acceptance and first-token time change with the length of the context",
     )
     add_server_options(lanes, "A server to measure", several=True)
@@ -106,8 +106,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="N,N,...",
         type=load_levels,
         default=(),
-        help="Send so many requests at once to every server, such as 1,2,4,8: tokens/s of all and of one, "
-        "and where drafting stops paying",
+        help="Send so many requests at once to each server, such as 1,2,4,8, and measure tokens/s of all and "
+        "of one, and where drafting stops paying",
     )
     add_measure_options(parser)
     add_output_options(parser)

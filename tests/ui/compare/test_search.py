@@ -115,6 +115,7 @@ def test_a_sweep_that_cannot_be_says_why(windows: Windows) -> None:
     assert "nonsense" in panel.amount.text()
     retype(desk, panel.strategy, "prompt-lookup")
     assert panel.across.key.currentText() == "max_ngram_size"
+    assert panel.down.values.text().startswith("greedy,") and not panel.down.values.cursorPosition()
     assert panel.start.isEnabled()
 
 

@@ -12,8 +12,8 @@ from app.ui.compare.curves.curves_panel import CurvesPanel
 from app.ui.compare.words import amount_words
 
 WORDS = (
-    "Measures the lanes with each prompt behind so many tokens of a long document: how speed-up, acceptance "
-    "and the time to the first token change with the length of the context. Separate depths with commas; "
+    "Puts so many tokens of a long document before each prompt, and measures how speed-up, acceptance and "
+    "the time to the first token change with the length of the context. Separate depths with commas; "
     "4k stands for 4,096."
 )
 

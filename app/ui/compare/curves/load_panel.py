@@ -10,9 +10,9 @@ from app.lab.load.levels import burst_of, parse_levels, server_lanes_of
 from app.ui.compare.curves.curves_panel import CurvesPanel
 
 WORDS = (
-    "Sends so many requests at once to every server among the lanes: tokens/s of all and of one, acceptance, "
-    "and where drafting stops paying. All prompts are asked, the next as soon as one is answered. Separate "
-    "numbers with commas."
+    "Sends so many requests at once to each server among the lanes, and measures tokens/s of all and of one, "
+    "acceptance, and where drafting stops paying. Each answer makes room for the next prompt, until all are "
+    "asked. Separate numbers with commas."
 )
 SUGGESTED = "1,2,4,8"
 

@@ -20,8 +20,8 @@ from app.ui.widgets.fields.typing import Typing
 
 Sweep = tuple[Experiment, SweepFacts]
 WORDS = (
-    "Measures a strategy with all combinations of values of two settings: of the strategy, of loading the "
-    "models (each setting is loaded once) or of the sampler, on the prompts chosen here. "
+    "Measures every combination of the values of two settings, on the prompts chosen here. They can be the "
+    "strategy's, the sampler's, or those of loading the models, which are loaded once for each value. "
     "Separate values with commas; 1..8 stands for all whole numbers from 1 to 8."
 )
 _USUAL = {
@@ -133,6 +133,7 @@ class SweepPanel(StartPanel):
         key = row.key.currentText()
         param = self._keys.get(key)
         row.values.setText(suggested(key, param) if param is not None else "")
+        row.values.setCursorPosition(0)  # a field too short for all values shows the first ones
 
     @Slot()
     def _start(self) -> None:
