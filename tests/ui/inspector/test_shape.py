@@ -141,6 +141,31 @@ def test_a_step_back_folds_few_rounds_again_and_gives_the_same(
         assert [bar.parts for bar in view.entropy.bars.bars] == [bar.parts for bar in shown[0].bars]
 
 
+def test_steps_back_after_the_first_are_shown_at_once(
+    qtbot: QtBot, theme: Theme, mix: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shape_view, "_CALM_MS", 3_600_000)
+    view = ShapeView(theme)
+    qtbot.addWidget(view)
+    view.resize(1000, 600)
+    view.show()
+    answer = AnswerModel(
+        Trace(mix.header, [replace(mix.rounds[at % len(mix.rounds)], index=at) for at in range(700)])
+    )
+    view.set_answer(answer)
+    qtbot.waitUntil(lambda: not view.ranks.note.text().endswith("so far"))
+    answer.move(699)
+    view.draw()  # as when the cursor rests
+    qtbot.waitUntil(lambda: not view.ranks.note.text().endswith("so far"))
+    for cursor in (698, 697):
+        answer.move(cursor)
+        statistics = AlternativeStatistics.of(answer.rounds[:cursor])
+        shown = contents.target_entropy(statistics)
+        qtbot.waitUntil(lambda cursor=cursor: view.scope.text().endswith(f"up to round {cursor - 1}"))  # type: ignore[misc]
+        assert view.entropy.note.text() == shown.note
+        assert [bar.parts for bar in view.entropy.bars.bars] == [bar.parts for bar in shown.bars]
+
+
 def test_the_alternatives_of_a_few_rounds_are_shown_at_once(view: ShapeView, mix: Trace) -> None:
     answer = AnswerModel(mix)
     answer.move(3)

@@ -125,12 +125,16 @@ class ShapeView(InspectorPart):
 
     @Slot()
     def _move(self) -> None:
-        """Follow the cursor; where it went back, once it rests: alternatives are folded again then. While it
-        moves it has the time of a frame for itself."""
+        """Follow the cursor; where it went back and no mark is near, once it rests: alternatives are folded
+        again then. While it moves it has the time of a frame for itself."""
         self._fold_soon.stop()
-        if self.answer.cursor < self._span[1]:
+        cursor = self.answer.cursor
+        known = bisect_right(self._marks, cursor, key=_rounds_before) - 1
+        near = known >= 0 and cursor - self._marks[known][0] < _NEAR
+        if cursor < self._span[1] and not near:
             self._calm.start()
         else:
+            self._calm.stop()
             self._grow()
 
     def draw(self) -> None:
