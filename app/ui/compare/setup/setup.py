@@ -37,7 +37,7 @@ class Amount:
 
     repeats: int = param(
         3,
-        "Each lane answers each prompt this often; below three, an interval needs three prompts or more.",
+        "Each lane answers each prompt this often. With fewer than three, an interval needs three prompts.",
         low=1,
         high=100,
     )

@@ -12,9 +12,9 @@ from app.ui.compare.start_panel import StartPanel
 from app.ui.widgets.fields.field import NumberField
 
 WORDS = (
-    "Tries every strategy that can work here, and mixes of them, on the prompts that are chosen here, in "
-    "rounds: slower ones drop out early, the others are tried with many settings and get longer answers. "
-    "Says what it tried, what it left out and why, and which setting is the fastest, or that none is."
+    "Tries every strategy that can work here, and mixes of them, on the prompts chosen here. It goes in "
+    "rounds: slow ones drop out early, the others get more settings and longer answers. It says what it "
+    "tried, what it left out and why, and which setting is the fastest, or that none is."
 )
 
 
