@@ -285,7 +285,11 @@ def _finding(report: BurstReport, lane: int) -> str:
     crossing = report.crossings[lane]
     if crossing is not None:
         return f"{facts.name}: drafting pays up to about {crossing:.1f} requests at once."
-    ends = f"from {known[0].at_once} to {known[-1].at_once}" if len(known) > 1 else f"at {known[0].at_once}"
+    if len(known) == 1:
+        pays = "pays" if (known[0].gain or 0.0) > 1 else "does not pay"
+        level = numbers.count(known[0].at_once, "request")
+        return f"{facts.name}: drafting {pays} with {level} at once, the one load measured."
+    ends = f"from {known[0].at_once} to {known[-1].at_once}"
     if all((row.gain or 0.0) > 1 for row in known):
         return f"{facts.name}: drafting pays at every load measured, {ends} at once."
     if all((row.gain or 0.0) <= 1 for row in known):

@@ -209,6 +209,9 @@ def gains(*values: float) -> BurstReport:
         ((2.0, 1.5), None, "drafting pays at every load measured, from 1 to 2 at once"),
         ((0.9, 0.8), None, "drafting pays at no load measured, from 1 to 2 at once"),
         ((0.9, 1.2, 0.9), None, "drafting pays at some loads and not at others"),
+        ((1.2, 0.9, 1.2), None, "drafting pays at some loads and not at others"),
+        ((1.5,), None, "drafting pays with 1 request at once, the one load measured"),
+        ((0.5,), None, "drafting does not pay with 1 request at once, the one load measured"),
     ],
 )
 def test_where_the_gain_crosses_1_is_said(values: tuple[float, ...], crossing: float | None, said: str):

@@ -102,3 +102,15 @@ def test_every_other_difference_is_listed() -> None:
         "draft: d.gguf before, none after",
         f"max_tokens: {before.settings.max_tokens} before, 7 after",
     )
+
+
+@pytest.mark.parametrize(("old", "new", "other"), [("a", "b", True), ("a", "a", False), ("a", None, False)])
+def test_a_file_of_the_same_size_is_told_by_its_checksum(old: str, new: str | None, other: bool) -> None:
+    before = made_report()
+    pair = before.pairs[0]
+
+    def with_checksum(sha256: str | None) -> Report:
+        return replace(before, pairs=(replace(pair, target=replace(pair.target, sha256=sha256)),))
+
+    differences = change_between(with_checksum(old), with_checksum(new)).differences
+    assert differences == (("target: t.gguf is another file of the same name after",) if other else ())
