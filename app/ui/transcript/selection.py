@@ -70,10 +70,6 @@ class Selection:
             last = self._end_of(len(items) - 1)
             self._origin = self._range = Position(0, 0, 0), last
 
-    def select_item(self, index: int) -> None:
-        """Select a whole turn."""
-        self._origin = self._range = Position(index, 0, 0), self._end_of(index)
-
     def within(self, item: int, block: int, length: int) -> tuple[int, int] | None:
         """The selected range of a block of that length, or None; it ends one behind the text where the
         newline is selected."""

@@ -156,7 +156,7 @@ class SpanBuilder:
         return held
 
 
-def spans_of(trace: Trace, cursor: int | None = None, drafts_shown: bool = True) -> list[Span]:
+def spans_of(trace: Trace, cursor: int | None = None) -> list[Span]:
     """The spans of a trace's first `cursor` rounds (all: None).
 
     With all rounds and totals present, the text of the spans that count is exactly `totals.text`.
@@ -168,7 +168,7 @@ def spans_of(trace: Trace, cursor: int | None = None, drafts_shown: bool = True)
         spans += builder.add(round)
     if whole and trace.totals is not None:
         spans = fit(spans + builder.finish(), trace.totals.text)
-    return spans if drafts_shown else [span for span in spans if not span.struck]
+    return spans
 
 
 def text_of(spans: Iterable[Span]) -> str:

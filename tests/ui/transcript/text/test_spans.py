@@ -58,13 +58,6 @@ def test_bonus_and_plain() -> None:
     assert shown(spans) == [("a", "plain"), ("b", "accepted"), ("c", "bonus")]
 
 
-def test_hidden_drafts_leave_exactly_the_text() -> None:
-    trace = drawing()
-    spans = spans_of(trace, drafts_shown=False)
-    assert not any(span.struck for span in spans)
-    assert text_of(spans) == trace.text
-
-
 def test_cursor_shows_the_rounds_before_it() -> None:
     trace = drawing()
     assert spans_of(trace, cursor=0) == []
