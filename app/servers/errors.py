@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx2
 import msgspec
 
@@ -35,7 +37,7 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
             )
         case httpx2.ConnectError():
             return ServerError(
-                f"No server answers at {address}: {_shortened(str(error))}.",
+                f"No server answers at {address}: {_cause(error)}.",
                 "Start it, or check the address.",
             )
         case _:
@@ -94,6 +96,12 @@ def _own_words(body: bytes) -> str:
         if isinstance(told, dict):
             told = told.get(key, told)
     return _shortened(told) if isinstance(told, str) else ""
+
+
+def _cause(error: Exception) -> str:
+    """Why nothing was reached, in the system's words without their number."""
+    words = re.sub(r"^\[Errno -?\d+\] ", "", _shortened(str(error)))
+    return words[:1].lower() + words[1:]
 
 
 def _shortened(text: str) -> str:

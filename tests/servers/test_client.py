@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx2
 import msgspec
 import pytest
 
@@ -18,7 +19,7 @@ from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
-from app.servers.errors import ServerError
+from app.servers.errors import ServerError, of_transport
 from tests.servers.scripted import (
     PROPS,
     Answer,
@@ -227,6 +228,11 @@ def test_an_address_where_nothing_listens_is_one_sentence():
         pass
     with pytest.raises(ServerError, match="No server answers at http"):
         client_of(server).describe()
+
+
+def test_the_cause_is_said_without_its_number():
+    told = of_transport(httpx2.ConnectError("[Errno -2] Name or service not known"), "http://foo", 5)
+    assert told.message == "No server answers at http://foo: name or service not known."
 
 
 def test_a_server_that_is_silent_too_long_is_one_sentence():

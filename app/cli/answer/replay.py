@@ -45,5 +45,5 @@ def _verify(trace: Trace, name: str) -> int:
     if found:
         say(f"{PROG}: {name} failed verification: {count(len(found), 'disagreement')} in {rounds}.")
         return 1
-    say(f"{name}: all {rounds} verified.")
+    say(f"{name}: {rounds} verified.")
     return 0
