@@ -78,19 +78,19 @@ bench-peer: ready-dev ## against llama.cpp's own speculative loop (compiles it f
 	  DRAFTSCOPE_PEER="$$peer" $(BIN)/python tests/benchmarks/peer.py $(ARGS)
 
 bench-window: ready-dev ## how the window keeps up with streamed tokens
-	@$(BIN)/python tests/benchmarks/window.py $(ARGS)
+	@$(BIN)/python tests/benchmarks/ui/window.py $(ARGS)
 
 bench-scroll: ready-dev ## how long the transcript takes to paint
-	@$(BIN)/python tests/benchmarks/transcript_scroll.py $(ARGS)
+	@$(BIN)/python tests/benchmarks/ui/transcript_scroll.py $(ARGS)
 
 bench-timeline: ready-dev ## how long the Inspector's timeline takes to paint
-	@$(BIN)/python tests/benchmarks/timeline.py $(ARGS)
+	@$(BIN)/python tests/benchmarks/ui/timeline.py $(ARGS)
 
 bench-opening: ready-dev ## how long a trace of 100,000 tokens takes to open, and a step through it
-	@$(BIN)/python tests/benchmarks/opening.py $(ARGS)
+	@$(BIN)/python tests/benchmarks/ui/opening.py $(ARGS)
 
 bench-startup: ready-dev ## time from start to a usable window
-	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
+	@$(BIN)/python tests/benchmarks/ui/startup.py $(ARGS)
 
 bench-block: ready-dev ## what block verification gains on the token-wise rule
 	@$(BIN)/python tests/benchmarks/block.py $(ARGS)

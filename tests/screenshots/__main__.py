@@ -11,7 +11,7 @@ import argparse
 import os
 import tempfile
 
-from tests.benchmarks.screen import screen
+from tests.benchmarks.ui.screen import screen
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from app.saved.settings import Settings, SettingsStore
 from app.ui.state.engine.engine_session import Activity
 from app.ui.window.application import make_application
 from app.ui.window.main_window import MainWindow
-from tests.benchmarks.window import turn
+from tests.benchmarks.ui.window import turn
 from tests.screenshots.picture import FOLDER, save
 from tests.ui.named import all_named
 

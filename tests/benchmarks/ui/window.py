@@ -1,6 +1,6 @@
 """The window's cost for the engine, and how long its thread is busy while tokens stream.
 
-    python tests/benchmarks/window.py [--repeats 9] [--tokens 500] [--rate 1000] [--seconds 20]
+    python tests/benchmarks/ui/window.py [--repeats 9] [--tokens 500] [--rate 1000] [--seconds 20]
                                       [--only cost|frames]
 
 "cost": tokens/s of the bundled pair in a process of its own, draft-simple:n_max=4, one thread, with the
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from app.engine.process.host import ProcessHome  # noqa: E402
@@ -48,7 +48,7 @@ from app.engine.process.messages import (  # noqa: E402
 )
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader  # noqa: E402
 from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, one_thread, spread  # noqa: E402
-from tests.benchmarks.screen import screen  # noqa: E402
+from tests.benchmarks.ui.screen import screen  # noqa: E402
 
 if TYPE_CHECKING:
     from app.ui.state.engine.engine_session import RunSink

@@ -1,6 +1,6 @@
 """Opening a long trace in the real window, and steps of the cursor over it.
 
-    python tests/benchmarks/opening.py [--tokens 100000] [--repeats 5] [--steps 20]
+    python tests/benchmarks/ui/opening.py [--tokens 100000] [--repeats 5] [--steps 20]
 
 All times are processor time, about the same on a busy machine. "opening" is that of all threads, from the
 file to the painted answer; "longest turn" is the most that the window's thread works without answering
@@ -21,11 +21,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from tests.benchmarks.measure import spread  # noqa: E402
-from tests.benchmarks.screen import screen  # noqa: E402
+from tests.benchmarks.ui.screen import screen  # noqa: E402
 
 if TYPE_CHECKING:
     from app.ui.state.answer import AnswerModel
@@ -57,7 +57,7 @@ def calm() -> float:
 
 def opening(window: MainWindow, file: Path) -> float:
     """Seconds of processor time to open a file, with the painting."""
-    from tests.benchmarks.window import turn
+    from tests.benchmarks.ui.window import turn
 
     window.controller.new_chat()
     calm()
@@ -70,7 +70,7 @@ def opening(window: MainWindow, file: Path) -> float:
 
 def longest_turn(window: MainWindow, file: Path) -> float:
     """Seconds of the longest turn of the event loop while a file is opened."""
-    from tests.benchmarks.window import FrameClock, turn
+    from tests.benchmarks.ui.window import FrameClock, turn
 
     window.controller.new_chat()
     calm()
@@ -116,8 +116,8 @@ def main() -> None:
     options = parser.parse_args()
     with screen() as where, TemporaryDirectory() as home, TemporaryDirectory() as folder:
         from app.engine.record.trace import Trace, write_trace
-        from tests.benchmarks.transcript_scroll import SAMPLE, rounds_of
-        from tests.benchmarks.window import make_bench_window
+        from tests.benchmarks.ui.transcript_scroll import SAMPLE, rounds_of
+        from tests.benchmarks.ui.window import make_bench_window
         from tests.ui.traces import emitted_text, make_header, make_totals
 
         rounds = rounds_of(options.tokens, SAMPLE)

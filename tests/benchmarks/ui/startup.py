@@ -1,6 +1,6 @@
 """The time from the start of the process to the window on the screen, and to the loaded models.
 
-    python tests/benchmarks/startup.py [--repeats 7]
+    python tests/benchmarks/ui/startup.py [--repeats 7]
 
 The product is started as a person starts it, without a command, in a home folder of its own; a wrapper around
 Qt's event loop reads the clock when the window was first painted. Goal: 1.5 s, with everything in the
@@ -23,7 +23,7 @@ from typing import Any
 
 from typing_extensions import override
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 GOAL = 1.5
@@ -101,7 +101,7 @@ def main() -> None:
     if options.child is not None:
         child(options.child)
     from tests.benchmarks.measure import spread
-    from tests.benchmarks.screen import screen
+    from tests.benchmarks.ui.screen import screen
 
     with screen() as where, tempfile.TemporaryDirectory() as home:
         measure_once(Path(home))  # a warm-up

@@ -1,6 +1,6 @@
 """The time to paint the Inspector's timeline over 20,000 rounds: while panning, zooming, pointing, and live.
 
-    python tests/benchmarks/timeline.py [--rounds 20000]
+    python tests/benchmarks/ui/timeline.py [--rounds 20000]
 
 Prints median, p99 and slowest time of a frame in milliseconds of this thread's processor time. 60 frames a
 second leave 16.7 ms for each.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 

@@ -1,7 +1,7 @@
 """The time to paint the transcript: while scrolling through 20,000 tokens, while they arrive, and while a
 cursor goes back through them; and the time to open them from a trace file.
 
-    python tests/benchmarks/transcript_scroll.py [--tokens 20000] [--rate 1000]
+    python tests/benchmarks/ui/transcript_scroll.py [--tokens 20000] [--rate 1000]
 
 Prints median, p99 and slowest time of a frame in milliseconds, as wall time and as processor time. A frame is
 everything that the window does for it: taking in the rounds, layout of what came into view, painting.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
