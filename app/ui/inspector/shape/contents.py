@@ -124,7 +124,7 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
     )
     words = (
         "How high the draft ranked the token that came, in percent of the places. Drafts of 2 tokens a place "
-        f"would have held {percent(folded.held_by(2))} of them, of 4 {percent(folded.held_by(4))}. "
+        f"would have held {percent(folded.held_by(2))} of them, of 4 tokens {percent(folded.held_by(4))}. "
         "Ten are recorded."
     )
     if answer.header is not None and answer.header.verification in _DRAWN:
