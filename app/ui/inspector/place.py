@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, SignalInstance, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, SignalInstance, Slot
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
@@ -33,6 +33,7 @@ from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.work.throttle import Throttle
 
+_NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight
 _TEXT_SHARE = 0.2  # of the height, at most, for the text
 _TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline have room
@@ -223,8 +224,15 @@ class InspectorPlace(PlaceWidget):
         self._inspection.leave()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the keys before areas that would scroll with them, and fit the text into a changed body."""
-        if watched is self._body:
+        """Take the keys before areas that would scroll with them, fit the text into a changed body, and
+        settle all layouts before a frame of the window. They follow each other from the inside out, each in a
+        turn of its own: a frame would show half of a step, and the next one paint it anew. (Only here: where
+        widgets are replaced, a layout that is settled too early lacks the new ones for a frame.)"""
+        if watched is self.window():
+            if event.type() == QEvent.Type.UpdateRequest:
+                for _ in range(_NESTED):
+                    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
+        elif watched is self._body:
             if event.type() == QEvent.Type.Resize:
                 self._fit()
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
@@ -233,11 +241,13 @@ class InspectorPlace(PlaceWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.window().installEventFilter(self)
         self._show_text()
         self.round.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self.window().removeEventFilter(self)
         self._show_text()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -66,7 +66,6 @@ from app.ui.window.trace_opener import TraceOpener
 
 MakePlaces = Callable[[ChatSide], Sequence[Place]]
 SMALLEST = (760, 480)
-_NESTED = 12  # layouts, at most, one in another
 _MODIFIERS = Qt.KeyboardModifier
 _COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.MetaModifier
 
@@ -408,14 +407,6 @@ class MainWindow(QMainWindow):
         """Show notices about what could not be restored at the start."""
         for notice in notices:
             self.page.prompt.notices.tell(notice)
-
-    def event(self, event: QEvent) -> bool:
-        """Settle all layouts before a frame is painted. They follow each other from the inside out, each in a
-        turn of its own: otherwise a frame would show half of them, and the next one paint it anew."""
-        if event.type() == QEvent.Type.UpdateRequest:
-            for _ in range(_NESTED):
-                QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
-        return super().event(event)
 
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]
