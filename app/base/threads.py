@@ -18,7 +18,7 @@ def start(thread: threading.Thread) -> None:
     for ever: so there must be room first.
     """
     try:
-        mmap.mmap(-1, _ROOM, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+        mmap.mmap(-1, _ROOM, access=mmap.ACCESS_COPY).close()
     except OSError as error:
         raise MemoryError("no room for another thread") from error
     try:
