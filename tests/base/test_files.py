@@ -156,7 +156,7 @@ def test_settings_that_a_command_looks_at(
     monkeypatch.setenv("DRAFTSCOPE_HOME", str(tmp_path))
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.json").write_bytes(HOSTILE[contents])
-    make_hub()
+    assert not make_hub().is_offline  # nothing in them says so
 
 
 @pytest.mark.parametrize("depth", [90, 300, 900, 985])

@@ -24,17 +24,11 @@ CODE = "def add(a, b):\n    \n\nprint(add(1, 2))"
 
 
 @pytest.fixture
-def box(qtbot: QtBot, theme: Theme) -> PromptBox:
-    made = PromptBox(theme)
-    qtbot.addWidget(made)
-    made.resize(700, 300)
-    made.show()
-    qtbot.waitExposed(made)
-    made.activateWindow()
-    made.setFocus()
-    made.set_pair(CODER)
-    made.set_mode(INFILL)
-    return made
+def box(box: PromptBox) -> PromptBox:
+    box.resize(700, 300)
+    box.set_pair(CODER)
+    box.set_mode(INFILL)
+    return box
 
 
 def field(box: PromptBox, name: str) -> PromptEdit:
