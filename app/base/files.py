@@ -24,6 +24,7 @@ SHARED = 0o666
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk, or a user's share of it, that is full."""
 DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
+_MOST_VALUES = 2**20  # of JSON that strangers say: the ids of a long prompt are some hundred thousand
 _LONGEST_ERROR = 200  # characters
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
 _DAY = 24 * 3600
@@ -53,14 +54,29 @@ def _short(words: str) -> str:
 def decode_object(data: bytes | str) -> dict[str, Any]:
     """Decode a JSON object of any shape, nested at most DEEPEST deep. Raises DamagedError."""
     found = decode(_object, data)
+    _check_depth(found)
+    return found
+
+
+def decode_shallow(data: bytes) -> Any:
+    """Decode JSON that strangers say, nested at most DEEPEST deep, into at most some hundred MB. Raises
+    DamagedError, before memory is taken for values without end."""
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > _MOST_VALUES:
+        raise DamagedError("it has too many values")
+    found = decode(_any, data)
+    _check_depth(found)
+    return found
+
+
+def _check_depth(found: Any) -> None:
     level: list[Any] = [found]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
     if level:
         raise DamagedError("it is nested too deep")
-    return found
 
 
+_any = msgspec.json.Decoder()
 _object = msgspec.json.Decoder(dict[str, Any])
 
 

@@ -25,6 +25,11 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
     match error:
         case httpx2.ConnectTimeout():
             return ServerError(f"No server answers at {address}.", "Check the address and the network.")
+        case TimeoutError():
+            return ServerError(
+                f"The server at {address} has not ended its answer within {2 * patience:g} s.",
+                "It may be busy with other requests, or hang: look at its log.",
+            )
         case httpx2.TimeoutException():
             return ServerError(
                 f"The server at {address} has sent nothing for {patience:g} s.",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
+from app.base.files import DamagedError, decode_shallow
 from app.servers.address import is_local
 from app.servers.errors import of_status, of_transport, strange
 
@@ -23,9 +24,7 @@ _CONNECT = 10.0  # seconds
 _LOOK = 0.05  # seconds between two checks of `stopping`
 LONGEST_LINE = 2**20  # bytes; a chunk of a stream has some hundred
 LARGEST_ANSWER = 2**24  # bytes
-_WAITING = 1000  # lines that may wait for a slow caller
-
-_json = msgspec.json.Decoder()
+_WAITING = 1000  # lines that may wait for a slow caller, of LARGEST_ANSWER bytes in all
 
 
 class Stopped(Exception):  # noqa: N818 - what happened, not a mistake
@@ -83,9 +82,9 @@ class Asker:
 
     def _decoded(self, data: bytes) -> Any:
         try:
-            return _json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise strange(self.address, "answers with something that is not JSON") from None
+            return decode_shallow(data)
+        except DamagedError as error:
+            raise strange(self.address, f"answers with JSON that cannot be used: {error}") from None
 
     def _pieces(
         self, path: str, body: object | None, cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]]
@@ -113,12 +112,16 @@ class Asker:
         cut: Callable[[httpx2.Response, str], AsyncIterator[bytes]],
         put: Callable[[StreamLine], Any],
     ) -> None:
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {"Accept-Encoding": "identity"} | (
+            {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        )
         if body is not None:
             headers["Content-Type"] = "application/json"
         limits = httpx2.Timeout(self._patience, connect=min(_CONNECT, self._patience))
         try:
             async with (
+                # A stream lasts as long as tokens come; any other answer has to end.
+                asyncio.timeout(2 * self._patience if cut is _whole else None),
                 httpx2.AsyncClient(
                     verify=self._verify, timeout=limits, trust_env=not is_local(self.address)
                 ) as client,
@@ -129,6 +132,8 @@ class Asker:
                     headers=headers,
                 ) as response,
             ):
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    raise strange(self.address, "compresses its answer, which was not asked for")
                 if not response.is_success:
                     refusal = b"".join([piece async for piece in _whole(response, self.address)])
                     raise of_status(
@@ -140,7 +145,7 @@ class Asker:
                     )
                 async for piece in cut(response, self.address):
                     await put(StreamLine(time.perf_counter(), piece))
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, TimeoutError) as error:
             raise of_transport(error, self.address, self._patience) from None  # its request holds the key
         except httpx2.InvalidURL:
             raise strange(self.address, "has an address that cannot be used") from None
@@ -154,6 +159,7 @@ class _StreamReader:
 
     def __init__(self, read: Callable[[Callable[[StreamLine], Any]], Coroutine[Any, Any, None]]) -> None:
         self._items: queue.Queue[Any] = queue.Queue(_WAITING)
+        self._put_bytes = self._taken_bytes = 0  # each is changed by one thread only
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._whole(read))
         self._thread = threading.Thread(target=self._run, name="server request", daemon=True)
@@ -162,9 +168,11 @@ class _StreamReader:
     def receive(self) -> Any:
         """The next line, the error that ended reading, or _END; None where nothing came for a moment."""
         try:
-            return self._items.get(timeout=_LOOK)
+            item = self._items.get(timeout=_LOOK)
         except queue.Empty:
             return None
+        self._taken_bytes += _length(item)
+        return item
 
     def end(self) -> None:
         """Close the connection, whatever it is doing, and wait for the thread."""
@@ -181,11 +189,10 @@ class _StreamReader:
             await self._put(_END)
 
     async def _put(self, item: object) -> None:
-        while True:
-            try:
-                return self._items.put_nowait(item)
-            except queue.Full:
-                await asyncio.sleep(_LOOK)
+        while self._items.full() or self._put_bytes - self._taken_bytes > LARGEST_ANSWER:
+            await asyncio.sleep(_LOOK)
+        self._put_bytes += _length(item)
+        self._items.put_nowait(item)  # nobody else puts anything
 
     def _run(self) -> None:
         try:
@@ -196,9 +203,13 @@ class _StreamReader:
             self._loop.close()
 
 
+def _length(item: object) -> int:
+    return len(item.text) if isinstance(item, StreamLine) else 0
+
+
 async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:
     size = 0
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         size += len(piece)
         if size > LARGEST_ANSWER:
             raise strange(address, f"sends more than {LARGEST_ANSWER // 2**20} MB")
@@ -207,7 +218,7 @@ async def _whole(response: httpx2.Response, address: str) -> AsyncIterator[bytes
 
 async def _lines(response: httpx2.Response, address: str) -> AsyncIterator[bytes]:
     rest = b""
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             yield line.strip(b"\r")

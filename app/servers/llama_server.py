@@ -20,10 +20,9 @@ from app.engine.types import (
     Verification,
     WholeServer,
 )
-from app.servers.answer import Asked, Piece, T, shaped
+from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
 from app.servers.errors import ServerError, strange
 from app.servers.http import Asker
-from app.servers.rounds import Told
 
 KIND = "llama-server"
 _OFF = {"speculative.n_max": 0}
@@ -39,16 +38,16 @@ _SEEDS = 2**32 - 1  # the largest stands for a new seed
 
 
 class _Timings(msgspec.Struct):
-    cache_n: int = 0
-    draft_n: int = 0
-    draft_n_accepted: int = 0
+    cache_n: Count = 0
+    draft_n: Count = 0
+    draft_n_accepted: Count = 0
 
 
 class _Chunk(msgspec.Struct):
     content: str = ""
-    tokens: list[int] = []
-    tokens_predicted: int = 0
-    tokens_evaluated: int = 0
+    tokens: list[Id] = []
+    tokens_predicted: Count = 0
+    tokens_evaluated: Count = 0
     timings: _Timings | None = None
     stop: bool = False
     stop_type: str = ""
@@ -56,10 +55,10 @@ class _Chunk(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
-    n_vocab: int = 0
-    n_ctx_train: int = 0
-    n_params: int = 0
-    size: int = 0
+    n_vocab: Count = 0
+    n_ctx_train: Count = 0
+    n_params: Size = 0
+    size: Size = 0
 
 
 class _ModelEntry(msgspec.Struct):
@@ -72,15 +71,15 @@ class _Models(msgspec.Struct):
 
 class _Defaults(msgspec.Struct):
     params: dict[str, Any] = {}
-    n_ctx: int = 0
+    n_ctx: Count = 0
 
 
 class _ServerProps(msgspec.Struct):
     default_generation_settings: _Defaults
-    total_slots: int = 0
-    model_path: str = ""
-    model_ftype: str = ""
-    build_info: str = ""
+    total_slots: Count = 0
+    model_path: Name = ""
+    model_ftype: Name = ""
+    build_info: Name = ""
     chat_template: str = ""
 
 
@@ -99,7 +98,7 @@ class LlamaServer:
         took = self._settings_of_a_request()
         model = props.model_path.replace("\\", "/").rsplit("/", 1)[-1]
         defaults = props.default_generation_settings
-        settings = {name: defaults.params[name] for name in _TOLD if _plain(defaults.params.get(name))}
+        settings = {name: defaults.params[name] for name in _TOLD if _is_number(defaults.params.get(name))}
         server = ServerInfo(
             address=self._asker.address,
             kind=KIND,
@@ -145,10 +144,10 @@ class LlamaServer:
             ],
             **(_OFF if request.strategy == NONE else {}),
         }
-        return Asked(body, prompt, len(ids), seed)
+        return Asked(body, prompt, len(ids), seed, request.max_tokens)
 
     def pieces(self, asked: Asked) -> Iterator[Piece]:
-        seen = 0
+        heard = TokensHeard(self._asker.address, asked.max_tokens)
         for at, event in self._asker.stream("/completion", asked.body):
             chunk = self._as(event, _Chunk)
             if chunk.timings is None:
@@ -156,15 +155,7 @@ class LlamaServer:
                     self._asker.address, "does not tell its counters with every token: it may be old"
                 )
             # Tokens that do not complete a character are counted, and sent with none of their own.
-            new = chunk.tokens_predicted - seen
-            if new < len(chunk.tokens):
-                raise strange(
-                    self._asker.address, f"counts {chunk.tokens_predicted} tokens, and sent more of them"
-                )
-            tokens = [Told()] * (new - len(chunk.tokens)) + [Told(token) for token in chunk.tokens]
-            if chunk.content and tokens:
-                tokens[-1] = Told(tokens[-1].id, chunk.content)
-            seen = chunk.tokens_predicted
+            tokens = heard.up_to(chunk.tokens_predicted, chunk.tokens, chunk.content)
             yield Piece(
                 at,
                 tokens,
@@ -186,13 +177,13 @@ class LlamaServer:
         """(the prompt's text, its tokens by the server's vocabulary)"""
         if request.prompt_ids:
             answer = self._asker.ask("/detokenize", {"tokens": list(request.prompt_ids)})
-            return self._as(answer.get("content"), str), list(request.prompt_ids)
+            return self._as(answer, dict[str, str]).get("content", ""), list(request.prompt_ids)
         text, is_chat = request.prompt or "", bool(request.messages)
         if is_chat:
             text = self._templated(request.messages, request.template_options)
         # Control text within a raw prompt is plain text, as in our own engine.
         body = {"content": text, "add_special": True, "parse_special": is_chat}
-        ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[int]]).get("tokens", [])
+        ids = self._as(self._asker.ask("/tokenize", body), dict[str, list[Id]]).get("tokens", [])
         if not ids:
             raise PromptError("The prompt is empty.", "Give a text.")
         return text, ids
@@ -209,7 +200,7 @@ class LlamaServer:
 
     def _speculation(self, took: dict[str, Any]) -> tuple[str, ...]:
         """The strategies that it drafts with, by its own names."""
-        types = str(took.get("speculative.types", "draft-simple")).split(",")
+        types = self._as(took.get("speculative.types", "draft-simple"), Name).split(",")
         try:
             slots = self._as(self._asker.ask("/slots"), list[dict[str, Any]])
         except ServerError as error:
@@ -232,5 +223,5 @@ def _finish(chunk: _Chunk) -> FinishReason:
     return FinishReason.CONTEXT if chunk.truncated else FinishReason.LENGTH
 
 
-def _plain(value: object) -> bool:
-    return isinstance(value, str | int | float)
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**63

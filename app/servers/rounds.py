@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from app.base import numbers
 from app.engine.fates import Origin, Verdict
 from app.engine.strategy import SERVER
 from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round, Verification
 from app.servers.errors import ServerError
 
 _UNKNOWN_TEXT = "?"  # how a drafted token that was never told is shown
+_LONGEST_DRAFT = 1024  # tokens; the most that any strategy of llama.cpp can be set to
+_DRAFTED_FOR_EACH = 256  # token of an answer, beyond one longest draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,12 @@ class RoundFold:
                 f"after {self._drafted} and {self._accepted}.",
                 "Its numbers cannot be used.",
             )
+        here = self._position + (len(self._open.tokens) if self._open is not None else 0)
+        if more > _LONGEST_DRAFT or drafted > _LONGEST_DRAFT + _DRAFTED_FOR_EACH * (here + 1):
+            raise ServerError(
+                f"The server counts {drafted:,} drafted tokens behind {numbers.count(here, 'token')} of its "
+                "answer: its numbers cannot be used."
+            )
 
     def _close(self, open: _Open, at: float) -> Round:
         start, self._end = self._end, max(at, self._end)
@@ -119,7 +128,10 @@ class RoundFold:
                 best = round.tokens[-1].id if greedy else None
                 yield DraftedToken(UNTOLD, b"", Verdict.REJECTED, target_id=best, label=_UNKNOWN_TEXT)
             else:
-                yield DraftedToken(UNTOLD, b"", Verdict.IGNORED, label=_UNKNOWN_TEXT)
+                yield _IGNORED
+
+
+_IGNORED = DraftedToken(UNTOLD, b"", Verdict.IGNORED, label=_UNKNOWN_TEXT)
 
 
 def _emitted(round: _Open, accepted: int) -> Iterator[EmittedToken]:

@@ -20,10 +20,9 @@ from app.engine.types import (
     Verification,
     WholeServer,
 )
-from app.servers.answer import Asked, Piece, T, shaped
+from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
 from app.servers.errors import ServerError, strange
 from app.servers.http import Asker
-from app.servers.rounds import Told
 
 KIND = "vLLM"
 _SAME = ("temperature", "top_k", "top_p", "min_p", "frequency_penalty", "presence_penalty")
@@ -43,7 +42,7 @@ class _Delta(msgspec.Struct):
 class _CompletionChoice(msgspec.Struct):
     text: str | None = None
     delta: _Delta | None = None
-    token_ids: list[int] | None = None
+    token_ids: list[Id] | None = None
     finish_reason: str | None = None
 
     @property
@@ -54,18 +53,18 @@ class _CompletionChoice(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int = 0
+    cached_tokens: Count = 0
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
     prompt_tokens_details: _Details | None = None
 
 
 class _StepCounts(msgspec.Struct):
-    per_step_accepted: list[int] | None = None
-    per_step_drafted: list[int] | None = None
+    per_step_accepted: list[Count] | None = None
+    per_step_drafted: list[Count] | None = None
 
 
 class _Metrics(msgspec.Struct):
@@ -79,8 +78,8 @@ class _CompletionChunk(msgspec.Struct):
 
 
 class _ServedModel(msgspec.Struct):
-    id: str
-    max_model_len: int | None = None
+    id: Name
+    max_model_len: Count | None = None
 
 
 class _ServedModels(msgspec.Struct):
@@ -154,7 +153,7 @@ class Vllm:
         else:
             body["prompt"] = list(request.prompt_ids) or request.prompt
             text = request.prompt or ""
-        return Asked(body, text, 0, seed)
+        return Asked(body, text, 0, seed, request.max_tokens)
 
     def pieces(self, asked: Asked) -> Iterator[Piece]:
         held: list[Piece] = []  # with counts by step, which come last
@@ -177,13 +176,12 @@ class Vllm:
     def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _CompletionChunk]]:
         """The chunks of an answer, each with what it tells."""
         path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
-        counted, usage = 0, _Usage()
+        heard, usage = TokensHeard(self._asker.address, asked.max_tokens), _Usage()
         for at, event in self._asker.stream(path, asked.body):
             chunk = self._as(event, _CompletionChunk)
             usage = chunk.usage or usage
             choice = chunk.choices[0] if chunk.choices else _CompletionChoice()
-            told = _told(choice, usage.completion_tokens - counted)
-            counted += len(told)
+            told = heard.more(usage.completion_tokens, choice.token_ids or [], choice.written)
             cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
             finish = _finish(choice.finish_reason)
             yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
@@ -221,12 +219,15 @@ class Vllm:
         counts = {"draft": 0, "accepted": 0}
         found = _COUNTER.findall(text)
         for name, number in found:
-            counts[name] += int(float(number))
+            try:
+                counts[name] += self._as(int(float(number)), Size)
+            except (ValueError, OverflowError):
+                raise strange(self._asker.address, "tells a counter that is no number") from None
         return WholeServer(counts["draft"], counts["accepted"]) if found else None
 
     def _version(self) -> str:
         try:
-            return self._as(self._asker.ask("/version"), dict[str, str]).get("version", "")
+            return self._as(self._asker.ask("/version"), dict[str, Name]).get("version", "")
         except ServerError as error:
             if error.status != 404:
                 raise
@@ -234,15 +235,6 @@ class Vllm:
 
     def _as(self, answer: object, shape: type[T]) -> T:
         return shaped(answer, shape, self._asker.address, "vLLM")
-
-
-def _told(choice: _CompletionChoice, counted: int) -> list[Told]:
-    """The tokens of a chunk; its text belongs to the last of them."""
-    ids = choice.token_ids or []
-    tokens = [Told(token) for token in ids] or [Told()] * max(counted, int(bool(choice.written)))
-    if choice.written and tokens:
-        tokens[-1] = Told(tokens[-1].id, choice.written)
-    return tokens
 
 
 def _finish(reason: str | None) -> FinishReason | None:

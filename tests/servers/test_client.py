@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.errors import ServerError, of_transport
+from app.servers.http import Asker
 from tests.servers.scripted import (
     PROPS,
     Answer,
@@ -285,6 +287,89 @@ def test_an_answer_without_an_end_of_bytes_is_given_up():
     script = {"/props": Answer(pieces=itertools.repeat(b" " * 2**20))}
 
     assert "sends more than 16 MB" in refusal(script)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "said"),
+    [
+        (counted(1, "a", 1, 2_000_000_000), "counts 2,000,000,000 drafted tokens behind 0 tokens"),
+        (counted(1, "a", 1, 2**64 - 1), "does not answer as a llama-server"),
+        (counted(1, "a", 2_000_000_000), "sends more than the 4 tokens asked for"),
+        (counted(1, "a", 2**64 - 1), "does not answer as a llama-server"),
+        (counted(2**64 - 1, "a", 1), "does not answer as a llama-server"),
+        (counted(1, "a" * 5000, 1), "sends more text than 4 tokens have"),
+        (b'data: {"tokens": ' + b"[" * 5000 + b"]" * 5000 + b"}\n\n", "it is nested too deep"),
+    ],
+)
+def test_nothing_is_made_of_a_count_before_it_is_checked(chunk: Any, said: str):
+    assert said in refusal(llama_server(chunk))
+
+
+@pytest.mark.parametrize("body", [[], [1], "x", None, {"content": 1}])
+def test_a_prompt_that_is_detokenized_to_no_text_is_one_sentence(body: Any):
+    request = GenerationRequest(prompt_ids=(1, 2), strategy=SERVER, max_tokens=4)
+    with serving(llama_server(*CHUNKS, detokenize=Answer(body))) as server, pytest.raises(ServerError):
+        list(client_of(server).generate(request))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"a": ' * 500 + b"1" + b"}" * 500, "it is nested too deep"),
+        (b"[" * 100_000, "it is nested too deep"),
+        (b"[" + b"[]," * 2**20 + b"0]", "it has too many values"),
+        ({**PROPS, "model_path": "x" * 5000}, "does not answer as a llama-server"),
+        ({**PROPS, "total_slots": 2**64 - 1}, "does not answer as a llama-server"),
+    ],
+)
+def test_what_a_server_tells_of_itself_is_bounded(body: Any, said: str):
+    assert said in refusal(llama_server(props=Answer(body)))
+
+
+def test_a_compressed_answer_is_refused_before_it_is_unpacked():
+    bomb = gzip.compress(gzip.compress(b" " * 2**24))
+    script = {"/props": Answer(bomb, headers={"Content-Encoding": "gzip, gzip"})}
+
+    assert "compresses its answer" in refusal(script)
+
+
+def test_an_answer_that_comes_byte_by_byte_is_given_up():
+    def trickle() -> Iterator[bytes]:
+        while not server.released.wait(0.05):
+            yield b" "
+
+    with (
+        serving({"/props": Answer(pieces=trickle())}) as server,
+        pytest.raises(ServerError, match=r"not ended its answer within 0\.4 s"),
+    ):
+        client_of(server, patience=0.2).describe()
+
+
+def test_a_slow_caller_holds_a_few_megabytes_of_a_fast_server():
+    line = b"data: " + b" " * 2**19 + b"{}\n"
+    heard: list[int] = []
+
+    def fast(asked: Asked) -> Answer:
+        if not asked.body.get("stream"):
+            return Answer({})
+        return Answer(pieces=(line for number in itertools.count() if heard.append(number) is None))
+
+    with serving({"/completion": fast}) as server:
+        pieces = Asker(server.address, "", lambda: False).stream("/completion", {"stream": True})
+        next(pieces)
+        quiet = 0
+        while quiet < 10:  # until the server can send nothing more
+            before = len(heard)
+            server.released.wait(0.05)
+            quiet = quiet + 1 if len(heard) == before else 0
+        assert len(heard) < 80  # of half a megabyte, with what the system keeps
+        pieces.close()  # type: ignore[attr-defined] # a generator
+
+
+def test_drafts_beyond_all_measure_are_refused_in_the_end():
+    chunks = [counted(1, "x", place, 1000 * place, 0) for place in range(1, 5)]
+
+    assert "counts 2,000 drafted tokens behind 1 token of its answer" in refusal(llama_server(*chunks))
 
 
 def test_counters_that_go_back_are_refused():

@@ -25,7 +25,7 @@ from app.servers.client import ServerClient
 from app.servers.errors import ServerError
 from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, chunk, vllm
-from tests.servers.scripted import serving
+from tests.servers.scripted import Answer, serving
 
 
 def answered(script: dict[str, Any], **settings: Any) -> Trace:
@@ -114,6 +114,30 @@ def test_tokens_without_ids_are_counted_by_the_usage():
 def test_counts_by_step_that_contradict_each_other_are_refused(steps: dict[str, Any]):
     with pytest.raises(ServerError, match="counts by step contradict"):
         answered(vllm(*CHUNKS, told=DETAILED | steps))
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [(2_000_000_000, "sends more than the 5 tokens"), (2**64 - 1, "does not answer as vLLM")],
+)
+def test_a_count_of_tokens_is_checked_before_they_are_made(usage: int, said: str):
+    lie = {**CHUNKS[1], "usage": {"completion_tokens": usage}}
+    lie["choices"] = [{**lie["choices"][0], "token_ids": None}]
+    with pytest.raises(ServerError, match=said):
+        answered(vllm(CHUNKS[0], lie, told=DETAILED))
+
+
+def test_tokens_that_wait_for_their_counts_are_no_more_than_asked_for():
+    with pytest.raises(ServerError, match="sends more than the 5 tokens"):
+        answered(vllm(*CHUNKS[:2] * 1000, told=DETAILED))
+
+
+@pytest.mark.parametrize("number", ["1e999", "1.2.3", "e", "1e30"])
+def test_a_counter_that_is_no_number_is_one_sentence(number: str):
+    script = vllm(*CHUNKS, told=SUMMARY, counted=True)
+    script["/metrics"] = Answer(f"vllm:spec_decode_num_draft_tokens_total {number}\n".encode())
+    with pytest.raises(ServerError, match=r"^The server at http"):
+        answered(script)
 
 
 def test_a_chat_goes_to_the_chat_endpoint_with_its_options():
