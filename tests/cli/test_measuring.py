@@ -187,6 +187,20 @@ def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> Non
     assert "2 runs failed:" in ended.out and "missing.gguf" in ended.out.split("2 runs failed:")[1]
 
 
+def test_bench_says_what_failed_and_compares_the_rest(
+    measure: Command, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    prompts, out = tmp_path / "some.json", tmp_path / "out.json"
+    prompts.write_text(json.dumps(["abcabcabd abc", "abc " * 2000]))
+    ended = measure("bench", "--prompts", prompts, "--strategy", "suffix", "--repeat", 1, "--json", out)
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1].startswith("draftscope bench: 2 of 4 runs failed. The prompt has ")
+    assert "Only what every lane answered is compared: 1 of 2 prompts is left out, where" in ended.out
+    report = Report.from_json(out.read_bytes())
+    assert [summary.runs for summary in report.summary] == [1, 1]
+    assert [failed.lanes for failed in report.left_out] == [(0, 1)]
+
+
 def test_none_alone_is_a_measurement(measure: Command, tmp_path: Path) -> None:
     out, page, table = tmp_path / "out.json", tmp_path / "out.html", tmp_path / "out.md"
     words = ("--repeat", 1, "--json", out, "--html", page, "--markdown", table)
@@ -287,7 +301,7 @@ def test_a_sweep_over_load_settings_is_in_every_file_and_is_resumed(
         files["md"],
     ]
     ended = measure(*words)
-    assert ended.code == 0, ended.err
+    assert ended.code == 1 and "4 of 8 runs failed. " in ended.err.splitlines()[-1]
     report = Report.from_json(files["json"].read_bytes())
     cells = heat_map(report)
     assert [bool(cell.tokens_per_second) for cell in cells] == [True, False, False, False]
@@ -303,7 +317,7 @@ def test_a_sweep_over_load_settings_is_in_every_file_and_is_resumed(
     }
     assert [row["error"] for row in rows[-2:]] == reasons[2:]
     again = measure(*words)
-    assert again.code == 0
+    assert again.code == 1
     assert "4 of 8 runs are done" in again.err, "those that failed are tried again"
 
 
@@ -377,7 +391,7 @@ def test_depths_are_in_every_output_and_what_does_not_fit_says_why(measure: Comm
         files["json"],
     ]
     ended = measure(*words, "--csv", files["csv"], "--html", files["html"], "--markdown", files["md"])
-    assert ended.code == 0, ended.err
+    assert ended.code == 1 and "4 of 12 runs failed. " in ended.err.splitlines()[-1]
     report = Report.from_json(files["json"].read_bytes())
     rows = {(row.depth, row.lane): row for row in report.by_depth}
     assert set(rows) == {(depth, lane) for depth in (0, 200, 2000) for lane in (0, 1)}

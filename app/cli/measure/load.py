@@ -69,9 +69,11 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
     _write(files, report)
     if interrupt.pressed:
         return INTERRUPTED
-    if not any(row.tokens_per_second for row in report.rows):
-        why = next((run.failure for burst in report.bursts for run in burst.runs if run.failure), "")
-        raise UserError("Nothing could be measured.", why)
+    runs = [run for burst in report.bursts for run in burst.runs]
+    if failures := [run.failure for run in runs if run.failure]:
+        told = f"{len(failures):,} of {numbers.count(len(runs), 'request')} failed."
+        measured = any(row.tokens_per_second for row in report.rows)
+        raise UserError(told if measured else "Nothing could be measured.", failures[0])
     return 0
 
 

@@ -150,17 +150,20 @@ def measured(
 
 
 def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
-    """The exit code. Raises `problem`, and UserError where none of the asked strategies was measured."""
+    """The exit code. Raises `problem`, and UserError where a run failed."""
     if problem is not None:
         raise problem
     if interrupt.pressed:
         return INTERRUPTED
+    failed = [run for run in report.runs if run.failure]
+    if not failed:
+        return 0
     compared = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
-    if not any(summary.runs for summary in compared or report.summary):
-        why = next((run.failure for run in report.runs if run.failure), "")
+    text = f"{len(failed):,} of {numbers.count(len(report.runs), 'run')} failed."
+    if not any(summary.runs + summary.left_out for summary in compared or report.summary):
         but = " but the baseline" if any(summary.runs for summary in report.summary) else ""
-        raise UserError(f"Nothing{but} could be measured.", why)
-    return 0
+        text = f"Nothing{but} could be measured."
+    raise UserError(text, failed[0].failure)
 
 
 def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:

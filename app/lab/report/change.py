@@ -19,7 +19,7 @@ from app.lab.runs.journal.run_record import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class LaneChange:
-    """A lane of both reports, over the prompts of both."""
+    """A lane of both reports, over the answers that both have."""
 
     name: str
     before: Summary
@@ -122,32 +122,25 @@ def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt
 def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others: Runs) -> LaneChange:
     speeds: dict[int, dict[int, float]] = {}
     gains: dict[int, dict[int, float]] = {}
-    compared = same = 0
+    paired: list[tuple[RunRecord, RunRecord]] = []
     for (lane, repeat, prompt), run in mine.items():
         other = others.get((new, repeat, prompt)) if lane == old else None
         if other is None:
             continue
         assert run.tokens_per_second is not None and other.tokens_per_second is not None
-        compared += 1
-        same += run.token_ids == other.token_ids
+        paired.append((run, other))
         speeds.setdefault(repeat, {})[prompt] = other.tokens_per_second / run.tokens_per_second
         if old != before.lanes[old].baseline and run.speedup and other.speedup:
             gains.setdefault(repeat, {})[prompt] = other.speedup / run.speedup
     return LaneChange(
         before.lanes[old].name,
-        _summary(before, old, mine),
-        _summary(after, new, others),
+        summarise(old, before.lanes[old].strategy, [run for run, _ in paired]),
+        summarise(new, after.lanes[new].strategy, [other for _, other in paired]),
         Speedup.of(speeds),
         Speedup.of(gains),
-        compared,
-        same,
+        len(paired),
+        sum(run.token_ids == other.token_ids for run, other in paired),
     )
-
-
-def _summary(report: Report, lane: int, runs: Runs) -> Summary:
-    """A lane's summary over the shared prompts."""
-    own = [run for (index, _, _), run in runs.items() if index == lane]
-    return summarise(lane, report.lanes[lane].strategy, own)
 
 
 def _differences(before: Report, after: Report) -> Iterator[str]:

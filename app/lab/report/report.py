@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 
 import msgspec
 
@@ -17,7 +18,7 @@ from app.engine.types import ModelOptions, PairInfo, Sampling, ServerInfo
 from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lane_names import lane_names
-from app.lab.report.summary import Summary, summarise
+from app.lab.report.summary import LeftOut, Summary, left_out, summarise
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.address import is_address
 
@@ -116,6 +117,9 @@ class Report(msgspec.Struct, frozen=True):
     by_category: tuple[Summary, ...]  # one for each category and lane
     sweep: SweepFacts | None = None
     by_depth: tuple[Summary, ...] = ()  # one for each depth and lane
+    left_out: tuple[LeftOut, ...] = ()
+    """What the summaries of all prompts leave out, so that they compare the same prompts. Those of a category
+    or a depth leave out what lanes failed to answer there."""
 
     @property
     def baselines(self) -> int:
@@ -165,19 +169,26 @@ def summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
 ) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
     """(a summary for each lane, a summary for each category and lane)"""
+    by_category: dict[str | None, list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_category[run.category].append(run)
+    parts = (_lanes(strategies, by_category[name], category=name) for name in categories)
+    return tuple(_lanes(strategies, runs)), tuple(chain.from_iterable(parts))
+
+
+def _lanes(
+    strategies: Sequence[str],
+    runs: Sequence[RunRecord],
+    category: str | None = None,
+    depth: int | None = None,
+) -> Iterator[Summary]:
+    """A summary for each lane, over what every lane answered of `runs`."""
     by_lane: dict[int, list[RunRecord]] = defaultdict(list)
-    by_part: dict[tuple[int, str | None], list[RunRecord]] = defaultdict(list)
     for run in runs:
         by_lane[run.lane].append(run)
-        by_part[run.lane, run.category].append(run)
-    lanes = list(enumerate(strategies))
-    whole = tuple(summarise(lane, strategy, by_lane[lane]) for lane, strategy in lanes)
-    parts = tuple(
-        summarise(lane, strategy, by_part[lane, name], name)
-        for name in categories
-        for lane, strategy in lanes
-    )
-    return whole, parts
+    without = left_out(runs)
+    for lane, strategy in enumerate(strategies):
+        yield summarise(lane, strategy, by_lane[lane], category, depth, without)
 
 
 def depths_of(prompts: Sequence[Prompt | ReportPrompt]) -> tuple[int, ...]:
@@ -189,14 +200,10 @@ def depth_summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], depths: Sequence[int]
 ) -> tuple[Summary, ...]:
     """A summary for each depth and lane."""
-    by_depth: dict[tuple[int, int | None], list[RunRecord]] = defaultdict(list)
+    by_depth: dict[int | None, list[RunRecord]] = defaultdict(list)
     for run in runs:
-        by_depth[run.lane, run.depth].append(run)
-    return tuple(
-        summarise(lane, strategy, by_depth[lane, depth], depth=depth)
-        for depth in depths
-        for lane, strategy in enumerate(strategies)
-    )
+        by_depth[run.depth].append(run)
+    return tuple(summary for depth in depths for summary in _lanes(strategies, by_depth[depth], depth=depth))
 
 
 def make_report(
@@ -241,6 +248,7 @@ def make_report(
         by_category=parts,
         sweep=sweep,
         by_depth=depth_summaries(strategies, runs, depths_of(experiment.prompts)),
+        left_out=left_out(runs),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import fsum
 
 import msgspec
@@ -24,7 +24,7 @@ class Summary(msgspec.Struct, frozen=True):
     lane: int
     strategy: str
     category: str | None  # None: all prompts
-    runs: int  # measured
+    runs: int  # measured, and answered by every lane
     failed: int
     tokens_per_second: Spread | None
     speedup: Speedup | None
@@ -43,7 +43,7 @@ class Summary(msgspec.Struct, frozen=True):
     target_seconds: float | None
     first_token_seconds: Spread | None
     prompt_seconds: Spread | None
-    compared: int  # runs with a baseline
+    compared: int  # runs with a baseline; these three count runs that are left out too
     identical: int  # of these, runs with the same tokens
     near_ties: int  # of these, runs whose parting is explained by the batch shapes alone
     tokens_per_pass: float | None = None  # these and the following are defined in app.engine.record.stats
@@ -59,11 +59,36 @@ class Summary(msgspec.Struct, frozen=True):
     failure: str = ""  # why the first run that failed did
     depth: int | None = None  # tokens of documents before the prompt; None: all prompts
     prompt_tokens: Spread | None = None
+    left_out: int = 0  # measured runs that count nowhere but below: another lane failed to answer
 
     @property
     def equal(self) -> bool | None:
         """Whether all compared runs equal the baseline, near-ties apart; None where nothing was compared."""
         return self.identical + self.near_ties == self.compared if self.compared else None
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A prompt in a repeat that is not compared: some lanes answered it, and `lanes` failed."""
+
+    prompt_index: int
+    repeat: int
+    lanes: tuple[int, ...]
+
+
+def left_out(runs: Sequence[RunRecord]) -> tuple[LeftOut, ...]:
+    """What lanes failed to answer that answered others of these `runs`: medians of different prompts do not
+    compare. A lane that answered nothing takes nothing from the others."""
+    answering, failed = set(), []
+    for run in runs:
+        if is_measured(run):
+            answering.add(run.lane)
+        else:
+            failed.append(run)
+    lanes: dict[tuple[int, int], list[int]] = {}
+    for run in failed:
+        if run.lane in answering:
+            lanes.setdefault((run.prompt_index, run.repeat), []).append(run.lane)
+    return tuple(LeftOut(*place, tuple(sorted(lanes[place]))) for place in sorted(lanes))
 
 
 def summarise(
@@ -72,11 +97,15 @@ def summarise(
     mine: Sequence[RunRecord],
     category: str | None = None,
     depth: int | None = None,
+    without: Collection[LeftOut] = (),
 ) -> Summary:
     """The summary of a lane; `mine` are all its runs, or those of a `category` or at a `depth`, with their
-    comparisons."""
-    measured = [run for run in mine if is_measured(run)]
+    comparisons. The answers to `without` are not compared."""
+    places = {(out.prompt_index, out.repeat) for out in without}
+    answered = [run for run in mine if is_measured(run)]
+    measured = [run for run in answered if (run.prompt_index, run.repeat) not in places]
     baselines = [run for run in measured if run.speedup is not None]
+    texts = [run for run in answered if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
     untold = any(run.target_seconds is None for run in measured)
     return Summary(
@@ -84,7 +113,7 @@ def summarise(
         strategy=strategy,
         category=category,
         runs=len(measured),
-        failed=len(mine) - len(measured),
+        failed=len(mine) - len(answered),
         tokens_per_second=Spread.of(run.tokens_per_second for run in measured),
         speedup=Speedup.of(ratios_of(baselines)),
         whole_speedup=mean_factor(
@@ -104,9 +133,9 @@ def summarise(
         target_seconds=None if untold else total.target_seconds,
         first_token_seconds=Spread.of(run.first_token_seconds for run in measured),
         prompt_seconds=Spread.of(run.prompt_seconds + run.draft_prompt_seconds for run in measured),
-        compared=len(baselines),
-        identical=sum(bool(run.identical_to_baseline) for run in baselines),
-        near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in baselines),
+        compared=len(texts),
+        identical=sum(bool(run.identical_to_baseline) for run in texts),
+        near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in texts),
         tokens_per_pass=total.tokens_per_pass,
         draft_length=total.draft_length,
         acceptance_by_place=total.acceptance_by_place,
@@ -120,6 +149,7 @@ def summarise(
         depth=depth,
         prompt_tokens=Spread.of(run.prompt_tokens for run in measured),
         failure=next((run.failure for run in mine if run.failure), ""),
+        left_out=len(answered) - len(measured),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
@@ -18,11 +18,31 @@ _UNSTEADY = 0.10  # share of the speed: on a quiet machine a baseline differs by
 
 
 def disturbances(report: Report) -> list[str]:
-    """A sentence for each disturbance that makes the report's numbers doubtful."""
+    """A sentence on what is not compared, and one for each disturbance that makes the numbers doubtful."""
     baselines = {lane.baseline for lane in report.lanes if lane.baseline is not None}
     names = {lane: report.lanes[lane].name for lane in baselines}
     found = other_load(report.runs, report.system.cores, report.system.threads)
-    return [*found, *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane]))]
+    return [
+        *_left_out(report),
+        *found,
+        *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane])),
+    ]
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    """A sentence on what lanes failed to answer, which no lane's numbers count."""
+    if not report.left_out:
+        return
+    places = Counter(out.prompt_index for out in report.left_out)
+    whole = all(repeats == report.settings.repeats for repeats in places.values())
+    left = len(places) if whole else len(report.left_out)
+    of = len(report.prompts) * (1 if whole else report.settings.repeats)
+    what = f"{'prompts' if whole else 'runs of each lane'} {'is' if left == 1 else 'are'}"
+    lanes = dict.fromkeys(report.lanes[lane].name for out in report.left_out for lane in out.lanes)
+    yield (
+        f"Only what every lane answered is compared: {left:,} of {of:,} {what} left out, "
+        f"where {numbers.listed(list(lanes))} failed."
+    )
 
 
 def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterator[str]:

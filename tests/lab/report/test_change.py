@@ -77,6 +77,16 @@ def test_only_shared_prompts_and_lanes_count() -> None:
     assert change.only_after == ("another",)
 
 
+def test_medians_are_of_the_answers_that_both_have() -> None:
+    """The second prompt is answered faster: a median with it would not compare."""
+    before = made_report()
+    after = replace(before, runs=tuple(run for run in before.runs if run.lane == 0 or not run.prompt_index))
+    lane = change_between(before, after).lanes[1]
+    assert lane.compared == 3
+    assert lane.before.tokens_per_second == lane.after.tokens_per_second
+    assert lane.before.n_tokens == lane.after.n_tokens == 300
+
+
 def test_nothing_in_common_is_said() -> None:
     before = made_report()
     prompts = tuple(replace(prompt, prompt=f"other {prompt.prompt}") for prompt in before.prompts)

@@ -17,9 +17,10 @@ import pytest
 from typing_extensions import override
 
 from app.base.numbers import NONE
+from app.lab.experiment import Job
 from app.lab.report import summary
 from app.lab.report.columns import COLUMNS, SHAPE
-from app.lab.report.compare import is_measured
+from app.lab.report.compare import compared_runs, is_measured
 from app.lab.report.export.csv_export import csv_table
 from app.lab.report.export.exchange import acceptance_records, lane_files, speed_bench
 from app.lab.report.export.markdown_export import equality, markdown, parting_lines
@@ -28,11 +29,13 @@ from app.lab.report.interval import Speedup
 from app.lab.report.page.charts import SHADES
 from app.lab.report.page.page import embedded_json, html_page
 from app.lab.report.page.style import STYLE
-from app.lab.report.report import Cell, Report, SweepFacts, summaries
+from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
 from app.lab.report.verdict import fastest, verdict
+from app.lab.runs.disturbance import disturbances
 from app.lab.runs.journal.run_record import Divergence, RunRecord
+from app.lab.runs.journal.traces import TraceStore
 from app.ui.theme.palette import blend
-from tests.lab.report.reports import HOSTILE, made_report
+from tests.lab.report.reports import HOSTILE, made_experiment, made_records, made_report, pair_info
 from tests.lab.runs.test_run_record import FIELDS
 from tests.ui.colour_vision import EYES, difference, seen
 from tests.ui.contrast import contrast
@@ -95,6 +98,56 @@ def test_runs_that_failed_are_counted_and_measure_nothing() -> None:
     again, _ = summaries([lane.strategy for lane in report.lanes], runs, ())
     assert (again[1].runs, again[1].failed) == (6, 2)
     assert again[1].speedup.repeats == 3
+
+
+def failing(report: Report, *failed: tuple[int, int, int]) -> Report:
+    """The report of an experiment whose runs (lane, prompt, repeat) failed."""
+    experiment = made_experiment(len(report.lanes), report.settings.repeats)
+    records = made_records(experiment)
+    for lane, prompt, repeat in failed:
+        job = Job(repeat, prompt, lane)
+        records[job] = RunRecord.of_failed(experiment, job, "no room")
+    compared = compared_runs(experiment, records, TraceStore())
+    return make_report(experiment, compared, dict.fromkeys(range(len(report.lanes)), pair_info()))
+
+
+def test_only_what_every_lane_answered_is_compared(report: Report) -> None:
+    """Prompts are as different as they are long: medians of some and of all would not compare."""
+    part = failing(report, *((1, 0, repeat) for repeat in range(3)))
+    for lane, folded in enumerate(part.summary):
+        mine = [run for run in part.runs if run.lane == lane and run.prompt_index == 1]
+        assert folded.tokens_per_second.median == statistics.median(run.tokens_per_second for run in mine)
+        assert (folded.runs, folded.left_out) == (3, 0 if lane == 1 else 3)
+        assert folded.n_tokens == 300
+    assert [(out.prompt_index, out.repeat, out.lanes) for out in part.left_out] == [
+        (0, repeat, (1,)) for repeat in range(3)
+    ]
+    sentence = (
+        "Only what every lane answered is compared: 1 of 2 prompts is left out, where draft-simple failed."
+    )
+    assert disturbances(part) == [sentence]
+    for text in (html_page(part), markdown(part)):
+        assert sentence in html.unescape(text)
+    assert html_page(part).count('class="run"') == 3 * 3, "a dot for each run that is compared"
+    assert json.loads(part.to_json())["left_out"][0] == {"prompt_index": 0, "repeat": 0, "lanes": [1]}
+    assert part.summary[2].compared == 6, "the text of every answer is compared"
+
+
+def test_one_failure_takes_its_repeat_and_a_lane_without_answers_takes_nothing(report: Report) -> None:
+    once = failing(report, (1, 0, 2))
+    assert [folded.runs for folded in once.summary] == [5, 5, 5]
+    assert "1 of 6 runs of each lane is left out" in disturbances(once)[0]
+    none = failing(report, *((1, prompt, repeat) for prompt in range(2) for repeat in range(3)))
+    assert [folded.runs for folded in none.summary] == [6, 0, 6]
+    assert none.left_out == () and disturbances(none) == []
+
+
+def test_a_category_that_a_lane_failed_keeps_the_others(report: Report) -> None:
+    part = failing(report, *((1, 0, repeat) for repeat in range(3)))
+    assert {(row.category, row.lane): row.runs for row in part.by_category} == {
+        **{("code", lane): 0 if lane == 1 else 3 for lane in range(3)},
+        **{("story", lane): 3 for lane in range(3)},
+    }
 
 
 def test_every_prompt_weighs_the_same_in_a_run_that_was_broken_off() -> None:
@@ -454,10 +507,10 @@ def test_a_report_reads_each_run_a_few_times_however_many_lanes(
     looked: list[RunRecord] = []
     monkeypatch.setattr(summary, "is_measured", lambda run: looked.append(run) or is_measured(run))
     summaries([lane.strategy for lane in report.lanes], report.runs, report.categories)
-    assert len(looked) == 2 * len(report.runs), "for its lane, for its category"
+    assert len(looked) == 4 * len(report.runs), "for its lane, its category, and what all answered"
     looked.clear()
     summaries([lane.strategy for lane in report.lanes], report.runs, ())
-    assert len(looked) == len(report.runs)
+    assert len(looked) == 2 * len(report.runs)
 
 
 def palettes() -> list[dict[str, str]]:

@@ -23,9 +23,14 @@ SHADES = (0.06, 0.5)
 def speedup_chart(report: Report) -> str:
     """Each lane's speed-up: a dot for each run, the geometric mean and its interval. "" without any."""
     shown = [summary for summary in report.summary if summary.speedup is not None]
+    without = {(out.prompt_index, out.repeat) for out in report.left_out}
     dots = {
         summary.lane: [
-            run.speedup for run in report.runs if run.lane == summary.lane and run.speedup is not None
+            run.speedup
+            for run in report.runs
+            if run.lane == summary.lane
+            and run.speedup is not None
+            and (run.prompt_index, run.repeat) not in without
         ]
         for summary in shown
     }
