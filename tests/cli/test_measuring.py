@@ -68,7 +68,8 @@ def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path
     end = rows.index("")
     assert [row.split()[0] for row in rows[2:end]] == ["none", "draft-simple:n_max=4", "prompt-lookup"]
     assert "end to end" in rows[0]
-    assert any(row.startswith("strategy") and "by place" in row for row in rows[end:])
+    names = ["acc per pos", "of drafted there", "of judged there"]
+    assert any(re.split("  +", row)[1:4] == names for row in rows[end:]), "three names"
     assert any(row.startswith("tokens/s: Median over runs") for row in rows), "numbers have their definition"
     assert "12/12" in ended.err
 

@@ -46,7 +46,9 @@ _SHOWN = (
     "tokens_per_second", "speedup", "whole_speedup", "acceptance_rate", "alpha", "tau", "draft_share",
     "joules_per_token", "equal",
 )  # fmt: skip
-_SHAPE = ("acceptance_by_place", "judged_acceptance_by_place", "accepted_per_round", "strategies")
+_SHAPE = (
+    "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place", "accepted_per_round", "strategies",
+)  # fmt: skip
 
 
 class ProgressLine:

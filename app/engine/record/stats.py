@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from app.engine.fates import Origin, Verdict
@@ -143,6 +143,12 @@ class DraftStatistics:
         return counts + (0,) * (self.longest_draft - len(counts))
 
     @property
+    def acc_per_pos(self) -> tuple[float, ...]:
+        """For each position of the longest draft: rounds whose draft was accepted there / rounds with a
+        draft. The name and the number are llama.cpp's."""
+        return tuple(count / self.drafted_rounds for count in self.accepted_at)
+
+    @property
     def acceptance_by_place(self) -> tuple[float, ...]:
         """For each position of the longest draft: accepted there / drafted there."""
         return tuple(
@@ -159,20 +165,6 @@ class DraftStatistics:
             ratio(accepted, accepted + rejected)
             for accepted, rejected in zip_longest(self.accepted_at, self.rejections, fillvalue=0)
         )
-
-    @property
-    def acceptance_at(self) -> tuple[float, ...]:
-        """Acceptance at position i, unconditional: / rounds with a draft."""
-        return tuple(count / self.drafted_rounds for count in self.accepted_at)
-
-    @property
-    def conditional_acceptance_at(self) -> tuple[float | None, ...]:
-        """Acceptance at position i, conditional: / rounds whose (i-1)-th was accepted.
-
-        A draft that ended after its (i-1)-th token counts as not accepted at i.
-        """
-        counts = (self.drafted_rounds, *self.accepted_at)
-        return tuple(ratio(here, before) for before, here in pairwise(counts))
 
 
 @dataclass(slots=True)

@@ -208,15 +208,23 @@ SHAPE = (
         lambda summary, _lane: summary.draft_length,
     ),
     Column(
+        "acc_per_pos",
+        "acc per pos",
+        "llama.cpp's and vLLM's: at place 1, 2, 3, … of a draft, the rounds whose draft was accepted there / "
+        "all rounds with a draft.",
+        lambda summary, _lane: _shares(summary.acc_per_pos),
+        lambda summary, _lane: _first(summary.acc_per_pos),
+    ),
+    Column(
         "acceptance_by_place",
-        "accepted of drafted, by place",
-        "At place 1, 2, 3, … of a draft: accepted / drafted there.",
+        "of drafted there",
+        "At place 1, 2, 3, … of a draft: accepted / drafted there. Shorter drafts do not count.",
         lambda summary, _lane: _shares(summary.acceptance_by_place),
         lambda summary, _lane: _first(summary.acceptance_by_place),
     ),
     Column(
         "judged_acceptance_by_place",
-        "accepted of judged, by place",
+        "of judged there",
         "At place 1, 2, 3, … of a draft: accepted / (accepted + rejected) there. Not defined for block "
         "verification.",
         lambda summary, _lane: _shares(summary.judged_acceptance_by_place),

@@ -48,6 +48,7 @@ class Summary(msgspec.Struct, frozen=True):
     near_ties: int  # of these, runs whose parting is explained by the batch shapes alone
     tokens_per_pass: float | None = None  # these and the following are defined in app.engine.record.stats
     draft_length: float | None = None
+    acc_per_pos: tuple[float, ...] = ()
     acceptance_by_place: tuple[float, ...] = ()
     judged_acceptance_by_place: tuple[float | None, ...] = ()
     accepted_per_round: tuple[int, ...] = ()
@@ -138,6 +139,7 @@ def summarise(
         near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in texts),
         tokens_per_pass=total.tokens_per_pass,
         draft_length=total.draft_length,
+        acc_per_pos=total.acc_per_pos,
         acceptance_by_place=total.acceptance_by_place,
         judged_acceptance_by_place=total.judged_acceptance_by_place,
         accepted_per_round=tuple(total.accepted_per_round),

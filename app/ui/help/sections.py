@@ -16,8 +16,9 @@ TITLES = {"words": "Words", "keys": "Keys", "files": "Files", "about": "About"}
 
 _FIGURES = {
     "draft_length": "draft length",
-    "acceptance_by_place": "acceptance by place",
-    "judged_acceptance_by_place": "judged acceptance by place",
+    "acc_per_pos": "acc per pos",
+    "acceptance_by_place": "of drafted there",
+    "judged_acceptance_by_place": "of judged there",
     "accepted_per_round": "accepted per round",
     "ranks": "choice, rank",
     "target_entropy": "entropy",

@@ -82,7 +82,7 @@ def test_adding_round_by_round_is_the_fold_over_all(rounds: list[Round], split: 
 def test_answers_pooled_have_the_ratios_of_all_their_rounds(rounds: list[Round], split: int) -> None:
     whole = Statistics.of(rounds)
     pooled = Statistics.pooled([Statistics.of(rounds[:split]), Statistics.of(rounds[split:])])
-    for name in ("acceptance_rate", "alpha", "tau", "draft_share", "acceptance_at", "longest_draft", "ends"):
+    for name in ("acceptance_rate", "alpha", "tau", "draft_share", "acc_per_pos", "longest_draft", "ends"):
         assert getattr(pooled, name) == getattr(whole, name)
     assert pooled.native_seconds == pytest.approx(whole.native_seconds)
     assert pooled.seconds == pytest.approx(0.01 * len(rounds)), "what lies between two answers is no time"
@@ -139,7 +139,6 @@ def test_acceptance_by_position_is_counted_round_by_round(rounds: list[Round]) -
 
     longest = max(map(len, drafts), default=0)
     counts = [accepted_at(position) for position in range(longest)]
-    before = [len(drafts), *counts]
     assert statistics.accepted_at == tuple(counts)
     drafted = [sum(len(draft) > position for draft in drafts) for position in range(longest)]
     judged = [
@@ -150,10 +149,7 @@ def test_acceptance_by_position_is_counted_round_by_round(rounds: list[Round]) -
     assert statistics.judged_acceptance_by_place == tuple(
         here / there if there else None for here, there in zip(counts, judged, strict=True)
     )
-    assert statistics.acceptance_at == tuple(count / len(drafts) for count in counts)
-    assert statistics.conditional_acceptance_at == tuple(
-        here / there if there else None for here, there in zip(counts, before, strict=False)
-    )
+    assert statistics.acc_per_pos == tuple(count / len(drafts) for count in counts)
 
 
 def test_ratios_of_a_small_answer() -> None:
@@ -178,13 +174,12 @@ def test_ratios_of_a_small_answer() -> None:
     assert statistics.engine_overhead == pytest.approx(1 - 0.028 / 0.04)
     assert statistics.accepted_per_round == [1, 0, 1, 0, 1]
     assert statistics.accepted_drafts == 2
-    assert statistics.acceptance_at == (2 / 3, 2 / 3, 1 / 3, 1 / 3)
-    assert statistics.conditional_acceptance_at == (2 / 3, 1.0, 1 / 2, 1.0)
 
 
 def test_places_of_a_small_answer() -> None:
     statistics = Statistics.of([make_round(0, 4, 4), make_round(1, 4, 2), make_round(2, 2, 0)])
     assert statistics.lengths == [0, 0, 1, 0, 2]
+    assert statistics.acc_per_pos == (2 / 3, 2 / 3, 1 / 3, 1 / 3), "as llama.cpp's line of that name"
     assert statistics.acceptance_by_place == (2 / 3, 2 / 3, 1 / 2, 1 / 2)
     assert statistics.judged_acceptance_by_place == (2 / 3, 1.0, 1 / 2, 1.0)
 
@@ -213,7 +208,7 @@ def test_nothing_yet_has_no_ratios() -> None:
     assert statistics.acceptance_rate is statistics.alpha is statistics.tau is None
     assert statistics.tokens_per_second is statistics.tokens_per_pass is None
     assert statistics.draft_share is statistics.engine_overhead is None
-    assert statistics.acceptance_at == statistics.conditional_acceptance_at == ()
+    assert statistics.acc_per_pos == ()
 
 
 def test_without_drafts_acceptance_is_undefined_and_the_rest_is_not() -> None:

@@ -468,6 +468,7 @@ def test_how_drafts_fared_is_a_table_of_its_own(report: Report) -> None:
         "2.50",
         "3.00",
         "80 · 60 · 60 %",
+        "80 · 60 · 60 %",
         "80 · 75 · 100 %",
         "20 · 20 · 0 · 60 %",
         "75 · 25 %",
@@ -479,6 +480,7 @@ def test_how_drafts_fared_is_a_table_of_its_own(report: Report) -> None:
 def test_shape_is_pooled_over_runs(report: Report) -> None:
     folded = report.summary[1]
     assert folded.accepted_per_round == (36, 36, 0, 108) and folded.lengths == (0, 0, 0, 180)
+    assert folded.acc_per_pos == (144 / 180, 108 / 180, 108 / 180)
     assert folded.acceptance_by_place == (144 / 180, 108 / 180, 108 / 180)
     assert folded.tokens_per_pass == 100 / 40
     assert folded.alternatives.ranks == [18, 6] and folded.alternatives.target_entropy == 0.5

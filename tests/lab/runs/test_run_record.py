@@ -21,7 +21,8 @@ n_tokens, seconds, tokens_per_second, prompt_tokens, prompt_seconds, draft_promp
 first_token_seconds, rounds, drafted, accepted, rejected, ignored, acceptance_rate, alpha, tau,
 target_seconds, draft_seconds,
 engine_overhead, speedup, identical_to_baseline, first_divergence, finish_reason,
-tokens_per_pass, end_to_end_seconds, end_to_end_speedup, acceptance_by_place, judged_acceptance_by_place,
+tokens_per_pass, end_to_end_seconds, end_to_end_speedup, acc_per_pos, acceptance_by_place,
+judged_acceptance_by_place,
 accepted_per_round, strategies, lengths"""
 
 
@@ -70,6 +71,7 @@ def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
 def test_the_shape_is_that_of_the_trace(trace: Trace) -> None:
     record, statistics = RunRecord.of(trace), Statistics.of(trace.rounds)
     assert record.tokens_per_pass == 40 / record.rounds
+    assert record.acc_per_pos == statistics.acc_per_pos != ()
     assert record.acceptance_by_place == statistics.acceptance_by_place != ()
     assert record.judged_acceptance_by_place == statistics.judged_acceptance_by_place
     assert record.accepted_per_round == tuple(statistics.accepted_per_round)

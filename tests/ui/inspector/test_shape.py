@@ -47,8 +47,14 @@ def test_every_figure_has_the_numbers_of_the_statistics(mix: Trace) -> None:
     answer, statistics = AnswerModel(mix), Statistics.of(mix.rounds)
     folded = AlternativeStatistics.of(mix.rounds)
     places = contents.acceptance_by_place(answer).bars
-    assert [bar.parts[0] for bar in places] == list(statistics.acceptance_by_place)[:16]
-    assert [bar.parts[1] for bar in places] == list(statistics.judged_acceptance_by_place)[:16]
+    assert [bar.parts for bar in places] == list(
+        zip(
+            statistics.acc_per_pos,
+            statistics.acceptance_by_place,
+            statistics.judged_acceptance_by_place,
+            strict=True,
+        )
+    )[:16]
     accepted = contents.accepted_per_round(answer).bars
     assert [bar.parts[0] for bar in accepted] == statistics.accepted_per_round
     shares = contents.strategy_shares(answer).bars

@@ -104,6 +104,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     end_to_end_speedup: float | None = None  # the same comparison as `speedup`, over these seconds
     target_entropy: float | None = None  # bits; this and the next are defined in AlternativeStatistics
     target_rest: float | None = None
+    acc_per_pos: tuple[float, ...] = ()
     acceptance_by_place: tuple[float, ...] = ()
     judged_acceptance_by_place: tuple[float | None, ...] = ()
     accepted_per_round: tuple[int, ...] = ()

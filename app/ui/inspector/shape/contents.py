@@ -52,22 +52,31 @@ def scope(answer: AnswerModel) -> str:
 
 def acceptance_by_place(answer: AnswerModel) -> Content:
     statistics = answer.statistics
-    places = zip(statistics.acceptance_by_place, statistics.judged_acceptance_by_place, strict=True)
+    places = zip(
+        statistics.acc_per_pos,
+        statistics.acceptance_by_place,
+        statistics.judged_acceptance_by_place,
+        strict=True,
+    )
     bars = tuple(
         Bar(
             str(place),
-            (drafted, judged),
-            f"{drafted * 100:.0f}",
-            f"place {place}: {percent(drafted)} of the drafted, {percent(judged)} of the judged",
+            (rounds, drafted, judged),
+            f"{rounds * 100:.0f}",
+            f"place {place}: acc per pos {percent(rounds)}, {percent(drafted)} of drafted there, "
+            f"{percent(judged)} of judged there",
         )
-        for place, (drafted, judged) in enumerate(islice(places, _PLACES), 1)
+        for place, (rounds, drafted, judged) in enumerate(islice(places, _PLACES), 1)
     )
-    words = "Accepted tokens in percent. Left: of all drafted at that place. Right: of those judged there."
-    if statistics.blocks:
-        words = (
-            "Accepted tokens in percent of all drafted at that place. Blocks are judged as a whole, so no "
-            "token is judged alone."
-        )
+    words = (
+        "Accepted in percent. Left: acc per pos, of all rounds with a draft, as in llama.cpp and vLLM. "
+        "Middle: of drafted there. "
+    )
+    words += (
+        "Blocks are judged as a whole, so no token is judged alone."
+        if statistics.blocks
+        else "Right: of judged there."
+    )
     if statistics.longest_draft > _PLACES:
         words += f" The first {_PLACES} of {statistics.longest_draft} places."
     return Content(bars, _rounds(statistics), words if bars else _nothing(answer), top=1.0)

@@ -36,6 +36,10 @@ _MARKED = 512  # rounds between two marks of the fold
 _NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
 _rounds_before = itemgetter(0)  # of a mark
 _DEFINITIONS = {column.key: column.definition for column in SHAPE}
+_PLACES = "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place"
+_DEFINITIONS["places"] = "\n".join(
+    f"{column.title}: {column.definition}" for column in SHAPE if column.key in _PLACES
+)
 
 
 class ShapeView(InspectorPart):
@@ -61,7 +65,10 @@ class ShapeView(InspectorPart):
         self.scope = SteadyLabel()
         self.scope.setProperty("role", "secondary")
         self.places = self._figure(
-            "Acceptance by place", "acceptance_by_place", ("place", "of_drafted", "of_judged")
+            "Acceptance by place",
+            "places",
+            ("place", "acc_per_pos", "of_drafted_there", "of_judged_there"),
+            beside=True,
         )
         self.accepted = self._figure("Accepted per round", "accepted_per_round", ("accepted", "rounds"))
         self.ranks = self._figure("Choice of the draft", "ranks", ("choice", "places"))
@@ -101,14 +108,15 @@ class ShapeView(InspectorPart):
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
 
-    def _figure(self, title: str, key: str, columns: tuple[str, ...]) -> Figure:
+    def _figure(self, title: str, key: str, columns: tuple[str, ...], *, beside: bool = False) -> Figure:
         def colours(palette: Palette) -> tuple[str, ...]:
             accepted = palette.area(Origin.ACCEPTED)
             soft = blend(accepted, palette.ground, 0.45)
             grey = blend(palette.secondary, palette.ground, 0.35)
-            return {2: (accepted,), 3: (accepted, soft), 4: (grey, soft, accepted)}[len(columns)]
+            parts = (accepted, soft, grey) if beside else (grey, soft, accepted)
+            return parts if len(columns) > 2 else (accepted,)
 
-        bars = Bars(self._theme, self._choose, columns, colours, beside=len(columns) == 3)
+        bars = Bars(self._theme, self._choose, columns, colours, beside=beside)
         return Figure(self._theme, title, _DEFINITIONS[key], bars)
 
     # ------------------------------------------------------------------ what is shown
