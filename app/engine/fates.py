@@ -32,11 +32,12 @@ class Fate:
     """The meaning of a verdict or an origin."""
 
     definition: str
-    undrawn: str = ""  # its name where the target draws nothing, if that differs
+    undrawn: str = ""  # the definition at temperature 0, if that differs
 
-    def explained(self, word: str) -> str:
-        """`word`, followed by the definition."""
-        return f"{word}: {self.definition[0].lower()}{self.definition[1:]}"
+    def explained(self, word: str, undrawn: bool = False) -> str:
+        """`word`, followed by the definition, at temperature 0 where `undrawn`."""
+        definition = (undrawn and self.undrawn) or self.definition
+        return f"{word}: {definition[0].lower()}{definition[1:]}"
 
 
 UNTOLD_DRAFT = "The server does not tell what it drafted."
@@ -47,7 +48,7 @@ FATES: dict[str, Fate] = {
     Origin.RESAMPLED: Fate(
         "The target's token in place of the rejected one:\n"
         "its own choice (greedy), drawn from the residual (speculative, block), or its own draw (match).",
-        undrawn="target's choice",
+        undrawn="The target's choice in place of the rejected token: its most probable one.",
     ),
     Origin.BONUS: Fate("The target's extra token when the whole draft was accepted."),
     Origin.PLAIN: Fate("Emitted in a round without a draft."),

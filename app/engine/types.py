@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from app.engine.devices.memory import DeviceMemory
-from app.engine.fates import FATES, Origin, Verdict
+from app.engine.fates import Origin, Verdict
 from app.engine.params import param
 from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking
@@ -173,13 +173,8 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.strategy is not None and not self.drafted
 
     def fate_word(self, token: EmittedToken) -> str:
-        """The name of an emitted token's fate: nothing is resampled if the target takes its most probable
-        token."""
-        if self.untold:
-            return "untold"
-        rejected = next((token for token in self.drafted if token.verdict is Verdict.REJECTED), None)
-        greedy = rejected is not None and rejected.target_id is not None and rejected.draw is None
-        return (greedy and FATES[token.origin].undrawn) or token.origin.value
+        """The name of an emitted token's fate."""
+        return "untold" if self.untold else token.origin.value
 
 
 @dataclass(frozen=True, slots=True)

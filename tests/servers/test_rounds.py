@@ -91,11 +91,11 @@ def test_what_a_server_does_not_tell_is_absent():
     assert all(token.target_id is None for token in round.drafted)
 
 
-def test_greedy_names_the_target_s_choice_in_place_of_the_rejected_token():
+def test_greedy_resamples_in_place_of_the_rejected_token():
     (_, round) = folded((1, 0, 0), (2, 2, 1), (3, 2, 1))
 
     assert [token.target_id for token in round.drafted] == [2, 3]
-    assert round.fate_word(round.emitted[-1]) == "target's choice"
+    assert round.fate_word(round.emitted[-1]) == "resampled"
 
 
 def test_times_follow_the_arrival_of_tokens():

@@ -189,7 +189,7 @@ class Desk:
 
     def offers(self) -> list[str]:
         """The buttons beside the error."""
-        return [notice.action for notice in self.page.prompt.notices.strips if notice.action]
+        return [words for notice in self.page.prompt.notices.strips for words in notice.ways_out]
 
     def panel_error(self, panel: QWidget) -> str:
         return _words(panel.notice)  # type: ignore[attr-defined]

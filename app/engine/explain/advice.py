@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.base.numbers import percent
+from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.explain.remedies import (
     GAIN,
@@ -279,7 +281,8 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
                 f"the same in {percent(share, 0)} of the answer: try {remedy.text}."
             )
             return text, (remedy,)
-    text = f"{names} found a draft in {found}: this text repeats too little."
+    own = any(isinstance(KINDS[part.name], ForeignKind) for part in spec.parts)  # only it knows what it needs
+    text = f"{names} found a draft in {found}{'' if own else ': this text repeats too little'}."
     if any(part.name == "ngram-cache" and not part.params.lookup_cache_static for part in spec.parts):
         text += (
             " Statistics of similar texts may find more: the strategy panel makes them, and so does "
@@ -288,7 +291,8 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
     if setup.pair is not None and setup.pair.draft is not None:
         both = Remedy(f"{names} with draft-simple", with_draft(spec))
         return f"{text} Try {both.text}.", (both,)
-    return f"{text} It costs next to nothing; a draft model may do better.", ()
+    costs = "" if own else "It costs next to nothing; "
+    return f"{text} {_sentence(f'{costs}a draft model may do better')}", ()
 
 
 def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tuple[Remedy, ...]:

@@ -69,6 +69,8 @@ class ChatController(QObject):
         self._session.changed.connect(self._engine_changed)
         self._session.stop_overdue.connect(self._stop_overdue)
         self.shown.answer_shown.connect(self.actions_changed)
+        for signal in (self.shown.answer_shown, self._settings.changed):
+            signal.connect(self._explain_fates)
 
     @property
     def chat_id(self) -> str:
@@ -83,6 +85,13 @@ class ChatController(QObject):
     @property
     def can_regenerate(self) -> bool:
         return bool(self.shown.chat.turns) and self._session.activity is Activity.READY
+
+    @Slot()
+    def _explain_fates(self) -> None:
+        """Let the legend explain the settings in use, or those of the recording on the screen."""
+        recording = self.shown.recording
+        sampling = recording.header.sampling if recording is not None else self._settings.now.sampling
+        self._page.legend.set_undrawn(sampling.temperature == 0)
 
     # ------------------------------------------------------------------ asking
 
@@ -207,7 +216,7 @@ class ChatController(QObject):
             "The engine has not stopped yet.",
             "Ending it keeps the answer so far. A new engine then loads the same pair.",
             WayOut("End the engine now", self._session.end_engine),
-            STOP,
+            cause=STOP,
         )
 
     # ------------------------------------------------------------------ waiting for the models

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.record.trace import Salvaged, Trace
-from app.engine.types import FinishReason, TraceHeader, Verification
+from app.engine.types import FinishReason, TraceHeader
 from app.saved.chats.conversation import INFILL, Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
@@ -230,7 +230,6 @@ class ShownChat(QObject):
     @Slot()
     def _began(self) -> None:
         self.asked()
-        self._name_fates()
         self.context_changed.emit()
 
     @Slot()
@@ -257,7 +256,6 @@ class ShownChat(QObject):
         if answer is not None:
             answer.pinned.connect(self._pinned)
         self._page.instruments.set_answer(answer)
-        self._name_fates()
         self.answer_shown.emit()
 
     @Slot(object, int)
@@ -286,11 +284,6 @@ class ShownChat(QObject):
         if answer is not None and answer.pinned_at is not None and self._page.isVisible():
             turn = next(turn for turn in self._turns if turn.answer is answer)
             self._page.transcript.show_round(turn, answer.pinned_at)
-
-    def _name_fates(self) -> None:
-        header = self.answer.header if self.answer is not None else None
-        if header is not None:
-            self._page.legend.set_greedy(header.verification is Verification.GREEDY)
 
 
 def _at(turn: Turn) -> int:

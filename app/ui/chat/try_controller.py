@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from app.base.paths import BUNDLED_TARGET
 from app.demo import DemoPrompt
 from app.engine.errors import UserError
+from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset
 from app.saved.settings import Settings
@@ -47,7 +48,6 @@ class TryController(QObject):
         """`apply` puts a preset into use, or raises UserError."""
         super().__init__(box)
         self._box = box
-        self._transcript = transcript
         self._chat = chat
         self._session = session
         self._prompts = {demo.title: demo for demo in prompts}
@@ -56,28 +56,22 @@ class TryController(QObject):
         self._before: Preset | None = None  # what was in use before a prompt changed it
         self._set: Preset | None = None  # what that prompt put into use
         self._dismissed = ""
-        self._offered = False
         box.try_panel.set_prompts(prompts)
         box.try_panel.chosen.connect(lambda title: self._choose(title, box.try_panel.notice.tell))
         transcript.suggestion_chosen.connect(lambda title: self._choose(title, box.notices.tell))
         box.remark.dismissed.connect(self._dismiss)
         chat.shown.answer_shown.connect(self.refresh)
+        offered = {title: demo.prompt for title, demo in self._prompts.items()}
+        box.set_try_offered(bool(offered))
+        box.set_suggestion(next(iter(offered.values()), ""))
+        transcript.set_suggestions(offered)
+        chat.shown.say_empty()
         self.refresh()
 
-    @property
-    def is_offered(self) -> bool:
-        """Whether the loaded pair is the one that the prompts were made for."""
-        return bool(self._prompts) and self._settings.now.target.path == BUNDLED_TARGET
-
     def open(self) -> None:
-        """Open the menu, or say why there is none."""
-        if self.is_offered:
+        """Open the menu; without the bundled pair's file there is none."""
+        if self._prompts:
             self._box.open_try_panel()
-        else:
-            self._box.notices.tell(
-                "The prompts to try were made for the bundled pair, and another target is in use.",
-                "Choose “Bundled demo” in the panel of the target chip.",
-            )
 
     # ------------------------------------------------------------------ choosing
 
@@ -100,18 +94,24 @@ class TryController(QObject):
         self._set = Preset.of(demo.title, self._settings.now)
         self._dismissed = ""
         self._box.try_this.close_panel()
-        self._chat.ask_in_new_chat(demo.prompt, demo.mode)
+        pair = self._session.pair
+        speaks = pair is None or pair.target.has_chat_template
+        self._chat.ask_in_new_chat(demo.prompt, demo.mode if speaks else "completion")
         self._box.setFocus(Qt.FocusReason.OtherFocusReason)
         self.refresh()
 
     def _wanted(self, demo: DemoPrompt, settings: Settings) -> Preset:
-        """The settings in use, with those that the prompt names replaced."""
-        draft = settings.draft
-        if demo.spec.needs_draft and (draft is None or draft.path != demo.draft_path):
-            draft = ModelOptions(demo.draft_path)
+        """The settings in use, with those that the prompt names replaced: the drafts that it names belong to
+        the bundled target."""
+        draft, strategy = settings.draft, str(demo.spec)
+        if demo.spec.needs_draft and _is_bundled(settings):
+            if draft is None or draft.path != demo.draft_path:
+                draft = ModelOptions(demo.draft_path)
+        elif draft is None:
+            strategy = undrafted(strategy)
         return dataclasses.replace(
             Preset.of(demo.title, settings),
-            strategy=str(demo.spec),
+            strategy=strategy,
             sampling=demo.sampling(settings.sampling),
             draft=draft,
         )
@@ -135,14 +135,6 @@ class TryController(QObject):
     def _dismiss(self) -> None:
         self._dismissed = self._chat.question
 
-    def _offer(self) -> None:
-        """Offer the prompts while their pair is loaded."""
-        offered = {title: demo.prompt for title, demo in self._prompts.items() if self._offered}
-        self._box.set_try_offered(self._offered)
-        self._box.set_suggestion(next(iter(offered.values()), ""))
-        self._transcript.set_suggestions(offered)
-        self._chat.shown.say_empty()
-
     def _asked(self) -> DemoPrompt | None:
         """The prompt that the chat on the screen asks. Where two ask the same, the one whose settings are in
         use, or else the first."""
@@ -159,26 +151,33 @@ class TryController(QObject):
     def refresh(self) -> None:
         """Update the remark after the chat or the settings changed."""
         box, settings = self._box, self._settings.now
-        if self._offered != self.is_offered:
-            self._offered = self.is_offered
-            self._offer()
-        demo = self._asked() if self.is_offered else None
+        demo = self._asked()
         box.try_panel.set_current(demo.title if demo is not None else "")
         if demo is None or demo.prompt == self._dismissed:
             box.remark.clear()
             return
-        hint, offer = "", None
+        hint, offers = "", list[WayOut]()
         if (
             self._before is not None
             and self._set is not None
             and self._set == Preset.of(demo.title, settings)
         ):
             hint = change_words(self._before, self._set)
-            offer = WayOut(PUT_BACK, self._put_back) if hint else None
-        elif not (wanted := self._wanted(demo, settings)).in_use(settings):
+            offers = [WayOut(PUT_BACK, self._put_back)] if hint else []
+        elif _is_bundled(settings) and not (wanted := self._wanted(demo, settings)).in_use(settings):
             draft = f", with the draft {_file(wanted.draft)}" if wanted.draft != settings.draft else ""
             hint = f"Made for {manner_words(demo)}{draft}. Choose it in “Try this” to use these settings."
-        box.remark.tell(f"What to look for: {demo.look}", hint, offer)
+        if _is_bundled(settings):
+            box.remark.tell(f"What to look for: {demo.look}", hint, *offers)
+        elif hint:  # what to look for is known of the bundled pair only
+            box.remark.tell(hint, "", *offers)
+        else:
+            box.remark.clear()
+
+
+def _is_bundled(settings: Settings) -> bool:
+    """Whether the target is the one that the prompts were made for."""
+    return settings.target.path == BUNDLED_TARGET
 
 
 def change_words(before: Preset, after: Preset) -> str:

@@ -46,8 +46,8 @@ class TryPanel(QWidget):
         title = QLabel("Try this")
         title.setProperty("role", "title")
         help_line = QLabel(
-            "Made for the bundled pair. Each starts a new chat with the strategy and the sampling below its"
-            " title, and says what to look for."
+            "Each starts a new chat with the strategy and the sampling below its title. With the bundled"
+            " pair, which they were made for, it says what to look for."
         )
         help_line.setProperty("role", "caption")
         help_line.setWordWrap(True)

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from app.engine.fates import FATES
 
-
-def _name(fate: str) -> str:
-    """The names of a fate, such as "resampled or target's choice"."""
-    return " or ".join(filter(None, (fate, FATES[fate].undrawn)))
-
-
 GLOSSARY: dict[str, str] = {
     "round": "Draft k tokens, verify them in one pass of the target, emit. Each emitted token is of a round.",
     "target, draft": (
         "The target is the model whose answer is wanted. A draft, by a smaller model or copied from the "
         "text, proposes its next tokens."
     ),
-    **{_name(fate): meaning.definition for fate, meaning in FATES.items()},
+    **{fate: meaning.definition for fate, meaning in FATES.items()},
     "untold": "Emitted by a server that does not tell what became of its drafts.",
     "p": "The target's probability of the token.",
     "q": "The token's probability in the proposal it was drawn from; 1 where nothing was drawn.",
@@ -100,4 +94,4 @@ CONTEXT = explained("context")
 DRAFT_P = explained("draft_p")
 Q = explained("q")
 P = explained("p")
-VERDICT = "\n".join(meaning.explained(_name(fate)) for fate, meaning in FATES.items())
+VERDICT = "\n".join(meaning.explained(fate) for fate, meaning in FATES.items())

@@ -162,9 +162,11 @@ class ModelForm(QWidget):
 
     @Slot()
     def reset(self) -> None:
-        """Return to the defaults. The workers stay: they are the pair's."""
-        rpc = self.workers.value()
-        self.set_value(ModelOptions(self._base.path, rpc=rpc))
+        """Return to the defaults, without workers: the other form should have none either."""
+        had_workers = bool(self.workers.value())
+        self.set_value(ModelOptions(self._base.path))
+        if had_workers:
+            self.workers_changed.emit("")
         self.changed.emit()
 
     @Slot()
@@ -189,7 +191,7 @@ class ModelForm(QWidget):
     def _check(self) -> None:
         self._fields["n_cpu_moe"].setEnabled(not self._fields["cpu_moe"].value())
         try:
-            default = self.value() == ModelOptions(self._base.path, rpc=self.workers.value())
+            default = self.value() == ModelOptions(self._base.path)
         except SettingError:
             default = False
         self._reset.setEnabled(not default)

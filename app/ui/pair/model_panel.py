@@ -57,8 +57,6 @@ class ModelPanel(QWidget):
     look_asked = Signal()
     workers_changed = Signal(str)
     """See ModelForm."""
-    offer_taken = Signal()
-    """The other way to load that an error offered was chosen."""
 
     def __init__(
         self,
@@ -173,12 +171,12 @@ class ModelPanel(QWidget):
         self.set_loading(file, 1.0)
         self.facts.set_testing(file)
 
-    def set_error(self, message: str, hint: str = "", offer: str = "") -> None:
-        """The applied model could not be loaded; `offer` is the text of a button for another way."""
+    def set_error(self, message: str, hint: str = "", *offers: WayOut) -> None:
+        """The applied model could not be loaded; `offers` are buttons for other ways."""
         self.facts.end_loading()
         self._info = None
         self._retry = True
-        self.tell(message, hint, offer)
+        self.tell(message, hint, *offers)
         self._refresh()
 
     @Slot(str)
@@ -192,9 +190,9 @@ class ModelPanel(QWidget):
         self.form.set_layers(layers)
         self._edited()
 
-    def tell(self, message: str, hint: str = "", offer: str = "") -> None:
-        """Say what is wrong; `offer` is the text of a button for another way."""
-        self.notice.tell(message, hint, WayOut(offer, self.offer_taken.emit) if offer else None)
+    def tell(self, message: str, hint: str = "", *offers: WayOut) -> None:
+        """Say what is wrong; `offers` are buttons for other ways."""
+        self.notice.tell(message, hint, *offers)
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """The recently used model files, the latest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -47,7 +48,6 @@ class PairController(QObject):
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
         self._fatal: ModelPanel | None = None  # the panel of a file that crashed the engine
         self._by_hand = False  # the loaded pair was asked for, and does not replace one that failed
-        self._offer: Offer | None = None  # another way to load, offered with the last failure
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic paths, loaded last
         self.offload = OffloadController(target.panel, draft.panel, session, self.wanted, settings.real)
         self.offload.lighter_chosen.connect(self._lighter_chosen)
@@ -59,7 +59,6 @@ class PairController(QObject):
         server.described.connect(self._server_described)
         for panel in (target.panel, draft.panel):
             panel.edited.connect(self._edited)
-            panel.offer_taken.connect(self._offer_taken)
 
     def show(self) -> None:
         """Show in the panels which pair the settings name."""
@@ -112,7 +111,7 @@ class PairController(QObject):
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)
-        self._asked, self._offer, self._by_hand = (target, draft), None, True
+        self._asked, self._by_hand = (target, draft), True
         settings = self._settings.now
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):
@@ -130,7 +129,7 @@ class PairController(QObject):
         """Let a server answer in place of the models here; nothing happens while an answer is written."""
         if self._session.activity in BUSY:
             return
-        self._asked, self._offer, self._by_hand = None, None, True
+        self._asked, self._by_hand = None, True
         self._settings.change(server=address)
         self._session.load(ModelOptions(address), None)
 
@@ -139,20 +138,20 @@ class PairController(QObject):
         if self._may_load(self._target.panel):
             self.use_server(info.target.path)
 
-    @Slot()
     def _back_here(self) -> None:
         """Load the models here in place of a server that does not answer."""
-        self._notices.withdraw(CAUSE)
-        self.load(self._settings.now.target, self._settings.now.draft)
+        self._load_instead(self._settings.now.target, self._settings.now.draft)
 
-    @Slot()
-    def _offer_taken(self) -> None:
-        """Load what was offered."""
-        offer = self._offer
-        if offer is None or self._session.activity in BUSY:
-            return
-        self._notices.withdraw(CAUSE)
-        self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
+    def _load_instead(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load what a button beside a failure offers, under the names of the settings."""
+        if self._session.activity not in BUSY:
+            self._notices.withdraw(CAUSE)
+            self.load(self._named(target), self._named(draft) if draft is not None else None)
+
+    def _way_to(self, offer: Offer | None) -> tuple[WayOut, ...]:
+        if offer is None:
+            return ()
+        return (WayOut(offer.words, partial(self._load_instead, offer.target, offer.draft)),)
 
     @Slot(object, object, object)
     def _lighter_chosen(self, panel: ModelPanel, target: ModelOptions, draft: ModelOptions | None) -> None:
@@ -222,7 +221,7 @@ class PairController(QObject):
         self._target.set_alert(True)
         self.changed.emit()
         way_out = WayOut("Load the models here", self._back_here)
-        self._notices.tell(failed.message, failed.hint, way_out, CAUSE)
+        self._notices.tell(failed.message, failed.hint, way_out, cause=CAUSE)
 
     def _load_failed(self, failed: Failed) -> None:
         """Show the error in the panel of the model that failed."""
@@ -234,6 +233,8 @@ class PairController(QObject):
         about_draft = (failed.role or self._changed_role()) is Role.DRAFT
         chip, other = (self._target, self._draft)[:: -1 if about_draft else 1]
         wrong, right = chip.panel, other.panel
+        settings = self._settings.now
+        again = WayOut("Load again", partial(self._load_instead, settings.target, settings.draft))
         if self._in_use is not None:
             # What failed stays in its panel, to be corrected; the settings keep what is loaded.
             target, draft = self._in_use
@@ -241,27 +242,24 @@ class PairController(QObject):
             right.set_in_use(target if about_draft else draft)
             wrong.set_in_use(draft if about_draft else target)
         self.offload.refused = self._asked if failed.no_room else None
-        self._offer = failed.offer
-        offer = failed.offer.words if failed.offer is not None else ""
-        wrong.set_error(failed.message, failed.hint, offer)
+        # The cause may have been another program's, so the same pair is offered first.
+        ways_out = ((again,) if failed.gone or failed.no_room else ()) + self._way_to(failed.offer)
+        wrong.set_error(failed.message, failed.hint, *ways_out)
         self._edited()
         self._fatal = wrong if failed.gone and self._in_use is not None else None
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        way_out = WayOut(offer, self._offer_taken) if offer else None
-        self._notices.tell(failed.message, f"{failed.hint} {kept}".strip(), way_out, CAUSE)
+        self._notices.tell(failed.message, f"{failed.hint} {kept}".strip(), *ways_out, cause=CAUSE)
 
     @Slot(object)
     def _run_died(self, failed: Failed) -> None:
         """Offer the next safe setting, if there is one; the answer itself says what happened."""
         self._by_hand = False
-        self._offer = failed.offer
         if failed.offer is not None:
-            way_out = WayOut(failed.offer.words, self._offer_taken)
-            self._notices.tell(failed.message, failed.hint, way_out, CAUSE)
-            self._target.panel.tell(failed.message, failed.hint, failed.offer.words)
+            self._notices.tell(failed.message, failed.hint, *self._way_to(failed.offer), cause=CAUSE)
+            self._target.panel.tell(failed.message, failed.hint, *self._way_to(failed.offer))
 
     def _changed_role(self) -> Role:
         """The draft where only it was changed, else the target: a failure without a role is shown there."""

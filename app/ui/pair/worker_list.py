@@ -88,7 +88,7 @@ class WorkerList(QWidget):
         self._show()
         if message:
             again = WayOut("Look again", self.look_asked.emit)
-            self._notice.tell(message, hint, again if self._workers else None)
+            self._notice.tell(message, hint, *((again,) if self._workers else ()))
         else:
             self._notice.clear()
 

@@ -91,7 +91,7 @@ class CareController(QObject):
         def copy() -> None:
             self.copy_report(copied=lambda: notices.tell(message, COPIED, cause=cause))
 
-        notices.tell(message, hint, WayOut("Copy a report", copy), cause)
+        notices.tell(message, hint, WayOut("Copy a report", copy), cause=cause)
 
     @Slot()
     def check(self) -> None:

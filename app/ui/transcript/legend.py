@@ -41,10 +41,10 @@ class Legend(QWidget):
         self.rendered.toggled.connect(self.rendered_changed)
         self.rendered.toggled.connect(self._rendered_toggled)
 
-    def set_greedy(self, greedy: bool) -> None:
-        """Use the names of the fates under greedy verification, where no token is resampled."""
-        for fate, sample in self.samples.items():
-            sample.set_word((greedy and FATES[fate].undrawn) or fate)
+    def set_undrawn(self, undrawn: bool) -> None:
+        """Explain the fates as they are at temperature 0, where the target draws nothing, or above."""
+        for sample in self.samples.values():
+            sample.explain(undrawn)
 
     @Slot(bool)
     def _rendered_toggled(self, rendered: bool) -> None:
@@ -61,21 +61,19 @@ class FateSample(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._fate = fate
-        self.set_word(fate)
-        self.setAccessibleDescription(FATES[fate].definition)
+        self.setAccessibleName(fate)
+        self.explain(undrawn=False)
         theme.changed.connect(self._theme_changed)
         self._theme_changed()
 
-    def set_word(self, word: str) -> None:
-        """Change the name of the fate."""
-        self._word = word
-        self.setAccessibleName(word)
-        self.setToolTip(FATES[self._fate].explained(word))
-        self.updateGeometry()
-        self.update()
+    def explain(self, undrawn: bool) -> None:
+        """Say what the fate means, at temperature 0 where `undrawn`."""
+        fate = FATES[self._fate]
+        self.setToolTip(fate.explained(self._fate, undrawn))
+        self.setAccessibleDescription((undrawn and fate.undrawn) or fate.definition)
 
     def sizeHint(self) -> QSize:
-        width = QFontMetricsF(self._style.font).horizontalAdvance(self._word)
+        width = QFontMetricsF(self._style.font).horizontalAdvance(self._fate)
         return QSize(round(width + 2 * self._padding), self._style.pitch)
 
     def minimumSizeHint(self) -> QSize:
@@ -94,7 +92,7 @@ class FateSample(QWidget):
         shapes.paint_tints(painter, palette)
         painter.setFont(self._style.font)
         painter.setPen(QColor(palette.secondary))
-        painter.drawText(QPointF(self._padding, baseline), self._word)
+        painter.drawText(QPointF(self._padding, baseline), self._fate)
         shapes.paint_cues(painter, palette)
         painter.end()
 

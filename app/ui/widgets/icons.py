@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QByteArray, QDeadlineTimer, QEvent, QObject, QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QStyleOption, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QStyleOption, QToolButton, QWidget
 
 from app.base.paths import resource_folder
 from app.ui.theme import Theme
 from app.ui.widgets.text.tips import as_text
+
+LATE_MILLISECONDS = 600  # a click this soon after one button took the place of another was aimed at that
 
 
 @lru_cache(maxsize=64)
@@ -68,6 +70,24 @@ class _IconEngine(QIconEngine):
 
     def clone(self) -> QIconEngine:
         return _IconEngine(*self._looks)
+
+
+class LateClicks(QObject):
+    """Swallows clicks on a button that has just taken the place of another: the hand still meant that one.
+    The second press of a double click is meant for neither."""
+
+    def __init__(self, button: QAbstractButton) -> None:
+        super().__init__(button)
+        self._taken = QDeadlineTimer(0)
+        button.installEventFilter(self)
+
+    def expect(self) -> None:
+        """The button takes the place of another now."""
+        self._taken.setRemainingTime(LATE_MILLISECONDS)
+
+    def eventFilter(self, button: QObject, event: QEvent) -> bool:
+        pressed = event.type() is QEvent.Type.MouseButtonPress and not self._taken.hasExpired()
+        return pressed or event.type() is QEvent.Type.MouseButtonDblClick
 
 
 class IconButton(QToolButton):

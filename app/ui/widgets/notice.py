@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -41,9 +42,8 @@ class MessageStrip(QWidget):
             # Messages may name untrusted files: they are shown as plain text.
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._action = QPushButton()
-        self._action.clicked.connect(self._take)
-        self._offer: WayOut | None = None
+        self._buttons = (QPushButton(), QPushButton())  # as many ways out as a message may have
+        self._offers: tuple[WayOut, ...] = ()
         self._close = IconButton(theme, "close", "Dismiss")
         self._close.clicked.connect(self._dismiss)
         words = QVBoxLayout()
@@ -53,7 +53,9 @@ class MessageStrip(QWidget):
         self._way_out = QWidget()
         below = QHBoxLayout(self._way_out)
         below.setContentsMargins(0, 6, 0, 2)
-        below.addWidget(self._action)
+        for at, button in enumerate(self._buttons):
+            button.clicked.connect(lambda _checked=False, at=at: self._take(at))
+            below.addWidget(button)
         below.addStretch()
         words.addWidget(self._way_out)
         layout = QHBoxLayout(self)
@@ -72,30 +74,34 @@ class MessageStrip(QWidget):
         return self._hint.text()
 
     @property
-    def action(self) -> str:
-        return self._action.text()
+    def ways_out(self) -> list[str]:
+        """The words of the buttons, the first one first."""
+        return [offer.words for offer in self._offers]
 
-    def tell(self, problem: UserError | str, hint: str = "", offer: WayOut | None = None) -> None:
-        """Show what is wrong, or good to know; an error brings its own hint."""
+    def tell(self, problem: UserError | str, hint: str = "", *offers: WayOut) -> None:
+        """Show what is wrong, or good to know, with up to two buttons; an error brings its own hint."""
         message, hint = (problem.message, problem.hint) if isinstance(problem, UserError) else (problem, hint)
         self._message.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
-        self._offer = offer
-        self._action.setText(offer.words if offer is not None else "")
-        self._show_action(offer is not None)
+        self._offers = offers
+        self._show_actions()
         self.setAccessibleName(f"{message} {hint}".strip())
         self.show()
 
-    def _show_action(self, shown: bool) -> None:
-        self._way_out.setVisible(shown)
+    def _show_actions(self) -> None:
+        self._way_out.setVisible(bool(self._offers))
+        for button, words in zip_longest(self._buttons, self.ways_out, fillvalue=""):
+            assert isinstance(button, QPushButton), "more ways out than buttons"
+            button.setText(words)
+            button.setVisible(bool(words))
 
     def clear(self) -> None:
         """Hide the message."""
         self._message.clear()
         self._hint.clear()
-        self._offer = None
-        self._action.setText("")
+        self._offers = ()
+        self._show_actions()
         self.hide()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -112,10 +118,8 @@ class MessageStrip(QWidget):
         """The colours of the ground and of the line."""
         raise NotImplementedError
 
-    @Slot()
-    def _take(self) -> None:
-        if self._offer is not None:
-            self._offer.act()
+    def _take(self, at: int) -> None:
+        self._offers[at].act()
 
     @Slot()
     def _dismiss(self) -> None:
@@ -152,9 +156,7 @@ class Notices(QWidget):
     def strips(self) -> tuple[Notice, ...]:
         return tuple(self._strips.values())
 
-    def tell(
-        self, problem: UserError | str, hint: str = "", offer: WayOut | None = None, cause: str = ""
-    ) -> None:
+    def tell(self, problem: UserError | str, hint: str = "", *offers: WayOut, cause: str = "") -> None:
         """Show what is wrong, until it is dismissed or withdrawn; replaces a message of the same cause, or in
         the same words."""
         message = problem.message if isinstance(problem, UserError) else problem
@@ -163,7 +165,7 @@ class Notices(QWidget):
             if known == cause or strip.message == message:
                 self.withdraw(known)
         strip = self._strips[cause] = Notice(self._theme, self)
-        strip.tell(problem, hint, offer)
+        strip.tell(problem, hint, *offers)
         strip.dismissed.connect(lambda: self.withdraw(cause))
         self._column.addWidget(strip)
         for oldest in list(self._strips)[:-_MOST]:
@@ -200,19 +202,16 @@ class Remark(MessageStrip):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
-        set_role(self._action, kind="flat")
+        for button in self._buttons:
+            set_role(button, kind="flat")
         self._close.set_tooltip("Dismiss this remark")
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         side = QVBoxLayout()
         side.addWidget(self._close, 0, Qt.AlignmentFlag.AlignRight)
         side.addStretch()
-        side.addWidget(self._action, 0, Qt.AlignmentFlag.AlignRight)
+        side.addWidget(self._way_out, 0, Qt.AlignmentFlag.AlignRight)
         row.addLayout(side)
-
-    def _show_action(self, shown: bool) -> None:
-        self._way_out.hide()
-        self._action.setVisible(shown)
 
     def _colours(self) -> tuple[str, str]:
         return self._theme.palette.panel, self._theme.palette.secondary

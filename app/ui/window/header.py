@@ -20,7 +20,7 @@ from app.ui.theme.style import set_role
 from app.ui.widgets.chip import PanelChip
 from app.ui.widgets.chip_row import ChipRow
 from app.ui.widgets.fields.panel_button import PanelButton
-from app.ui.widgets.icons import IconButton, icon, pixmap
+from app.ui.widgets.icons import IconButton, LateClicks, icon, pixmap
 from app.ui.widgets.popover import Popover
 
 
@@ -51,6 +51,7 @@ class Header(ChipRow):
         self.clear.setToolTip("Put this chat into the trash and begin a new one. Ctrl+Z takes it back.")
         self.regenerate = WordOrIcon(theme, "refresh", "Regenerate")
         self.regenerate.setToolTip("Answer the last message once more (Ctrl+R)")
+        self._late = LateClicks(self.regenerate)
         self.stop = WordOrIcon(theme, "stop", "Stop", primary=True)
         self.stop.setToolTip("Stop the answer (Esc)")
 
@@ -67,6 +68,8 @@ class Header(ChipRow):
 
     def set_busy(self, busy: bool) -> None:
         """Show Stop in place of Regenerate while an answer is being written."""
+        if self._busy and not busy:
+            self._late.expect()
         self._busy = busy
         self._show_buttons()
 

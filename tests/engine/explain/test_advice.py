@@ -7,11 +7,16 @@ machine are unreliable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from typing_extensions import override
 
+from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.outside.foreign import register
+from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.explain.advice import Finding
 from app.engine.explain.remedies import AnswerSetup, DraftFile
@@ -21,6 +26,9 @@ from tests.answers import answer
 from tests.engine.explain.advised import advice_on, applied, at_costs
 from tests.files.tiny import Tiny
 from tests.workers import worker
+
+if TYPE_CHECKING:
+    from app.engine.types import TokenIds
 
 TinyFile = Callable[[Tiny], Path]
 Options = tuple[ModelOptions, ModelOptions]
@@ -89,6 +97,25 @@ def test_a_text_that_does_not_repeat_gets_no_shorter_match(engine: Engine) -> No
     advice = advice_on(trace, trace.rounds, AnswerSetup())
     assert "repeats too little" in advice.text
     assert [remedy.text for remedy in advice.remedies] == ["ngram-simple with draft-simple"]
+
+
+def test_a_plug_in_that_drafts_nothing_is_not_told_about_repetition(
+    known_strategies: None, engine: Engine
+) -> None:
+    @dataclass(frozen=True)
+    class NoParams:
+        """No settings."""
+
+    class Silent(Drafter):
+        @override
+        def propose(self, context: TokenIds, k: int) -> Proposal:
+            return Proposal()
+
+    register(StrategyKind("silent", NoParams, "Drafts nothing.", make=lambda params, resources: Silent()))
+    trace = answer(engine, TEXT, strategy="silent", max_tokens=40, ignore_eos=True)
+    advice = advice_on(trace, trace.rounds, AnswerSetup())
+    assert advice.finding is Finding.SELDOM
+    assert "silent found a draft in no round." in advice.text and "repeats" not in advice.text
 
 
 def test_another_kind_where_copies_are_refused(engine: Engine) -> None:

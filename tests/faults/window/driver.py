@@ -95,10 +95,10 @@ class Driver(QObject):
         self._desk.header.presets_panel.save_requested.emit(name)
 
     def _way_out(self) -> None:
-        """Press the button beside the error, as far as there is one."""
+        """Press the last button beside the error, as far as there is one."""
         for notice in self._desk.page.prompt.notices.strips:
             for button in notice.findChildren(QPushButton):
-                if notice.action and button.text() == notice.action:
+                if button.text() in notice.ways_out[-1:]:
                     button.click()
                     return
 

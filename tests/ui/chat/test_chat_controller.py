@@ -11,12 +11,13 @@ from PySide6.QtCore import Qt
 
 from app.base.paths import find_paths
 from app.demo import read_demo
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, Sampling
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
 from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
+from tests.quiet import stays
 from tests.stopping import ATTEMPTS, stop_limit
 from tests.ui.named import named, words_in
 from tests.ui.transcript.places import open_editor
@@ -30,9 +31,6 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> None:
     desk = windows.open()
     assert desk.items() == []
-    desk.press(Qt.Key.Key_Return)
-    assert not desk.busy(), "only the bundled pair has demo prompts"
-    desk.page.prompt.set_suggestion(DEMO)
     desk.press(Qt.Key.Key_Return)
     item = desk.answered()
     assert desk.texts()[0].startswith("Write a small Python function")
@@ -132,6 +130,46 @@ def test_the_stop_button_says_that_it_is_stopping(slow: Callable[..., Desk]) -> 
     assert told == [(True, False)]
     assert named(desk.page.prompt, "Send", IconButton).isEnabled()
     assert desk.header.regenerate.isVisible() and desk.header.regenerate.isEnabled()
+
+
+@pytest.mark.parametrize("place", ["header", "prompt"])
+def test_a_late_click_on_stop_asks_nothing(windows: Windows, place: str) -> None:
+    desk = windows.open()
+
+    def click() -> None:
+        in_header = place == "header"
+        button = desk.header.regenerate if in_header else named(desk.page.prompt, "Send", IconButton)
+        desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def late(now: EngineState, before: EngineState) -> None:
+        if now.activity is Activity.READY:
+            desk.session.changed.disconnect(late)
+            click()
+
+    desk.type("go")
+    desk.page.prompt.set_text("next")
+    desk.session.changed.connect(late)
+    desk.until_ready()
+    assert stays(lambda: desk.session.activity)
+    assert desk.page.prompt.text() == "next" and len(desk.texts()) == 2
+
+    def asks() -> bool:
+        click()
+        return desk.busy()
+
+    desk.until(asks)
+    desk.until_ready()
+
+
+def test_the_legend_explains_the_settings_in_use(windows: Windows) -> None:
+    desk = windows.open(sampling=Sampling())
+    sample = desk.page.legend.samples["resampled"]
+    assert "target's choice" in sample.toolTip(), "before any answer"
+    desk.ask("one")
+    desk.window.settings.change(sampling=Sampling(temperature=0.7))
+    assert "residual" in sample.toolTip()
+    desk.window.settings.change(sampling=Sampling())
+    assert "target's choice" in sample.toolTip()
 
 
 def test_regenerate_and_edit(windows: Windows) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
+from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions, Sampling
@@ -86,7 +86,7 @@ def choose(desk: Desk, title: str) -> None:
 def said(desk: Desk) -> tuple[str, str, str]:
     """The remark, what was set, and the way back."""
     remark = desk.page.prompt.remark
-    return (remark.message, remark.hint, remark.action) if remark.isVisible() else ("", "", "")
+    return (remark.message, remark.hint, "".join(remark.ways_out)) if remark.isVisible() else ("", "", "")
 
 
 def look(title: str) -> str:
@@ -99,25 +99,26 @@ def in_use(desk: Desk) -> tuple[str, float, str]:
     return settings.strategy, settings.sampling.temperature, draft.path if draft is not None else ""
 
 
-def test_the_menu_is_there_for_the_bundled_pair_only(
+def test_another_target_is_asked_without_what_belongs_to_the_bundled_pair(
     bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
 ) -> None:
     desk = opened(bundled)
     assert desk.page.prompt.try_this.isVisible()
     target = tmp_path / "other.gguf"
     target.write_bytes(pair_files[0].read_bytes())
-    desk.load(target)
-    assert not desk.page.prompt.try_this.isVisible()
-    press_shortcut(desk)
-    assert "made for the bundled pair" in desk.error() and "Bundled demo" in desk.error()
+    desk.window.pair.load(ModelOptions(str(target)), None)
+    desk.until_ready()
+    choose(desk, "Small")
+    assert desk.texts()[0] == "Small abcabc" and desk.error() == ""
+    assert in_use(desk) == ("ngram-mod", 0.0, ""), "the pair's draft stays where it belongs"
+    assert said(desk) == ("Set for it: strategy ngram-mod (was draft-simple:n_max=4).", "", "Put back")
     desk.ask("Copied abcabc")
-    assert said(desk) == ("", "", "")
+    assert said(desk) == ("", "", ""), "what to look for is known of the bundled pair"
     desk.load(BUNDLED_TARGET)
-    assert desk.page.prompt.try_this.isVisible()
     assert said(desk)[0] == look("Copied")
 
 
-def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
+def test_an_empty_chat_shows_the_titles_whatever_target_is_loaded(
     bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
 ) -> None:
     desk = opened(bundled, strategy="suffix")
@@ -130,10 +131,7 @@ def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
     target = tmp_path / "other.gguf"
     target.write_bytes(pair_files[0].read_bytes())
     desk.load(target)
-    assert offered() == []
-    empty_words = [label.text() for label in desk.page.transcript.findChildren(QLabel) if label.isVisible()]
-    assert "Ask something." in empty_words and desk.prompt.placeholderText() == "Ask"
-    desk.load(BUNDLED_TARGET)
+    assert [button.text() for button in offered()] == TITLES[:MOST]
     desk.qtbot.mouseClick(offered()[TITLES.index("Copied")], Qt.MouseButton.LeftButton)
     desk.answered()
     assert desk.texts()[0] == "Copied abcabc"

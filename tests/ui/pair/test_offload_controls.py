@@ -325,8 +325,10 @@ def test_every_option_survives_the_form(form: ModelForm) -> None:
     form.set_devices((NEAR, FAR, HERE), ("RPC", "CPU"))
     form.layers.set_most(9)
     assert form.value() == options and form.valid()
+    told: list[str] = []
+    form.workers_changed.connect(told.append)
     form.reset()
-    assert form.value() == ModelOptions("m", rpc=options.rpc)
+    assert form.value() == ModelOptions("m") and told == [""]
 
 
 def test_someone_without_a_gpu_reads_one_line(form: ModelForm) -> None:

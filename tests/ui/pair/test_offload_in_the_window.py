@@ -35,6 +35,7 @@ from app.ui.pair.placement.placement import BY_HAND
 from app.ui.state.engine.engine_session import Activity
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.notice import WayOut
 from tests.files.tiny import Tiny
 from tests.quiet import stays
 from tests.ui.homes import Homes, loaded
@@ -184,7 +185,7 @@ def test_apply_keeps_its_place_whatever_comes_below_it(windows: Windows) -> None
     assert place() == before, "the memory came"
     panel.form.more_fold.button.click()
     assert place() == before, "the settings unfolded"
-    panel.tell("It failed.", "Try another one.", "Try")
+    panel.tell("It failed.", "Try another one.", WayOut("Try", list))
     assert place() == before, "an error came"
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-from PySide6.QtWidgets import QProgressBar
+import os
+import signal
+from dataclasses import replace
 
-from app.engine.process.messages import Failed, Load, LoadProgress, LoadStage
+import pytest
+from PySide6.QtWidgets import QProgressBar, QPushButton
+
+from app.engine.process.messages import Failed, Load, LoadProgress, LoadStage, Offer
 from app.engine.types import ModelOptions, Role
 from app.ui.pair.model_panel import ModelPanel
+from app.ui.state.engine.engine_session import Activity
 from tests.ui.homes import Homes, loaded
 from tests.ui.windows import Desk, Windows
 
@@ -76,6 +81,47 @@ def test_a_failure_of_neither_is_told_where_a_model_was_changed(
     desk.until(desk.error)
     assert "The worker at here:1 is gone." in desk.panel_error(panel_of(desk, changed))
     assert desk.panel_error(panel_of(desk, OTHER[changed])) == ""
+
+
+@pytest.mark.parametrize("died", [{"gone": True}, {"no_room": True}], ids=["killed", "no room"])
+def test_what_may_succeed_next_time_is_offered_again_first(
+    desk: Desk, homes: Homes, died: dict[str, bool]
+) -> None:
+    asked = [command for command in homes.last.sent if isinstance(command, Load)][-1]
+    safer = Offer("Load with safe kernels", replace(asked.target, repack=False), asked.draft)
+    homes.last.say(Failed(asked.run, "The engine stopped.", offer=safer, role=Role.TARGET, **died))  # type: ignore[arg-type]
+    desk.until(desk.error)
+    assert desk.offers() == ["Load again", "Load with safe kernels"]
+    assert desk.header.target_panel.notice.ways_out == desk.offers()
+    press(desk, "Load again")
+    desk.until(lambda: load_runs(homes) and load_runs(homes)[-1] != asked.run)
+    again = homes.last.sent[-1]
+    assert isinstance(again, Load) and (again.target, again.draft) == (asked.target, asked.draft)
+    assert desk.error() == ""
+
+
+def test_a_file_that_is_refused_is_not_offered_again(desk: Desk, homes: Homes) -> None:
+    homes.last.say(Failed(load_runs(homes)[-1], "model.gguf is damaged.", role=Role.TARGET))
+    desk.until(desk.error)
+    assert desk.offers() == []
+
+
+def test_a_pair_killed_in_its_own_reload_loads_again_by_one_button(windows: Windows) -> None:
+    desk = windows.open("process")
+    os.kill(desk.engine_pid, signal.SIGKILL)
+    desk.until(lambda: desk.session.activity is Activity.LOADING)
+    os.kill(desk.engine_pid, signal.SIGKILL)
+    desk.until(lambda: desk.session.activity is Activity.EMPTY and desk.error())
+    assert desk.offers()[0] == "Load again"
+    press(desk, "Load again")
+    desk.until_ready()
+    assert desk.error() == ""
+
+
+def press(desk: Desk, words: str) -> None:
+    """Press a button beside the error in the chat."""
+    buttons = desk.page.prompt.notices.findChildren(QPushButton)
+    next(button for button in buttons if button.text() == words and button.isVisible()).click()
 
 
 def test_a_draft_that_failed_says_nothing_once_none_is_used(desk: Desk, homes: Homes) -> None:

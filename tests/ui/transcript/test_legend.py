@@ -32,6 +32,20 @@ def test_a_sample_of_every_fate(qtbot: QtBot, theme: Theme) -> None:
     assert DARK.tint("bonus") in colours(made.samples["bonus"])
 
 
+def test_resampled_is_explained_as_the_targets_choice_at_temperature_0(qtbot: QtBot, theme: Theme) -> None:
+    made = legend(qtbot, theme)
+    sample = made.samples["resampled"]
+    drawn = sample.toolTip()
+    made.set_undrawn(True)
+    assert sample.accessibleName() == "resampled" and sample.toolTip().startswith(
+        "resampled: the target's choice"
+    )
+    assert sample.accessibleDescription() == FATES["resampled"].undrawn
+    assert made.samples["bonus"].toolTip() == FATES["bonus"].explained("bonus")
+    made.set_undrawn(False)
+    assert sample.toolTip() == drawn
+
+
 def test_switches_by_mouse_and_keyboard(qtbot: QtBot, theme: Theme) -> None:
     made = legend(qtbot, theme)
     assert made.drafts_shown.isChecked() and not made.rendered.isChecked()

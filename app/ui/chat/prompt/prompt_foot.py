@@ -14,7 +14,7 @@ from app.ui.theme import Theme
 from app.ui.widgets.fields.panel_button import PanelButton
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fold import FoldButton
-from app.ui.widgets.icons import IconButton
+from app.ui.widgets.icons import IconButton, LateClicks
 from app.ui.widgets.popover import Popover
 
 TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
@@ -44,6 +44,8 @@ class PromptFoot(QWidget):
         self._hint.setProperty("role", "caption")
         self._button = IconButton(theme, "send", "Send", kind="primary")
         self._button.clicked.connect(self.pressed)
+        self._busy = False
+        self._late = LateClicks(self._button)
         self._folds = QWidget()
         folds = QHBoxLayout(self._folds)
         folds.setContentsMargins(0, 0, 0, 0)
@@ -73,6 +75,9 @@ class PromptFoot(QWidget):
 
     def set_busy(self, busy: bool) -> None:
         """Show Stop while an answer streams, else Send."""
+        if self._busy and not busy:
+            self._late.expect()
+        self._busy = busy
         self._button.setEnabled(True)
         self._button.set_icon("stop" if busy else "send")
         self._button.set_tooltip("Stop" if busy else "Send")

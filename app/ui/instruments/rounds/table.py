@@ -182,7 +182,7 @@ class RoundTable(QWidget):
             RoundColumn.Q: number,
             RoundColumn.P: number,
             RoundColumn.BAR: 70,
-            RoundColumn.VERDICT: QFontMetrics(self._theme.sans(-1)).horizontalAdvance("target's choice") + 16,
+            RoundColumn.VERDICT: QFontMetrics(self._theme.sans(-1)).horizontalAdvance("resampled") + 16,
         }
         if not self._has_q:
             del widths[RoundColumn.Q]

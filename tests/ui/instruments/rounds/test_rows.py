@@ -38,7 +38,7 @@ def test_the_round_of_the_drawing() -> None:
         ("·Return", "0.930", "1.000", "0.970", "", "accepted"),
         ("·average", "0.610", "1.000", "0.118", "", "rejected"),
         ("·of", "0.700", "1.000", "–", "", "ignored"),
-        ("·arithmetic", "–", "–", "0.724", "", "target's choice"),
+        ("·arithmetic", "–", "–", "0.724", "", "resampled"),
     ]
 
 

@@ -46,7 +46,7 @@ def test_a_round_with_a_rejected_token(table) -> None:
     table.show_round(round)
     assert table.title.text() == f"Round {round.index}"
     verdicts = [str(token.verdict) for token in round.drafted]
-    assert texts(table, RoundColumn.VERDICT) == [*verdicts, "target's choice"]
+    assert texts(table, RoundColumn.VERDICT) == [*verdicts, "resampled"]
     ignored = verdicts.index("ignored")
     assert texts(table, RoundColumn.P)[ignored] == "–"
     assert len(texts(table, RoundColumn.TOKEN)) == len(round.drafted) + 1

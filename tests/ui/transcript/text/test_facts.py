@@ -31,7 +31,7 @@ def test_the_card_of_the_drawing() -> None:
     round = drawing().rounds[3]
     shown = facts(round, "resampled", 2)
     assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
-    assert shown.word == "target's choice", "greedy"
+    assert shown.word == "resampled"
     assert shown.rows == (
         ("Round · place", "3 · 3 of 5"),
         ("Draft said", "·average"),
