@@ -9,6 +9,7 @@ from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import drop, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
+from app.engine.explain.llama_flags import other_names
 from app.engine.types import split_list
 
 PROG = "draftscope worker"
@@ -32,10 +33,15 @@ def worker(argv: list[str]) -> int:
         "--port", metavar="P", default=str(DEFAULT_PORT), help=f"Port to listen on (default {DEFAULT_PORT})"
     )
     parser.add_argument(
-        "--device", metavar="D", default="", help="Devices to serve (default: the GPUs, else the CPU)"
+        "--device",
+        *other_names("--device"),
+        metavar="D",
+        default="",
+        help="Devices to serve (default: the GPUs, else the CPU)",
     )
     parser.add_argument(
         "--threads",
+        *other_names("--threads"),
         metavar="N",
         type=int,
         default=0,

@@ -13,6 +13,13 @@ from typing import Any
 
 from app.base.files import reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
+from app.cli.answer.draft_options import (
+    DraftOption,
+    add_draft_options,
+    add_parallel_option,
+    asked_strategies,
+    draft_flags,
+)
 from app.cli.answer.strategies import strategy_help
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.drafters import add_drafter_option, know_drafters
@@ -20,6 +27,7 @@ from app.cli.servers import add_server_options, keys
 from app.cli.terminal.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.terminal.interrupt import Interrupt
 from app.engine.errors import PromptError
+from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, PairInfo, Sampling
@@ -41,9 +49,8 @@ _DRAFT_SUFFIX = "-draft"
 
 SAMPLING = ParamOptions(Sampling)
 LENGTH = ParamOptions(Settings, only=("max_tokens",))
-# Short names are llama.cpp's.
-TARGET = ParamOptions(ModelOptions, short={"n_gpu_layers": "-ngl", "ctx_size": "-c"})
-DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=LIKE_TARGET, short={"n_gpu_layers": "-ngld"})
+TARGET = ParamOptions(ModelOptions)
+DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=LIKE_TARGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,10 @@ def parse_run(argv: list[str]) -> RunPlan:
     server = server_address(arguments.server) if arguments.server else ""
     if server and (own := _of_the_engine(arguments)):
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
-    spec = StrategySpec.parse(arguments.strategy or NONE)
+    strategy = next(
+        iter(asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])), None
+    )
+    spec = StrategySpec.parse(strategy or NONE)
     spec.verification_at(sampling.temperature)
     if arguments.draft_only and arguments.target is None:
         arguments.target = arguments.draft  # the target is not loaded: it need not be named
@@ -87,7 +97,7 @@ def parse_run(argv: list[str]) -> RunPlan:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
     request = GenerationRequest(
         **_prompt(arguments),
-        strategy=SERVER if server and arguments.strategy is None else str(spec),
+        strategy=SERVER if server and strategy is None else str(spec),
         sampling=sampling,
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
@@ -109,6 +119,7 @@ def _of_the_engine(arguments: argparse.Namespace) -> str:
         "--draft-only": arguments.draft_only,
         "--suffix": arguments.suffix is not None or arguments.suffix_file,
         f"--strategy {arguments.strategy}": arguments.strategy not in (None, NONE),
+        **dict.fromkeys(draft_flags(arguments), True),
         **dict.fromkeys((*TARGET.flags_given(arguments), *DRAFT.flags_given(arguments)), True),
     }
     return next((name for name, value in given.items() if value), "")
@@ -146,9 +157,12 @@ def _parser() -> Parser:
     add_pair_options(parser)
     answer = parser.add_argument_group("the answer")
     prompts = answer.add_mutually_exclusive_group(required=True)
-    prompts.add_argument("--prompt", metavar="TEXT", type=plain_text, help="Text to continue")
+    prompts.add_argument(
+        "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="Text to continue"
+    )
     prompts.add_argument(
         "--prompt-file",
+        *other_names("--prompt-file"),
         metavar="FILE",
         help="Read the prompt from a UTF-8 file, without the line break at its end; - is standard input",
     )
@@ -206,14 +220,15 @@ def add_pair_options(parser: Parser) -> None:
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
         "owner/name/file.gguf), downloaded if it is not here (default: the bundled pair)",
-        "The model that drafts for it, named in the same way",
+        "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
+    add_draft_options(pair)
 
 
 def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -> None:
     """Add --target and --draft with their help, and llama.cpp's names for them."""
-    group.add_argument("--target", "-m", "-hf", metavar="MODEL", help=target)
-    group.add_argument("--draft", "-md", "-hfd", metavar="MODEL", help=draft)
+    group.add_argument("--target", *other_names("--target"), metavar="MODEL", help=target)
+    group.add_argument("--draft", *other_names("--draft"), metavar="MODEL", action=DraftOption, help=draft)
 
 
 def add_end_options(group: argparse._ArgumentGroup) -> None:
@@ -221,6 +236,7 @@ def add_end_options(group: argparse._ArgumentGroup) -> None:
     LENGTH.add_to(group)
     group.add_argument(
         "--stop",
+        *other_names("--stop"),
         metavar="S",
         type=stop_text,
         action="append",
@@ -237,6 +253,7 @@ def add_model_options(parser: Parser) -> None:
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
+    add_parallel_option(parser)
 
 
 def stop_text(argument: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from app.base.paths import find_paths
+from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
@@ -113,6 +114,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     add_output_options(parser)
     add_journal_option(parser)
     arguments = parser.parse_args(argv)
+    arguments.strategy = asked_strategies(arguments, arguments.strategy)
     if arguments.load:
         check_load(arguments)
     if not arguments.strategy and arguments.lanes is None and not arguments.server:

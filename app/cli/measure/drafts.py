@@ -21,6 +21,7 @@ from app.cli.terminal.console import put, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError, no_model_at
+from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
@@ -57,8 +58,7 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--target",
-        "-m",
-        "-hf",
+        *other_names("--target"),
         metavar="MODEL",
         help="The model to draft for: a file, or a name on the Hub (default: the bundled target)",
     )

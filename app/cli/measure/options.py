@@ -25,6 +25,7 @@ from app.cli.drafters import add_drafter_option
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, plain_text
 from app.cli.terminal.console import say
 from app.cli.terminal.interrupt import Interrupt
+from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
@@ -89,7 +90,9 @@ def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True)
         metavar="NAME",
         help=f"Prompts that come with Draftscope ({', '.join(_suite_names())}), or a file as for --prompts",
     )
-    source.add_argument("--prompt", metavar="TEXT", type=plain_text, help="A single prompt")
+    source.add_argument(
+        "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="A single prompt"
+    )
     group.add_argument(
         "--category",
         metavar="NAME",

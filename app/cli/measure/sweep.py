@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
@@ -59,10 +60,11 @@ def sweep(argv: list[str]) -> int:
     add_output_options(parser)
     add_journal_option(parser)
     arguments = parser.parse_args(argv)
+    (strategy,) = asked_strategies(arguments, [arguments.strategy])
     files = outputs(arguments)
     base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
     x, y = Axis.parse(arguments.x), Axis.parse(arguments.y)
-    experiment, facts = make_sweep(base, arguments.strategy, x, y, partial(lane_model, folder=Path.cwd()))
+    experiment, facts = make_sweep(base, strategy, x, y, partial(lane_model, folder=Path.cwd()))
     for path in files.paths:
         check_writable(path)
     home = partial(make_home, arguments.engine)

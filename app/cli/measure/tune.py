@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from app.base import numbers
+from app.cli.answer.draft_options import asked_strategies, draft_flags
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
@@ -67,6 +68,9 @@ def tune(argv: list[str]) -> int:
     )
     add_measure_options(parser, repeats=False)
     arguments = parser.parse_args(argv)
+    if not arguments.strategy and (flags := draft_flags(arguments)):
+        raise UsageError(f"{flags[0]} needs a strategy.", "Without --strategy, tune finds its settings.")
+    arguments.strategy = asked_strategies(arguments, arguments.strategy)
     asked = asked_experiment(arguments, (), repeats=1)
     files = [path for path in (arguments.json, arguments.html) if path is not None]
     if len(set(map(os.path.abspath, files))) < len(files):

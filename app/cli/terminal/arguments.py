@@ -6,10 +6,12 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
 from typing import Any, NoReturn
 
+from typing_extensions import override
+
 from app.engine.errors import SettingError, UserError
+from app.engine.explain.llama_flags import LAYERS, NAMES, other_names
 from app.engine.params import Param, Value, params_of
 
 HOMES = ("process", "thread")
@@ -30,14 +32,32 @@ class Parser(argparse.ArgumentParser):
             description=description,
             usage=usage,
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             add_help=add_help,
             allow_abbrev=False,  # a new option must not change what an old script means
         )
 
+    @override
+    def _get_option_tuples(self, option_string: str) -> list[tuple[argparse.Action, str, str | None]]:
+        """No option: argparse would read -cx as -c with the value x, and llama.cpp's names begin alike."""
+        return []
+
+    @override
     def error(self, message: str) -> NoReturn:
         message = message.removesuffix(".")
         raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Shows of llama.cpp's names for an option the short ones."""
+
+    @override
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        shown = [name for name in action.option_strings if not (name in NAMES and name.startswith("--"))]
+        if not shown:
+            return super()._format_action_invocation(action)
+        value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
+        return ", ".join(shown) + value
 
 
 def add_engine_option(group: argparse._ActionsContainer) -> None:
@@ -66,13 +86,11 @@ class ParamOptions:
         suffix: str = "",
         only: Collection[str] = (),
         shared: Collection[str] = (),
-        short: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` parameters
-        default to the value of the option without the suffix; `short` gives options a second name."""
+        default to the value of the option without the suffix. llama.cpp's names for an option are its too."""
         self._suffix = suffix
         self._shared = shared
-        self._short = short
         self._params = [param for param in params_of(owner) if not only or param.name in only]
 
     def add_to(self, group: argparse._ArgumentGroup) -> None:
@@ -84,7 +102,7 @@ class ParamOptions:
                 action = {"action": "append", "type": _word, "metavar": "TEXT"}
             else:
                 action = {"type": _reader(param), "metavar": _metavar(param)}
-            names = [self.flag(param), *filter(None, [self._short.get(param.name)])]
+            names = [self.flag(param), *other_names(self.flag(param))]
             group.add_argument(*names, dest=self._dest(param), default=None, help=self._help(param), **action)
 
     def flag(self, param: Param) -> str:
@@ -132,7 +150,7 @@ class ParamOptions:
 def _reader(param: Param) -> Callable[[str], Value]:
     def read(text: str) -> Value:
         try:
-            return param.parse(text)
+            return param.parse(LAYERS.get(text, text) if param.name == "n_gpu_layers" else text)
         except SettingError as error:
             raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
 
