@@ -10,6 +10,18 @@ from app.engine.errors import UserError
 _ROOM = 2**24  # bytes; a thread's stack usually takes 8 MiB of addresses
 
 
+def join(thread: threading.Thread) -> None:
+    """Wait until a thread has ended, whatever interrupts: the caller may free what it uses next."""
+    interrupt: KeyboardInterrupt | None = None
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt as again:
+            interrupt = again
+    if interrupt is not None:
+        raise interrupt
+
+
 def start(thread: threading.Thread) -> None:
     """Start a thread. Raises MemoryError where memory is too short for one, UserError where the system allows
     no more threads.

@@ -522,7 +522,7 @@ class Totals(msgspec.Struct, frozen=True):
     text: str
     seconds: float  # wall time from the start of round 0
     prompt_seconds: float
-    draft_prompt_seconds: float
+    draft_prompt_seconds: float  # of them those after the target's reading: both may read at once
     first_token_seconds: float | None  # from the request to the first emitted token
     error: str = ""
     draft_prompt_in_rounds: float = (

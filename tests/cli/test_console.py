@@ -54,6 +54,15 @@ def on_terminal(*words: object, home: Path) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
+def test_a_terminal_is_told_how_far_the_prompt_is_read(pair_files: tuple[Path, Path], tmp_path: Path) -> None:
+    prompt = tmp_path / "long.txt"
+    prompt.write_text("the quick brown fox jumps over the lazy dog. " * 18, encoding="utf-8")
+    words = ["run", "--target", pair_files[0], "--strategy", "none", "--max-tokens", 2]
+    told = on_terminal(*words, "--prompt-file", prompt, home=tmp_path)
+    assert re.search(r"\r\x1b\[KReading the prompt, 512 of 81\d tokens · [\d,.]+ tokens/s", told)
+    assert "\r\x1b[K" in told[told.rindex("left") :], "the line is cleared before the answer"
+
+
 @pytest.fixture
 def hostile_trace(command: Command, pair_files: tuple[Path, Path], tmp_path: Path) -> Path:
     """A trace whose answer, strategy and file name hold terminal commands."""

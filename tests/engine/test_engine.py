@@ -120,23 +120,90 @@ def test_the_order_of_events(engine: Engine) -> None:
     assert kinds[-1] is Finished
     assert kinds[1:-1] == sorted(kinds[1:-1], key=[PromptProgress, RoundFinished].index)
     progress = [event for event in events if isinstance(event, PromptProgress)]
-    assert [event.done for event in progress] == [512, len(LONG * 2) - 1]
+    assert [event.done for event in progress] == [0, 512, len(LONG * 2) - 1]
     used = [event.context_used for event in events if isinstance(event, RoundFinished)]
     assert used == [len(LONG * 2) + n for n in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "roles"), [("none", [Role.TARGET]), (DRAFTS, [Role.TARGET, Role.DRAFT, Role.DRAFT])]
-)
-def test_a_prompt_is_told_as_read_before_the_first_round(
-    engine: Engine, strategy: str, roles: list[Role]
+def progress_of(engine: Engine, strategy: str, prompt: str = LONG * 2) -> list[PromptProgress]:
+    events = events_of(engine, GenerationRequest(prompt=prompt, max_tokens=1, strategy=strategy))
+    return [event for event in events if isinstance(event, PromptProgress)]
+
+
+@pytest.mark.parametrize(("strategy", "models"), [("none", 1), (DRAFTS, 2)])
+def test_every_model_tells_each_part_that_it_reads(
+    engine: Engine, strategy: str, models: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prompt = LONG[:100]
-    for _ in ("cold", "warm"):
-        events = events_of(engine, GenerationRequest(prompt=prompt, max_tokens=1, strategy=strategy))
-        progress = [event for event in events if isinstance(event, PromptProgress)]
-        assert [event.role for event in progress] == roles
-        assert progress[-1].done + 1 == progress[-1].total
+    monkeypatch.setattr("app.engine.loop.answer_run.cores", lambda: 1)
+    n = len(LONG * 2)
+    parts = [0, 512, n - 1]
+    cold = progress_of(engine, strategy)
+    roles = [Role.TARGET, Role.DRAFT][:models]
+    assert [(event.role, event.done) for event in cold] == [(role, done) for role in roles for done in parts]
+    assert {(event.total, event.cached, event.at_once) for event in cold} == {(n, 0, False)}
+    assert all((event.seconds > 0) == (event.done > 0) for event in cold)
+    warm = progress_of(engine, strategy)
+    assert [(event.role, event.done, event.cached) for event in warm] == [
+        (role, n - 1, n - 1) for role in roles
+    ]
+
+
+def test_two_models_with_cores_of_their_own_read_at_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2, timeout=30)  # broken where one waits for the other's end
+    decode = Context.decode
+
+    def meeting(self: Context, ids: np.ndarray, logits: int = 0) -> Any:
+        if self.n_cached == 0:
+            both.wait()
+        return decode(self, ids, logits)
+
+    monkeypatch.setattr("app.engine.loop.answer_run.cores", lambda: 2)
+    monkeypatch.setattr(Context, "decode", meeting)
+    told = progress_of(engine, DRAFTS)
+    assert told[0].at_once
+    assert "target and draft at once" in told[0].words
+    assert told[-1].at_end
+    engine.reset()
+    monkeypatch.setattr(Context, "decode", decode)
+    text = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
+    engine.reset()
+    monkeypatch.setattr("app.engine.loop.answer_run.cores", lambda: 1)
+    assert_same_answer(answer(engine, LONG, strategy=DRAFTS, max_tokens=20), text)
+
+
+def test_an_error_of_the_draft_ends_the_reading_of_both(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: DraftSimple, context: np.ndarray) -> Iterator[tuple[int, int]]:
+        raise PromptError("The draft cannot read this.")
+        yield 0, 0
+
+    threads = threading.active_count()
+    monkeypatch.setattr("app.engine.loop.answer_run.cores", lambda: 2)
+    monkeypatch.setattr(DraftSimple, "read", fails)
+    with pytest.raises(PromptError, match="cannot read"):
+        progress_of(engine, DRAFTS)
+    assert threading.active_count() <= threads
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"),
+    [
+        (PromptProgress(1, Role.TARGET, 0, 4243), "Reading the prompt, 0 of 4,243 tokens"),
+        (
+            PromptProgress(1, Role.DRAFT, 1536, 4243, cached=512, seconds=4.0),
+            "Reading the prompt (draft), 1,536 of 4,243 tokens · 256 tokens/s · 11 s left",
+        ),
+        (
+            PromptProgress(1, Role.TARGET, 4242, 4243, seconds=10.0),
+            "Reading the prompt, 4,242 of 4,243 tokens · 424 tokens/s",
+        ),
+    ],
+)
+def test_progress_says_how_fast_and_how_long(progress: PromptProgress, words: str) -> None:
+    assert progress.words == words
 
 
 def test_every_event_carries_its_run(engine: Engine) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without_gpu
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
 from app.cli.answer.template_options import unread
-from app.cli.terminal.console import AnswerPrinter, complain, say
+from app.cli.terminal.console import AnswerPrinter, complain, say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.journal.run_record import RunRecord
@@ -73,8 +74,15 @@ def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printe
 
 def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
     """Record an answer to its end. Raises PromptError where thinking cannot be switched off."""
+    reading = False
     for event in events:
-        if isinstance(event, Started):
+        if reading:
+            say_over("")
+            reading = False
+        if isinstance(event, PromptProgress):
+            if reading := not event.at_end and sys.stderr.isatty():
+                say_over(event.words)
+        elif isinstance(event, Started):
             if told := unread(plan.request.template_options, event.header):
                 complain(PROG, told)
             if told := without_gpu(plan.target, event.header.pair):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +99,11 @@ class Drafter(ABC):
         """The number of tokens that a draft model must decode before it can draft after the context."""
         return 0
 
-    def read(self, context: TokenIds) -> None:
-        """Let a draft model decode what it has not read yet. `propose` does so too if needed; a separate call
-        chooses the time and allows timing it."""
-        return
+    def read(self, context: TokenIds) -> Iterator[tuple[int, int]]:
+        """Let a draft model decode what it has not read yet, a part at every step; yields how many tokens it
+        holds, and how many the context has in its vocabulary. `propose` reads too if needed; this chooses the
+        time, and allows timing it."""
+        return iter(())
 
     @abstractmethod
     def propose(self, context: TokenIds, k: int) -> Proposal:

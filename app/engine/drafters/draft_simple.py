@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -115,11 +116,11 @@ class DraftSimple(Drafter):
             return 0
         return len(known) - 1 - self._context.sync(known[:-1])
 
-    def read(self, context: TokenIds) -> None:
+    def read(self, context: TokenIds) -> Iterator[tuple[int, int]]:
         known = self._known(context)
         if 0 < len(known) <= self._context.n_ctx:
-            kept = self._context.sync(known[:-1])
-            self._context.decode(known[kept:-1])
+            for done in self._context.read(known[:-1]):
+                yield done, len(known)
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
         self._logits.turn()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from queue import SimpleQueue
 from statistics import median
 
+import msgspec
+
+from app.base.threads import join, start
+from app.engine.devices.cores import cores
+from app.engine.devices.memory import CPU
 from app.engine.drafters.base import Drafter, Rehearsal, RunContext
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
@@ -19,8 +26,6 @@ from app.engine.native import Cancelled
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, LengthRule, Role, Totals, TraceHeader
-
-_PROMPT_CHUNK = 512  # tokens between two progress reports
 
 
 class AnswerRun:
@@ -38,6 +43,7 @@ class AnswerRun:
         self._first_token: float | None = None
         self._begun: list[Drafter] = []
         self._rounds: Rounds | None = None
+        self._beside: _Beside | None = None  # the draft's reading, while the target reads
 
     def events(self, run: int) -> Iterator[Event]:
         """PromptProgress, RoundFinished for every round, Finished. Drafters are finished also after an error,
@@ -71,24 +77,26 @@ class AnswerRun:
         yield Finished(run, self._totals(ended, error))
 
     def close(self) -> None:
-        """End the loop; its next pass is already running."""
+        """End the loop, whose next pass is already running, and what reads."""
+        if self._beside is not None:
+            self._beside.close()
         if self._rounds is not None:
             self._rounds.close()
 
     def _before_rounds(self, run: int) -> Iterator[Event]:
         """Read the prompt and begin the drafters. Raises Cancelled."""
         answer, native = self._answer, self._answer.target.seconds
-        for done in _read_prompt(answer):
-            yield PromptProgress(run, Role.TARGET, done, answer.prompt_length)
+        parts = ((done, answer.prompt_length) for done in answer.target.read(answer.truth.ids[:-1]))
+        target = _told(run, Role.TARGET, parts)
+        draft = _told(run, Role.DRAFT, self._begin_drafters())
+        if self._spec.needs_draft and not answer.length.lazy and _have_own_cores(answer):
+            self._beside = _Beside(draft)
+            target, draft = self._beside.behind(target), self._beside.rest()
+        yield from target
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
         answer.length.begin(Outset(self._limits(), answer.max_tokens, read, answer.target.seconds - native))
-        draft_reads = self._spec.needs_draft and not answer.length.lazy
-        if draft_reads:
-            yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
-        self._begin_drafters()
-        if draft_reads:
-            yield PromptProgress(run, Role.DRAFT, answer.prompt_length - 1, answer.prompt_length)
+        yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
 
@@ -105,13 +113,14 @@ class AnswerRun:
             begin_seconds={},
             pace=Pace(),  # nobody watches it: it waits for no step and takes none
         )
-        for _ in _read_prompt(alone):
+        for _ in target.read(begin[:-1]):
             pass
         passes = [round.verify_seconds for round, _ in rounds(alone)]
         target.sync(begin[: self._header.cached_tokens])
         return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
 
-    def _begin_drafters(self) -> None:
+    def _begin_drafters(self) -> Iterator[tuple[int, int]]:
+        """Begin the drafters; yields the tokens that a draft model has read, and those of its prompt."""
         answer = self._answer
         around = RunContext(
             answer.sampler,
@@ -127,7 +136,7 @@ class AnswerRun:
             answer.begin_seconds[name] = time.perf_counter() - start
             self._begun.append(drafter)
             if not answer.length.lazy:
-                drafter.read(answer.truth.ids)
+                yield from drafter.read(answer.truth.ids)
 
     def _finish_drafters(self) -> str:
         """Finish the drafters that have begun; returns their errors as text, because the answer stands either
@@ -165,17 +174,65 @@ class AnswerRun:
         )
 
 
-def _read_prompt(answer: Generation) -> Iterator[int]:
-    """Decode the prompt except its last token, which belongs to round 0; yields the number of tokens done.
-    Raises Cancelled."""
-    prompt, target = answer.truth.ids[:-1], answer.target
-    done = target.sync(prompt)
-    if done == len(prompt):
-        yield done
-    while done < len(prompt):
-        chunk = prompt[done : done + _PROMPT_CHUNK]
-        target.decode(chunk)
-        done += len(chunk)
-        yield done
-        if answer.is_stopped():
-            raise Cancelled
+class _Beside:
+    """A reading that runs on a thread of its own from the start; `rest` waits for its end."""
+
+    def __init__(self, reading: Iterator[PromptProgress]) -> None:
+        self._reading = reading
+        self._left = False
+        self._latest: PromptProgress | None = None
+        self._told: SimpleQueue[PromptProgress | BaseException | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="reading beside", daemon=True)
+        start(self._thread)
+
+    def _run(self) -> None:
+        try:
+            for progress in self._reading:
+                self._latest = progress
+                self._told.put(progress)
+                if self._left:
+                    break
+            self._told.put(None)
+        except BaseException as error:
+            self._told.put(error)
+
+    def behind(self, other: Iterable[PromptProgress]) -> Iterator[PromptProgress]:
+        """The progress of `other`, or of this reading where it is further behind."""
+        for progress in other:
+            mine = self._latest
+            if mine is None or mine.at_end or progress.at_end:
+                yield progress
+            else:
+                last = min(progress, mine, key=lambda each: each.done / each.total)
+                yield msgspec.structs.replace(last, at_once=True)
+
+    def rest(self) -> Iterator[PromptProgress]:
+        """Its progress from now to its end; raises what the reading raised."""
+        while (told := self._told.get()) is not None:
+            if isinstance(told, BaseException):
+                raise told
+            if told is self._latest:
+                yield told
+
+    def close(self) -> None:
+        """Wait until the thread has ended: it uses the draft model."""
+        self._left = True
+        join(self._thread)
+
+
+def _told(run: int, role: Role, parts: Iterator[tuple[int, int]]) -> Iterator[PromptProgress]:
+    """How far a model is, from the (tokens done, tokens in all) of its reading."""
+    cached: int | None = None
+    began = 0.0
+    for done, total in parts:
+        now = time.perf_counter()
+        if cached is None:
+            cached, began = done, now
+        yield PromptProgress(run, role, done, total, cached, now - began)
+
+
+def _have_own_cores(answer: Generation) -> bool:
+    """Whether target and draft have cores enough to read at once; in turn, each would leave some idle."""
+    contexts = [answer.target, *answer.draft_contexts]
+    here = all(memory.device == CPU for context in contexts for memory in context.memory.memory)
+    return here and sum(context.reading_threads for context in contexts) <= cores()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from app.base.threads import start
+from app.base.threads import join, start
 
 T = TypeVar("T")
 
@@ -82,15 +82,10 @@ class Handover(Generic[T]):
         self._left = True
         if self._taken.locked():
             self._taken.release()
-        interrupt: KeyboardInterrupt | None = None
-        while self._thread.is_alive():
-            try:
-                self._thread.join()
-            except KeyboardInterrupt as again:  # the caller may free what the work uses next
-                interrupt = again
-        self._error = None  # its frames hold this object, and whole vocabulary rows
-        if interrupt is not None:
-            raise interrupt
+        try:
+            join(self._thread)
+        finally:
+            self._error = None  # its frames hold this object, and whole vocabulary rows
 
     def _run(self) -> None:
         self._taken.acquire()

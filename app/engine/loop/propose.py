@@ -96,7 +96,8 @@ def _asked(
     began = time.perf_counter()
     unread = drafter.unread(truth) if length.lazy else 0
     if unread > RIDE_ALONG:
-        drafter.read(truth)
+        for _ in drafter.read(truth):
+            pass
     read = time.perf_counter()
     proposal = drafter.propose(truth, k)
     ended = time.perf_counter()

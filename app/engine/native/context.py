@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent states
 _NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state
+_PART = 512  # tokens of a text that are read before a caller hears of it
 _SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
 _NO_TOKENS = np.empty(0, np.int32)
 
@@ -64,7 +66,7 @@ class Context:
         params = context_params(options, model.n_ctx_train, snapshots)
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
-        self.threads = int(params.n_threads)
+        self.threads, self.reading_threads = int(params.n_threads), int(params.n_threads_batch)
         with captured_log() as lines, captured_report() as log:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
         if not self.handle:
@@ -150,6 +152,18 @@ class Context:
     def clear(self) -> None:
         """Empty the cache."""
         self._holds(self._checkpoints.restore(0))
+
+    def read(self, ids: NDArray[np.int32]) -> Iterator[int]:
+        """Make the cache hold `ids` in parts; yields the tokens that it holds, at first those it has kept.
+        Raises Cancelled."""
+        done = self.sync(ids)
+        yield done
+        while done < len(ids):
+            self.decode(ids[done : done + _PART])
+            done = min(done + _PART, len(ids))
+            yield done
+            if self._abort.is_set():
+                raise Cancelled
 
     def decode(self, ids: NDArray[np.int32], logits: int = 0) -> NDArray[np.float32]:
         """Extend the cache by `ids`; returns a view of the logits of the last `logits` tokens.

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from app.base.numbers import duration, significant
 from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.types import (
@@ -164,11 +165,34 @@ class TextsCounted(Event, frozen=True, tag=True):
 
 
 class PromptProgress(Event, frozen=True, tag=True):
-    """Prompt tokens decoded so far by one of the models."""
+    """Prompt tokens decoded so far by one of the models; where both read at once, by the one behind."""
 
     role: Role
     done: int
     total: int
+    cached: int = 0  # of `done`: held before
+    seconds: float = 0.0  # of this reading
+    at_once: bool = False
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all is read but the prompt's last token, which the first round reads."""
+        return self.done + 1 >= self.total
+
+    @property
+    def words(self) -> str:
+        """How far it is, how fast, and how long it will take yet, for people."""
+        whose = " (draft)" if self.role is Role.DRAFT else ""
+        told = [
+            f"Reading the prompt{' (target and draft at once)' if self.at_once else whose}, "
+            f"{self.done:,} of {self.total:,} tokens"
+        ]
+        if self.done > self.cached and self.seconds > 0:
+            speed = (self.done - self.cached) / self.seconds
+            told.append(f"{significant(speed)} tokens/s")
+            if not self.at_end:
+                told.append(f"{duration((self.total - self.done) / speed)} left")
+        return " · ".join(told)
 
 
 class Started(Event, frozen=True, tag=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,8 +29,9 @@ class Says(Drafter):
         return self.behind
 
     @override
-    def read(self, context: np.ndarray) -> None:
+    def read(self, context: np.ndarray) -> Iterator[tuple[int, int]]:
         self.behind = 0
+        yield 0, 0
 
     @override
     def propose(self, context: np.ndarray, k: int) -> Proposal:

@@ -8,6 +8,7 @@ alone decides. After llama.cpp's former `--spec-replace` and "universal assisted
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,13 +75,12 @@ class ThroughText(Drafter):
             return 0
         return len(ids[:-1]) - self._draft.sync(ids[:-1])
 
-    def read(self, context: TokenIds) -> None:
+    def read(self, context: TokenIds) -> Iterator[tuple[int, int]]:
         self._mirror.extend(context)
-        if len(self._mirror.ids) > self._draft.n_ctx:
-            return
-        prompt = self._mirror.ids[:-1]
-        kept = self._draft.sync(prompt)
-        self._draft.decode(prompt[kept:])
+        ids = self._mirror.ids
+        if len(ids) <= self._draft.n_ctx:
+            for done in self._draft.read(ids[:-1]):
+                yield done, len(ids)
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
         self._mirror.extend(context)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app.engine.errors import UserError
 from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, Role, Round, Totals, TraceHeader
+from app.engine.types import FinishReason, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import ChatStore
@@ -72,12 +72,8 @@ class Answering(QObject):
             self._ask()
 
     def run_progress(self, progress: PromptProgress) -> None:
-        target = progress.role is Role.TARGET
-        whose = "the prompt" if target else "the prompt (draft)"
-        ready = progress.done + 1 >= progress.total  # the first round reads the prompt's last token
-        waits = self.held and self.answer.header is not None and ready
-        words = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
-        self.answer.tell(HELD if waits else words)
+        waits = self.held and self.answer.header is not None and progress.at_end
+        self.answer.tell(HELD if waits else progress.words)
 
     def run_started(self, header: TraceHeader) -> None:
         begun = self._begun
