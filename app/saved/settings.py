@@ -44,8 +44,9 @@ class Settings:
     strategy: str = "draft-simple:n_max=4"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = param(
-        256,
-        "The answer ends after this many tokens. Usually 128 to 2,048: a longer one tells more of the speed.",
+        1024,
+        "The answer ends after this many tokens, or where the context is full. Usually 128 to 2,048: a "
+        "longer one tells more of the speed.",
         low=1,
         high=1_000_000,
         unit="tokens",

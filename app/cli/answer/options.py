@@ -231,9 +231,9 @@ def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -
     group.add_argument("--draft", *other_names("--draft"), metavar="MODEL", action=DraftOption, help=draft)
 
 
-def add_end_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options on where an answer ends."""
-    LENGTH.add_to(group)
+def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
+    """Add the options on where an answer ends; `tokens` is the command's own default of `--max-tokens`."""
+    LENGTH.add_to(group, tokens)
     group.add_argument(
         "--stop",
         *other_names("--stop"),

@@ -66,7 +66,7 @@ def _parser() -> Parser:
     add_prompt_options(prompts, required=False)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
-    add_end_options(answers)
+    add_end_options(answers, str(ANSWER_TOKENS))
     add_engine_option(answers)
     parser.add_argument_group("files written").add_argument(
         "--json", metavar="OUT.json", type=Path, help="Write the numbers of every draft"

@@ -60,7 +60,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
     add_prompt_options(prompts)
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
-    add_end_options(answers)
+    add_end_options(answers, "the suite's, 256 for most")
     add_drafter_option(answers)
     if repeats:
         answers.add_argument(

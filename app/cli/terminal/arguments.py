@@ -93,7 +93,8 @@ class ParamOptions:
         self._shared = shared
         self._params = [param for param in params_of(owner) if not only or param.name in only]
 
-    def add_to(self, group: argparse._ArgumentGroup) -> None:
+    def add_to(self, group: argparse._ArgumentGroup, default: str = "") -> None:
+        """Add the options; `default` says what holds where none is given, if the command has its own."""
         for param in self._params:
             action: dict[str, Any]
             if param.kind is bool:
@@ -103,7 +104,9 @@ class ParamOptions:
             else:
                 action = {"type": _reader(param), "metavar": _metavar(param)}
             names = [self.flag(param), *other_names(self.flag(param))]
-            group.add_argument(*names, dest=self._dest(param), default=None, help=self._help(param), **action)
+            group.add_argument(
+                *names, dest=self._dest(param), default=None, help=self._help(param, default), **action
+            )
 
     def flag(self, param: Param) -> str:
         no = "no-" if param.kind is bool and param.default else ""
@@ -130,9 +133,9 @@ class ParamOptions:
     def _dest(self, param: Param) -> str:
         return param.name + self._suffix.replace("-", "_")
 
-    def _help(self, param: Param) -> str:
+    def _help(self, param: Param, default: str) -> str:
         """The help text, followed by range and default; an option with a suffix refers to the one without."""
-        doc, notes = param.doc, [param.range_text(), f"default {param.format(param.default)}"]
+        doc, notes = param.doc, [param.range_text(), f"default {default or param.format(param.default)}"]
         if param.kind is bool:
             doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if param.default else doc), []
         elif param.words:

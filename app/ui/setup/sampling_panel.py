@@ -26,7 +26,7 @@ class AnswerOptions:
     """What the panel edits."""
 
     sampling: Sampling = field(default_factory=Sampling)
-    max_tokens: int = 256
+    max_tokens: int = Settings().max_tokens
     stop: tuple[str, ...] = ()
 
 

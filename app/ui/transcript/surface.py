@@ -203,10 +203,10 @@ class Surface(QAbstractScrollArea):
         return self.scroller.top, self.stack.height
 
     def _refresh_from(self, before: tuple[int, int]) -> None:
-        """Paint, and let the widgets follow, where the text moved from its place before; else paint only the
-        lines around it."""
+        """Lay out, paint, and let the widgets follow, where the text moved from its place before; else paint
+        only the lines around it."""
         if self._place != before:
-            self.refresh()
+            self.settle()
         else:
             self.outlines.repaint()
 
@@ -300,7 +300,9 @@ class Surface(QAbstractScrollArea):
         super().resizeEvent(event)
         self.hover.clear()
         self._renew_setting()
+        place = self._place
         self._reveal_framed()
+        self._refresh_from(place)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.DevicePixelRatioChange:

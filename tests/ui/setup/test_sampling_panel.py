@@ -82,7 +82,7 @@ def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
     assert not any(sampling.stop for sampling in seen), "no answer ends at an E"
     qtbot.keyClick(stop_field(panel), Qt.Key.Key_Tab)
     assert seen[0] == AnswerOptions(Sampling(temperature=0.05))
-    assert seen[-1] == AnswerOptions(Sampling(temperature=0.05), 257, ("END",))
+    assert seen[-1] == AnswerOptions(Sampling(temperature=0.05), 1025, ("END",))
     assert panel.options() == seen[-1]
 
 
@@ -94,7 +94,7 @@ def test_wrong_text_changes_nothing_in_use(qtbot: QtBot, panel: SamplingPanel) -
         qtbot.keyClick(limit, Qt.Key.Key_Return)
     assert limit.text() == "0"
     assert "from 1 to 1,000,000" in words_in(panel)
-    assert panel.options().max_tokens == 256
+    assert panel.options().max_tokens == 1024
 
 
 def test_half_of_a_number_is_never_in_use(qtbot: QtBot, panel: SamplingPanel) -> None:

@@ -16,8 +16,9 @@ from app.ui.transcript.overlays.empty_state import EmptyState
 from app.ui.transcript.text.turns import Turn
 from tests.ui.named import words_in
 from tests.ui.traces import drawing, make_round, simulate
-from tests.ui.transcript.places import add, note, open_editor, point, turn
+from tests.ui.transcript.places import add, answer, note, open_editor, point, turn
 
+WORDS = "The windows overlap, so every value is seen, and the loop costs what it does, and no more.\n"
 LEFT = Qt.MouseButton.LeftButton
 
 
@@ -80,6 +81,24 @@ def test_a_long_note_wraps_in_a_narrow_window(chat: TranscriptView) -> None:
     wide = notes(chat)[0].height()
     chat.resize(300, 600)
     assert notes(chat)[0].height() > wide
+
+
+@pytest.mark.parametrize("framed", [None, 3, -1])
+def test_a_note_covers_no_line_after_the_window_shrinks(view: TranscriptView, framed: int | None) -> None:
+    """In the Inspector a round is framed, and scrolled into view."""
+    view.resize(1200, 800)
+    view.set_turns([UserTurn("Write."), AnswerTurn(AnswerModel(simulate(WORDS * 30, seed=1)), "demo")])
+    note(view, Note("The answer reached its length limit.", "The limit is set in the sampling panel."))
+    if framed is not None:
+        view.frame_round(turn(view, "a"), range(len(answer(view).answer.rounds))[framed])
+    for width, height in ((700, 500), (420, 300), (1200, 800), (300, 700), (420, 300)):
+        view.resize(width, height)
+        view.repaint()
+        (card,) = notes(view)
+        index = view.stack.index_of(turn(view, "a"))
+        text_ends = view.stack.top(index) + answer(view).body_bottom - view.scroller.top
+        assert card.y() - text_ends in range(4, 40)
+        assert view.verticalScrollBar().maximum() == max(0, view.stack.height - view.viewport().height())
 
 
 def test_notes_are_plain_text(chat: TranscriptView) -> None:
