@@ -13,7 +13,7 @@ from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
-from app.cli.measure.load import check_load, load_levels, measure_load
+from app.cli.measure.load import add_load_options, asked_load, measure_load
 from app.cli.measure.measuring import depth_lines, ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
     Outputs,
@@ -35,6 +35,7 @@ from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
+from app.lab.load.levels import Load
 from app.lab.report.export.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
@@ -62,8 +63,8 @@ class BenchPlan:
     engine: str
     key_of: Callable[[str], str]
     """Gives the key of a server."""
-    load: tuple[int, ...] = ()
-    """Numbers of requests at once; empty for one after another."""
+    load: Load | None = None
+    """None for requests one after another."""
 
 
 def bench(argv: list[str]) -> int:
@@ -102,21 +103,13 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         "speed-up, acceptance and first-token time change with the length of the context",
     )
     add_server_options(lanes, "A server to measure", several=True)
-    lanes.add_argument(
-        "--load",
-        metavar="N,N,...",
-        type=load_levels,
-        default=(),
-        help="Send so many requests at once to each server, such as 1,2,4,8, and measure tokens/s of all and "
-        "of one, and where drafting stops paying",
-    )
+    add_load_options(lanes)
     add_measure_options(parser)
     add_output_options(parser)
     add_journal_option(parser)
     arguments = parser.parse_args(argv)
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
-    if arguments.load:
-        check_load(arguments)
+    load = asked_load(arguments)
     if not arguments.strategy and arguments.lanes is None and not arguments.server:
         raise UsageError("There is nothing to measure.", "Give --strategy, --lanes or --server.")
     key_of = keys(arguments)
@@ -135,9 +128,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         documents = read_suite(find_paths().resources / "suites" / f"{LONG}.json")
         asked = at_depths(asked, arguments.depth, documents)
     experiment = make_experiment(kept_seed(asked, arguments.journal))
-    return BenchPlan(
-        experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, arguments.load
-    )
+    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine, key_of, load)
 
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:

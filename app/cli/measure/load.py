@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from app.base import numbers
 from app.cli.answer.recorder import write_file
@@ -17,23 +17,71 @@ from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
 from app.cli.terminal.table import definitions, table
 from app.engine.errors import SettingError, UserError
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
-from app.lab.load.levels import parse_levels
-from app.lab.load.report import BurstDone, BurstReport, load_sentences
+from app.lab.load.findings import load_sentences
+from app.lab.load.levels import Limits, Load, level_words, parse_levels, parse_limits, parse_rates
+from app.lab.load.report import BurstDone, BurstReport
 
 if TYPE_CHECKING:
     from app.lab.load.runner import LoadRunner
 
 
-def load_levels(text: str) -> tuple[int, ...]:
-    """The levels of --load, such as 1,2,4; an argparse type."""
-    try:
-        return parse_levels(text)
-    except SettingError as error:
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+T = TypeVar("T")
 
 
-def check_load(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for what has no meaning under load."""
+def add_load_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--load",
+        metavar="N,N,...",
+        type=_typed(parse_levels),
+        default=(),
+        help="Send this many requests at once to each server, such as 1,2,4,8, and measure tokens/s of all "
+        "and of one, latency, and where drafting stops paying",
+    )
+    group.add_argument(
+        "--request-rate",
+        metavar="R,R,...",
+        type=_typed(parse_rates),
+        default=(),
+        help="The same with R requests a second at random times (a Poisson process, drawn by the seed), such "
+        "as 0.5,1,2",
+    )
+    group.add_argument(
+        "--limits",
+        metavar="NAME=S,...",
+        type=_typed(parse_limits),
+        default=Limits(),
+        help="With --load or --request-rate: count the requests a second that keep these limits in seconds "
+        "(goodput): first_token, and inter_token for 95 %% of an answer's tokens, such as "
+        "first_token=0.5,inter_token=0.1",
+    )
+
+
+def asked_load(arguments: argparse.Namespace) -> Load | None:
+    """The load of the options; None for requests one after another. Raises UsageError for what has no meaning
+    together."""
+    load = Load(arguments.load, arguments.request_rate, arguments.limits)
+    if load.levels:
+        _check_load(arguments)
+        return load
+    if load.limits:
+        raise UsageError("--limits needs --load or --request-rate.", "Give one of them.")
+    return None
+
+
+def _typed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """An argparse type."""
+
+    def typed(text: str) -> T:
+        try:
+            return parse(text)
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+
+    return typed
+
+
+def _check_load(arguments: argparse.Namespace) -> None:
+    given_as = "--load" if arguments.load else "--request-rate"
     others = {
         "--strategy": arguments.strategy,
         "--lanes": arguments.lanes,
@@ -42,11 +90,12 @@ def check_load(arguments: argparse.Namespace) -> None:
         "--target": arguments.target,
         "--journal": arguments.journal,
         "--traces": arguments.traces,
+        "--request-rate": given_as == "--load" and arguments.request_rate,
     }
     if not arguments.server:
-        raise UsageError("--load needs a server.", "Give one with --server.")
+        raise UsageError(f"{given_as} needs a server.", "Give one with --server.")
     if given := next((name for name, value in others.items() if value), None):
-        raise UsageError(f"{given} cannot be used with --load.", "Leave it out.")
+        raise UsageError(f"{given} cannot be used with {given_as}.", "Leave it out.")
 
 
 def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> int:
@@ -57,7 +106,8 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
             continue
         burst = event.burst
         speed = numbers.digits(burst.tokens_per_second, "tokens/s")
-        text = f"{event.done}/{event.total}  {burst.at_once} at once: {speed}"
+        load = level_words(burst.level, by_rate=burst.rate is not None)
+        text = f"{event.done}/{event.total}  {load}: {speed}"
         (say_over if sys.stderr.isatty() else say)(text)
     if sys.stderr.isatty():
         say_over("")

@@ -46,6 +46,7 @@ _SHOWN = (
     "tokens_per_second", "speedup", "whole_speedup", "acceptance_rate", "alpha", "tau", "draft_share",
     "joules_per_token", "equal",
 )  # fmt: skip
+_LATENCY = ("first_token_seconds", "inter_token")
 _SHAPE = (
     "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place", "accepted_per_round", "strategies",
 )  # fmt: skip
@@ -233,12 +234,13 @@ def summary_lines(report: Report) -> list[str]:
     main = [column for column in COLUMNS if column.key in _SHOWN]
     main = filled_columns(main, rows) if len(rows) > 1 else main
     shape = filled_columns([column for column in SHAPE if column.key in _SHAPE], drafting)
-    lines = _lane_table(main, rows)
+    latency = [column for column in COLUMNS if column.key in _LATENCY]
+    lines = [*_lane_table(main, rows), "", *_lane_table(latency, rows)]
     if drafting:
         lines += ["", *_lane_table(shape, drafting)]
     if len(report.categories) > 1:
         lines += ["", *table(["strategy", *report.categories], category_cells(report)), CATEGORIES]
-    return [*lines, "", *definitions((*main, *shape))]
+    return [*lines, "", *definitions((*main, *latency, *shape))]
 
 
 def _lane_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:

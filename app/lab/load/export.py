@@ -9,19 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.load.report import (
-    BurstReport,
-    LoadRow,
-    load_curves,
-    load_findings,
-    load_notes,
-    load_sentences,
-)
+from app.lab.latency import INTER_TOKEN
+from app.lab.load.findings import load_findings, load_notes, load_sentences
+from app.lab.load.levels import level_words
+from app.lab.load.report import BurstReport, LoadRow, load_curves
 from app.lab.report.export.csv_export import cell
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.page import document, lane_html
 
-ABOUT = "Speed, gain and acceptance against the requests at once. A ring: where the gain falls to 1."
+ABOUT = "Speed, gain and acceptance against the load. A ring: where the gain falls to 1."
 _e = html.escape
 
 
@@ -35,12 +31,17 @@ class LoadColumn:
 
 
 LOAD_COLUMNS = (
-    LoadColumn("at once", "Requests that are sent at the same time.", lambda row: str(row.at_once)),
     LoadColumn(
-        "tokens/s of all",
-        "Tokens of all requests / time, as long as so many were being answered: as one ends, the next is "
-        "sent. Median over repeats.",
-        lambda row: numbers.digits(row.tokens_per_second),
+        "load",
+        "Requests at once: as one ends, the next is sent. Or requests a second: they are sent at random "
+        "times (a Poisson process, drawn by the seed), the same for every lane.",
+        lambda row: level_words(row.level, by_rate=row.rate is not None),
+    ),
+    LoadColumn(
+        "tokens/s of all (95 %)",
+        "Tokens of all requests / time. Of requests at once, that is the time in which this many were being "
+        "answered. Geometric mean over repeats; an interval needs three.",
+        lambda row: row.speed_words,
     ),
     LoadColumn(
         "tokens/s of one",
@@ -49,10 +50,10 @@ LOAD_COLUMNS = (
         lambda row: numbers.digits(row.tokens_per_second_of_one),
     ),
     LoadColumn(
-        "gain",
-        "Tokens/s of all over those of the server without drafts at the same load: geometric mean over "
-        "repeats.",
-        lambda row: numbers.factor(row.gain),
+        "gain (95 %)",
+        "Tokens/s of all over those of the server without drafts at the same load. At a rate: tokens / time "
+        "from sending a request to its end, over the same. Geometric mean over repeats.",
+        lambda row: row.gain_words,
     ),
     LoadColumn(
         "acceptance",
@@ -61,8 +62,14 @@ LOAD_COLUMNS = (
     ),
     LoadColumn(
         "first token",
-        "Median time from the request to its first token, with waiting for a free slot.",
-        lambda row: numbers.milliseconds(row.first_token_seconds),
+        "p50, p95 and p99 of the time from a request to its first token, with waiting for a free slot.",
+        lambda row: row.first_token_words,
+    ),
+    LoadColumn("between tokens", INTER_TOKEN, lambda row: row.inter_token_words),
+    LoadColumn(
+        "goodput",
+        "Requests a second that kept all limits, and their share of all. A failed request keeps none.",
+        lambda row: row.goodput_words,
     ),
 )
 

@@ -1,11 +1,15 @@
-"""What can be asked for under load: numbers of requests at once, on lanes that are servers'."""
+"""What can be asked for under load: numbers of requests at once or a second, on lanes that are servers'."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
 from collections.abc import Sequence
 
 import msgspec
 
+from app.base import numbers
 from app.engine.errors import SettingError
 from app.lab.experiment import Experiment, Prompt, conversations, make_experiment
 
@@ -13,32 +17,119 @@ MOST_AT_ONCE = 256
 """More would measure this program's threads."""
 
 
+MOST_A_SECOND = 100.0
+_RATE_SECONDS = 10.0  # of arrivals, at least
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a request must keep to count for the goodput, in seconds; None for no limit."""
+
+    first_token: float | None = None  # from the request to its first token
+    inter_token: float | None = None  # the 95th percentile of its own times between tokens
+
+    def __bool__(self) -> bool:
+        return self != Limits()
+
+    def words(self) -> str:
+        """ "the first token within 500 ms and 95 % of the tokens within 50.0 ms of the one before"."""
+        first = f"the first token within {numbers.milliseconds(self.first_token)}"
+        between = f"95 % of the tokens within {numbers.milliseconds(self.inter_token)} of the one before"
+        known = [(self.first_token, first), (self.inter_token, between)]
+        return numbers.listed([said for limit, said in known if limit is not None])
+
+
+class Load(msgspec.Struct, frozen=True):
+    """The loads to measure: either so many requests at once, or so many a second at random times."""
+
+    at_once: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    limits: Limits = Limits()
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        return self.rates or self.at_once
+
+    def arrivals(self, level: float, conversations: int, key: str) -> tuple[float, ...]:
+        """When the conversations of a burst are sent, in seconds from its start: for a rate, a Poisson
+        process drawn by `key`, so that every lane gets the same; () for requests at once."""
+        if not self.rates:
+            return ()
+        drawn = random.Random(f"{key} {level:g}")
+        gaps = [0.0, *(drawn.expovariate(level) for _conversation in range(conversations - 1))]
+        return tuple(itertools.accumulate(gaps))
+
+    def burst_of(self, level: float, prompts: Sequence[Prompt]) -> list[tuple[int, ...]]:
+        """The prompts of a burst by their indices, a tuple for each conversation, whose turns wait for each
+        other: all prompts, and at least two conversations for each request at once, or ten seconds of a
+        rate."""
+        places = iter(range(len(prompts)))
+        every = [tuple(next(places) for _turn in turns) for turns in conversations(prompts)]
+        least = math.ceil(_RATE_SECONDS * level if self.rates else 2 * level)
+        return [every[at % len(every)] for at in range(max(len(every), least))]
+
+
+def level_words(level: float, *, by_rate: bool) -> str:
+    """ "4 at once", "0.5/s"."""
+    return f"{level:g}/s" if by_rate else f"{level:g} at once"
+
+
 def parse_levels(text: str) -> tuple[int, ...]:
-    """Levels such as "1, 2, 4, 8"; raises SettingError."""
+    """Levels such as "1, 2, 4, 8", in increasing order; raises SettingError."""
     words = [word.strip() for word in text.split(",")]
     known = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 9]
     if len(known) != len(words):
         raise SettingError(
             f"“{text.strip()}” is no list of loads.", "Allowed: whole numbers of 1 or more, as 1,2,4."
         )
-    return checked_levels(known)
+    check_load(load := Load(tuple(sorted(set(known)))))
+    return load.at_once
 
 
-def checked_levels(levels: Sequence[int]) -> tuple[int, ...]:
-    """The levels in increasing order; raises SettingError for one that is no number of requests."""
-    if not levels or min(levels) < 1 or max(levels) > MOST_AT_ONCE:
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Requests a second such as "0.5, 1, 2", in increasing order; raises SettingError."""
+    rates = [_positive(word) for word in text.split(",")]
+    known = [rate for rate in rates if rate is not None]
+    if len(known) != len(rates):
+        raise SettingError(f"“{text.strip()}” is no list of rates.", "Allowed: numbers above 0, as 0.5,1,2.")
+    check_load(load := Load(rates=tuple(sorted(set(known)))))
+    return load.rates
+
+
+def parse_limits(text: str) -> Limits:
+    """Limits such as "first_token=0.5, inter_token=0.05", in seconds; raises SettingError."""
+    found: dict[str, float] = {}
+    for word in text.split(","):
+        name, _, value = map(str.strip, word.partition("="))
+        seconds = _positive(value)
+        if name not in Limits.__struct_fields__ or seconds is None:
+            names = numbers.listed(Limits.__struct_fields__)
+            raise SettingError(
+                f"“{word.strip()}” is no limit.", f"Allowed: {names} with seconds, as first_token=0.5."
+            )
+        found[name] = seconds
+    return Limits(**found)
+
+
+def _positive(text: str) -> float | None:
+    """A number above 0; None for a text that is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
+
+def check_load(load: Load) -> None:
+    """Raise SettingError for what is no number of requests."""
+    if load.rates and not all(0 < rate <= MOST_A_SECOND for rate in load.rates):
+        raise SettingError(
+            "A rate is a number of requests a second.",
+            f"Allowed: above 0, at most {MOST_A_SECOND:g}, such as 0.5,1,2.",
+        )
+    if not load.rates and (not load.at_once or min(load.at_once) < 1 or max(load.at_once) > MOST_AT_ONCE):
         raise SettingError(
             "A load is a number of requests at once.", f"Allowed: 1 to {MOST_AT_ONCE}, such as 1,2,4,8."
         )
-    return tuple(sorted(set(levels)))
-
-
-def burst_of(level: int, prompts: Sequence[Prompt]) -> list[tuple[int, ...]]:
-    """The prompts of a burst by their indices, a tuple for each conversation, whose turns wait for each
-    other: all prompts, and at least two conversations for each request at once."""
-    places = iter(range(len(prompts)))
-    every = [tuple(next(places) for _turn in turns) for turns in conversations(prompts)]
-    return [every[at % len(every)] for at in range(max(len(every), 2 * level))]
 
 
 def server_lanes_of(experiment: Experiment) -> Experiment:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -15,32 +16,42 @@ from app.engine.types import PairInfo, ServerInfo, WholeServer
 from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lane_names import lane_names
+from app.lab.latency import Latency, percentiles
+from app.lab.load.levels import Limits, Load
 from app.lab.report.compare import is_measured
 from app.lab.report.curves import CurveMark, CurvePlot, Curves, values_of
+from app.lab.report.interval import Speedup, speedup_words
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.runs.events import LabEvent
 from app.lab.runs.journal.run_record import RunRecord
-from app.servers.words import server_words
 
-FORMAT = "load-1.1"
+FORMAT = "load-1.2"
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Requests to one server, so many at once: as one ends, the next is sent.
+    """Requests to one server: so many at once, and as one ends, the next is sent; or so many a second.
 
-    Only the time in which the server had them all counts for a rate: when no request is left to be sent,
-    fewer and fewer are answered at once.
+    Of requests at once, only the time in which the server had them all counts for a speed: when no request is
+    left to be sent, fewer and fewer are answered at once. Of a rate, the whole time counts.
     """
 
     lane: int
-    at_once: int
+    at_once: int  # 0 for a rate
     repeat: int
     seconds: float  # from sending the first requests to the end of the last
-    busy_seconds: float  # from sending the first requests until fewer than `at_once` were being answered
+    busy_seconds: float
+    """From sending the first requests until fewer than `at_once` were being answered; of a rate, until the
+    last had ended."""
     busy_tokens: int  # that came in that time
     ends: tuple[float, ...]  # of the runs, in seconds since the first requests
     runs: tuple[RunRecord, ...]
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
+    rate: float | None = None  # requests a second, on average
+    arrivals: tuple[float, ...] = ()  # of a rate: when conversations were to be sent
+
+    @property
+    def level(self) -> float:
+        return self.at_once if self.rate is None else self.rate
 
     @property
     def measured(self) -> tuple[RunRecord, ...]:
@@ -52,6 +63,20 @@ class Burst(msgspec.Struct, frozen=True):
         load was less."""
         whole = len(self.measured) == len(self.runs) and self.busy_seconds > 0
         return self.busy_tokens / self.busy_seconds if whole else None
+
+    @property
+    def speed(self) -> float | None:
+        """What the gain compares. Of requests at once it is tokens/s of all. Requests that arrive at a rate
+        decide how many tokens the server is asked for: then it is tokens / time from sending a request to its
+        end, over all requests."""
+        if self.rate is None or self.tokens_per_second is None:
+            return self.tokens_per_second
+        seconds = math.fsum(run.whole_seconds for run in self.runs)
+        return sum(run.n_tokens for run in self.runs) / seconds if seconds else None
+
+    def kept(self, limits: Limits) -> tuple[RunRecord, ...]:
+        """The runs under the whole load that kept all limits; one whose times are not known did not."""
+        return tuple(run for run in self.loaded if _kept(run, limits))
 
     @property
     def loaded(self) -> tuple[RunRecord, ...]:
@@ -77,17 +102,53 @@ class LoadLane(msgspec.Struct, frozen=True):
     server: ServerInfo
 
 
-class LoadRow(msgspec.Struct, frozen=True):
-    """A lane at one level. Ratios are pooled over its bursts."""
+class LoadRow(Latency, frozen=True):
+    """A lane at one level. Ratios are pooled over its bursts, percentiles over all tokens of all requests."""
 
     lane: int
-    at_once: int
-    tokens_per_second: float | None  # of all requests together: median over bursts
+    at_once: int  # 0 for a rate
+    tokens_per_second: float | None  # of all requests together: geometric mean over bursts
     tokens_per_second_of_one: float | None  # of a request, from its own first token: median
-    gain: float | None  # tokens/s of all over the baseline's at this level: geometric mean over repeats
+    gain: float | None  # speed over the baseline's at this level: geometric mean over repeats
     acceptance_rate: float | None
     first_token_seconds: float | None  # median
     failed: int
+    rate: float | None = None  # requests a second, on average
+    tokens_per_second_low: float | None = None  # of the 95 % interval over repeats; None with fewer than 3
+    tokens_per_second_high: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    goodput: float | None = None  # requests a second that kept all limits: median over bursts
+    kept_limits: float | None = None  # the share of all requests that did
+
+    @property
+    def level(self) -> float:
+        return self.at_once if self.rate is None else self.rate
+
+    @property
+    def interval(self) -> Speedup:
+        """The gain with its interval, of a row that has one."""
+        return Speedup(self.gain or 1.0, self.gain_low, self.gain_high)
+
+    @property
+    def gain_words(self) -> str:
+        return speedup_words(None if self.gain is None else self.interval)
+
+    @property
+    def goodput_words(self) -> str:
+        """ "1.92/s, 96 %"."""
+        if self.goodput is None:
+            return numbers.NONE
+        return f"{numbers.digits(self.goodput)}/s, {numbers.percent(self.kept_limits, 0)}"
+
+    @property
+    def speed_words(self) -> str:
+        """ "41.2 (39.8 to 42.7)"."""
+        speed = numbers.digits(self.tokens_per_second)
+        if self.tokens_per_second_low is None or self.tokens_per_second_high is None:
+            return speed
+        low, high = self.tokens_per_second_low, self.tokens_per_second_high
+        return f"{speed} ({numbers.digits(low)} to {numbers.digits(high)})"
 
 
 class BurstReport(msgspec.Struct, frozen=True):
@@ -106,6 +167,12 @@ class BurstReport(msgspec.Struct, frozen=True):
     crossings: tuple[float | None, ...]
     """For each lane the number of requests at which its gain falls to 1, None where it does not."""
     bursts: tuple[Burst, ...]
+    rates: tuple[float, ...] = ()  # requests a second; `levels` is empty then
+    limits: Limits = Limits()
+
+    @property
+    def load(self) -> Load:
+        return Load(self.levels, self.rates, self.limits)
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
@@ -119,7 +186,7 @@ class BurstReport(msgspec.Struct, frozen=True):
 def make_load_report(
     experiment: Experiment,
     infos: Sequence[PairInfo],
-    levels: Sequence[int],
+    load: Load,
     bursts: Sequence[Burst],
 ) -> BurstReport:
     """The report of the bursts so far; `infos` are the servers by lane."""
@@ -130,16 +197,18 @@ def make_load_report(
         )
         if info.server is not None
     )
-    rows = tuple(_rows(lanes, levels, bursts))
+    rows = tuple(_rows(lanes, load, bursts))
     return BurstReport(
         format=FORMAT,
         title=experiment.title,
         created_at=now(),
-        complete=len(bursts) == len(lanes) * len(levels) * experiment.repeats,
+        complete=len(bursts) == len(lanes) * len(load.levels) * experiment.repeats,
         system=system_facts(infos[0]),
         settings=ReportSettings.of(experiment),
         prompts=report_prompts(experiment),
-        levels=tuple(levels),
+        levels=load.at_once,
+        rates=load.rates,
+        limits=load.limits,
         lanes=lanes,
         rows=rows,
         crossings=tuple(_crossing([row for row in rows if row.lane == lane]) for lane in range(len(lanes))),
@@ -147,23 +216,33 @@ def make_load_report(
     )
 
 
-def _rows(lanes: Sequence[LoadLane], levels: Sequence[int], bursts: Sequence[Burst]) -> Iterator[LoadRow]:
+def _rows(lanes: Sequence[LoadLane], load: Load, bursts: Sequence[Burst]) -> Iterator[LoadRow]:
     for lane, facts in enumerate(lanes):
-        for level in levels:
-            mine = [burst for burst in bursts if (burst.lane, burst.at_once) == (lane, level)]
+        for level in load.levels:
+            mine = [burst for burst in bursts if (burst.lane, burst.level) == (lane, level)]
             runs = [run for burst in mine for run in burst.measured]
-            loaded = [run for burst in mine for run in burst.loaded]
             baseline = None if facts.baseline in (None, lane) else facts.baseline
-            theirs = [burst for burst in bursts if (burst.lane, burst.at_once) == (baseline, level)]
+            theirs = [burst for burst in bursts if (burst.lane, burst.level) == (baseline, level)]
+            base = {burst.repeat: burst.speed for burst in theirs}
+            speed = _over_repeats((burst.repeat, burst.tokens_per_second, 1.0) for burst in mine)
+            gain = _over_repeats((burst.repeat, burst.speed, base.get(burst.repeat)) for burst in mine)
             yield LoadRow(
-                lane,
-                level,
-                _median(burst.tokens_per_second for burst in mine),
-                _median(run.tokens_per_second for run in loaded),
-                _gain(mine, theirs),
-                _acceptance(mine, runs),
-                _median(run.first_token_seconds for run in runs),
-                sum(len(burst.runs) - len(burst.measured) for burst in mine),
+                lane=lane,
+                at_once=0 if load.rates else int(level),
+                rate=level if load.rates else None,
+                tokens_per_second_of_one=_median(
+                    run.tokens_per_second for burst in mine for run in burst.loaded
+                ),
+                acceptance_rate=_acceptance(mine, runs),
+                first_token_seconds=_median(run.first_token_seconds for run in runs),
+                failed=sum(len(burst.runs) - len(burst.measured) for burst in mine),
+                **_bounds("tokens_per_second", speed),
+                **_bounds("gain", gain),
+                **_kept_by(mine, load.limits),
+                **percentiles(
+                    (run.first_token_seconds for run in runs),
+                    ((run.n_tokens, run.arrival_gaps) for run in runs),
+                ),
             )
 
 
@@ -172,15 +251,37 @@ def _median(values: Iterator[float | None]) -> float | None:
     return median(known) if known else None
 
 
-def _gain(mine: Sequence[Burst], theirs: Sequence[Burst]) -> float | None:
-    """The geometric mean of the ratios of bursts of the same repeat."""
-    base = {burst.repeat: burst.tokens_per_second for burst in theirs}
-    ratios = [
-        math.log(burst.tokens_per_second / other)
-        for burst in mine
-        if burst.tokens_per_second and (other := base.get(burst.repeat))
-    ]
-    return math.exp(math.fsum(ratios) / len(ratios)) if ratios else None
+def _over_repeats(speeds: Iterator[tuple[int, float | None, float | None]]) -> Speedup | None:
+    """The geometric mean of (repeat, speed, what it is compared with) and its interval over repeats."""
+    return Speedup.of({repeat: {0: speed / base} for repeat, speed, base in speeds if speed and base})
+
+
+def _bounds(name: str, speed: Speedup | None) -> dict[str, Any]:
+    if speed is None:
+        return {name: None}
+    return {name: speed.factor, f"{name}_low": speed.low, f"{name}_high": speed.high}
+
+
+def _kept_by(bursts: Sequence[Burst], limits: Limits) -> dict[str, Any]:
+    """Goodput and the share of requests that kept the limits; nothing without limits."""
+    asked = sum(len(burst.runs) - len(burst.measured) + len(burst.loaded) for burst in bursts)
+    if not limits or not asked:
+        return {}
+    kept = [(len(burst.kept(limits)), burst.busy_seconds) for burst in bursts]
+    return {
+        "goodput": _median(count / seconds if seconds > 0 else None for count, seconds in kept),
+        "kept_limits": sum(count for count, _ in kept) / asked,
+    }
+
+
+def _kept(run: RunRecord, limits: Limits) -> bool:
+    """Whether a request kept all limits. With one token there is no time between tokens to keep."""
+    first, between = run.first_token_seconds, run.inter_token_p95
+    if limits.first_token is not None and (first is None or first > limits.first_token):
+        return False
+    if limits.inter_token is None or run.n_tokens == 1:
+        return True
+    return between is not None and between <= limits.inter_token
 
 
 def _acceptance(bursts: Sequence[Burst], runs: Sequence[RunRecord]) -> float | None:
@@ -193,9 +294,9 @@ def _acceptance(bursts: Sequence[Burst], runs: Sequence[RunRecord]) -> float | N
 
 
 def _crossing(rows: Sequence[LoadRow]) -> float | None:
-    """The number of requests at which the gain falls to 1, on a line between two levels (both axes in
+    """The load at which the gain falls to 1, on a line between two levels (both axes in
     logarithms); None where it stays above or below, or rises again."""
-    known = [(row.at_once, row.gain) for row in rows if row.gain is not None]
+    known = [(row.level, row.gain) for row in rows if row.gain is not None]
     falls = [
         (low, before, high, after) for (low, before), (high, after) in pairwise(known) if before > 1 >= after
     ]
@@ -208,18 +309,22 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
 
 def load_curves(report: BurstReport) -> Curves:
     """Tokens/s of all requests and of one, gain and acceptance against the requests at once."""
-    places, rows = report.levels, report.rows
-    of_all = values_of(places, ((row.lane, row.at_once, row.tokens_per_second) for row in rows))
-    of_one = values_of(places, ((row.lane, row.at_once, row.tokens_per_second_of_one) for row in rows))
-    gains = values_of(places, ((row.lane, row.at_once, row.gain) for row in rows))
-    acceptance = values_of(places, ((row.lane, row.at_once, row.acceptance_rate) for row in rows))
+    places, rows = report.load.levels, report.rows
+
+    def values(number: Callable[[LoadRow], float | None]) -> dict[tuple[int, int], float]:
+        return values_of(places, ((row.lane, row.level, number(row)) for row in rows))
+
+    of_all = values(lambda row: row.tokens_per_second)
+    of_one = values(lambda row: row.tokens_per_second_of_one)
+    gains = values(lambda row: row.gain)
+    acceptance = values(lambda row: row.acceptance_rate)
     marks = tuple(
         CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
         for crossing in report.crossings
         if crossing is not None
     )
     return Curves(
-        axis="requests at once",
+        axis="requests a second" if report.rates else "requests at once",
         places=places,
         lanes=tuple(lane.name for lane in report.lanes),
         baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
@@ -228,70 +333,13 @@ def load_curves(report: BurstReport) -> Curves:
             CurvePlot("tokens_per_second_of_one", "tokens/s of one", numbers.digits, of_one),
             CurvePlot("gain", "gain", numbers.factor, gains, level=1.0 if gains else None, marks=marks),
             CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
+            CurvePlot("goodput", "goodput", numbers.digits, values(lambda row: row.goodput)),
         ),
     )
 
 
-def _place(places: Sequence[int], at_once: float) -> float:
-    """Where a number of requests stands between the places, on a logarithmic scale."""
-    at = next(index for index, (_, high) in enumerate(pairwise(places)) if at_once <= high)
+def _place(places: Sequence[float], load: float) -> float:
+    """Where a load stands between the places, on a logarithmic scale."""
+    at = next(index for index, (_, high) in enumerate(pairwise(places)) if load <= high)
     low, high = places[at], places[at + 1]
-    return at + math.log(at_once / low) / math.log(high / low)
-
-
-def load_sentences(report: BurstReport) -> list[str]:
-    """What was found, and what the servers say of themselves."""
-    return [*load_findings(report), *load_notes(report)]
-
-
-def load_findings(report: BurstReport) -> list[str]:
-    """Where drafting stops paying, a sentence for each lane that drafts."""
-    return [said for lane in range(len(report.lanes)) if (said := _finding(report, lane))]
-
-
-def load_notes(report: BurstReport) -> list[str]:
-    """What the servers say of themselves, and what to know of the numbers."""
-    said = dict.fromkeys(server_words(lane.server) for lane in report.lanes)
-    for facts in report.lanes:
-        most = max(report.levels)
-        if 0 < facts.server.slots < most:
-            requests = numbers.count(facts.server.slots, "request")
-            said[f"{facts.name} answers {requests} at once: the others of {most} wait for their turn."] = None
-        if facts.server.speculation and not facts.server.tells_fates:
-            said[f"{facts.name}: acceptance is that of the whole server, all its users together."] = None
-    failed = sum(row.failed for row in report.rows)
-    if failed:
-        said[f"{numbers.count(failed, 'request')} failed; a burst with one of them counts for no rate."] = (
-            None
-        )
-        whys = (run.failure for burst in report.bursts for run in burst.runs)
-        said |= dict.fromkeys(f"  {why}" for why in whys if why)
-    return list(said)
-
-
-def _finding(report: BurstReport, lane: int) -> str:
-    """Where drafting stops paying, in a sentence; "" for a baseline."""
-    facts = report.lanes[lane]
-    if facts.baseline == lane:
-        return ""
-    if facts.baseline is None:
-        return (
-            f"{facts.name} has no baseline: measure another server with the same model and without drafts "
-            "beside it, to see where drafting stops paying."
-        )
-    known = [row for row in report.rows if row.lane == lane and row.gain is not None]
-    if not known:
-        return ""
-    crossing = report.crossings[lane]
-    if crossing is not None:
-        return f"{facts.name}: drafting pays up to about {crossing:.1f} requests at once."
-    if len(known) == 1:
-        pays = "pays" if (known[0].gain or 0.0) > 1 else "does not pay"
-        level = numbers.count(known[0].at_once, "request")
-        return f"{facts.name}: drafting {pays} with {level} at once, the one load measured."
-    ends = f"from {known[0].at_once} to {known[-1].at_once}"
-    if all((row.gain or 0.0) > 1 for row in known):
-        return f"{facts.name}: drafting pays at every load measured, {ends} at once."
-    if all((row.gain or 0.0) <= 1 for row in known):
-        return f"{facts.name}: drafting pays at no load measured, {ends} at once."
-    return f"{facts.name}: drafting pays at some loads and not at others; measure more repeats."
+    return at + math.log(load / low) / math.log(high / low)

@@ -14,7 +14,7 @@ from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.load.levels import burst_of, checked_levels
+from app.lab.load.levels import Load, check_load
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, LabEvent, WarmingUp
@@ -25,6 +25,7 @@ from app.servers.http import Stopped
 from app.servers.key import find_key
 
 _WARM_UP_TOKENS = 24
+_PATIENCE = 0.05  # seconds from Cancel until the next request is not waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,19 @@ class LoadRunner:
     def __init__(
         self,
         experiment: Experiment,
-        levels: Sequence[int],
+        load: Load,
         *,
         control: Control | None = None,
         key_of: Callable[[str], str] = find_key,
     ) -> None:
         """`experiment` comes from `make_experiment`. Raises SettingError for lanes that are no servers', and
-        for levels that are no numbers of requests."""
+        for a load that is no number of requests."""
         for lane in range(len(experiment.lanes)):
             if not is_address(experiment.pair_of(lane).target.path):
                 raise SettingError("Only servers answer several requests at once.", "Leave other lanes out.")
         self.experiment = experiment
-        self.levels = checked_levels(levels)
+        check_load(load)
+        self.load = load
         self.control = control or Control()
         self._key_of = key_of
         self._clients: dict[str, ServerClient] = {}
@@ -65,14 +67,14 @@ class LoadRunner:
         """Measure: WarmingUp for every lane, Begun, then BurstDone for every burst. Raises UserError where a
         server cannot be asked what it is; ends early where `control` is cancelled."""
         lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
-        total = len(lanes) * len(self.levels) * len(repeats)
+        total = len(lanes) * len(self.load.levels) * len(repeats)
         try:
             for lane in lanes:
                 yield WarmingUp(lane)
                 self._warm_up(lane)
             yield Begun(self.experiment, 0, total)
             for repeat in repeats:
-                for level in self.levels:
+                for level in self.load.levels:
                     for lane in [*lanes][repeat % len(lanes) :] + [*lanes][: repeat % len(lanes)]:
                         burst = self._burst(lane, level, repeat)
                         self._bursts.append(burst)
@@ -82,7 +84,7 @@ class LoadRunner:
 
     def report(self) -> BurstReport:
         """The report of the bursts so far; all servers have told what they are."""
-        return make_load_report(self.experiment, self.infos, self.levels, self._bursts)
+        return make_load_report(self.experiment, self.infos, self.load, self._bursts)
 
     @property
     def infos(self) -> list[PairInfo]:
@@ -115,27 +117,36 @@ class LoadRunner:
     def _request(self, job: Job, said: Sequence[str] = ()) -> GenerationRequest:
         return self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy, said=said)
 
-    def _burst(self, lane: int, level: int, repeat: int) -> Burst:
-        """Ask all prompts, `level` of them at once: as one ends, the next is sent. Every lane and level gets
-        the same prompts in the same order (`burst_of`). Raises Stopped."""
+    def _burst(self, lane: int, level: float, repeat: int) -> Burst:
+        """Ask all prompts: `level` of them at once, and as one ends, the next is sent; or `level` a second.
+        Every lane gets the same prompts in the same order at the same times. Raises Stopped."""
         client = self._clients[self._address(lane)]
         jobs = [
             [Job(repeat, prompt, lane) for prompt in turns]
-            for turns in burst_of(level, self.experiment.prompts)
+            for turns in self.load.burst_of(level, self.experiment.prompts)
         ]
+        arrivals = self.load.arrivals(level, len(jobs), f"{self.experiment.sampling.seed} {repeat}")
         before = client.whole()
         started = time.perf_counter()
-        with ThreadPoolExecutor(level) as pool:
-            answered = list(pool.map(lambda turns: self._answers(client.another(), turns, started), jobs))
+
+        def sent(turns: Sequence[Job], at: float) -> list[_Answered]:
+            while not self.control.cancelled and (left := started + at - time.perf_counter()) > 0:
+                time.sleep(min(left, _PATIENCE))
+            return self._answers(client.another(), turns, started)
+
+        with ThreadPoolExecutor(len(jobs) if arrivals else int(level)) as pool:
+            answered = list(pool.map(sent, jobs, arrivals or [0.0] * len(jobs)))
         seconds = time.perf_counter() - started
         if self.control.cancelled:
             raise Stopped
         # From this end on nothing is sent in the place of what ended.
-        busy = sorted(turns[-1].ended for turns in answered)[-level]
+        busy = sorted(turns[-1].ended for turns in answered)[-1 if arrivals else -int(level)]
         asked = [request for turns in answered for request in turns]
         return Burst(
             lane=lane,
-            at_once=level,
+            at_once=0 if arrivals else int(level),
+            rate=level if arrivals else None,
+            arrivals=arrivals,
             repeat=repeat,
             seconds=seconds,
             busy_seconds=busy,

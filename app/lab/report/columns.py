@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.base import numbers
 from app.engine.record.stats import strategy_names
+from app.lab.latency import FIRST_TOKEN, INTER_TOKEN
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import Report, ReportLane
 from app.lab.report.summary import Summary
@@ -155,9 +156,16 @@ COLUMNS = (
     Column(
         "first_token_seconds",
         "first token",
-        "Median time from the request to the first emitted token.",
-        lambda summary, _lane: numbers.milliseconds(middle(summary.first_token_seconds)),
-        lambda summary, _lane: middle(summary.first_token_seconds),
+        FIRST_TOKEN,
+        lambda summary, _lane: summary.first_token_words,
+        lambda summary, _lane: summary.first_token_p50,
+    ),
+    Column(
+        "inter_token",
+        "between tokens",
+        INTER_TOKEN,
+        lambda summary, _lane: summary.inter_token_words,
+        lambda summary, _lane: summary.inter_token_p95,
     ),
     Column(
         "memory",

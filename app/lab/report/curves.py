@@ -41,7 +41,7 @@ class Curves:
     """Plots side by side, over the same places and lanes."""
 
     axis: str  # of what the places are a number
-    places: tuple[int, ...]  # in increasing order; they stand at equal distances, since they grow by factors
+    places: tuple[float, ...]  # in increasing order; at equal distances, since they grow by factors
     lanes: tuple[str, ...]
     baselines: frozenset[int]  # of these the baselines
     plots: tuple[CurvePlot, ...]
@@ -53,7 +53,7 @@ class Curves:
             for plot in self.plots
             if (lane, at) in plot.values
         ]
-        return f"{self.lanes[lane]}\n{self.axis} {self.places[at]:,}: {', '.join(known)}"
+        return f"{self.lanes[lane]}\n{self.axis} {place_words(self.places[at])}: {', '.join(known)}"
 
     def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:
         """(names of the columns, a row for each lane and place)"""
@@ -68,8 +68,13 @@ class Curves:
         return (plot for plot in self.plots if plot.values)
 
 
+def place_words(place: float) -> str:
+    """ "4,096", "0.5"."""
+    return f"{place:,.0f}" if place == int(place) else f"{place:g}"
+
+
 def values_of(
-    places: Sequence[int], rows: Iterable[tuple[int, int | None, float | None]]
+    places: Sequence[float], rows: Iterable[tuple[int, float | None, float | None]]
 ) -> dict[tuple[int, int], float]:
     """The values of a plot from rows of (lane, place, number), without those whose place or number is not
     known."""

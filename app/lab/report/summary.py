@@ -9,12 +9,13 @@ import msgspec
 
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
+from app.lab.latency import Latency, percentiles
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import Speedup, Spread, mean_factor
 from app.lab.runs.journal.run_record import RunRecord, StrategyShare, strategy_shares
 
 
-class Summary(msgspec.Struct, frozen=True):
+class Summary(Latency, frozen=True):
     """A lane's numbers over all prompts and repeats, or over those of one category.
 
     Counts and times are sums over the measured runs; ratios are pooled, never means of ratios. A ratio
@@ -53,7 +54,7 @@ class Summary(msgspec.Struct, frozen=True):
     judged_acceptance_by_place: tuple[float | None, ...] = ()
     accepted_per_round: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
-    strategies: dict[str, StrategyShare] = {}
+    strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     joules: float | None = None  # of all measured runs; None where the system does not tell it
     energy_of: str = ""  # what was counted
@@ -152,6 +153,10 @@ def summarise(
         prompt_tokens=Spread.of(run.prompt_tokens for run in measured),
         failure=next((run.failure for run in mine if run.failure), ""),
         left_out=len(answered) - len(measured),
+        **percentiles(
+            (run.first_token_seconds for run in measured),
+            ((run.n_tokens, run.arrival_gaps) for run in measured),
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment, Lane
+from app.lab.load.levels import Load
 from app.lab.report.report import SweepFacts
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
@@ -186,11 +187,11 @@ class ComparePlace(PlaceWidget):
         self.outcome.show_work(work)
 
     @Slot(object, object)
-    def measure_load(self, experiment: Experiment, levels: Sequence[int]) -> None:
-        """Measure the servers among the lanes with so many requests at once."""
+    def measure_load(self, experiment: Experiment, load: Load) -> None:
+        """Measure the servers among the lanes under this load."""
         self.head.close_panels()
         if self._may_begin():
-            self.works.load.start(experiment, levels)
+            self.works.load.start(experiment, load)
             self._begun()
             self.head.load_panel.last.show()
             self.outcome.show_work(self.works.load)

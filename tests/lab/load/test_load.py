@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
-from threading import Barrier
+from statistics import fmean, stdev
+from threading import Barrier, Timer
 
 import msgspec
 import pytest
 
 from app.engine.errors import SettingError
 from app.engine.types import Sampling
-from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
+from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
+from app.lab.latency import Latency, percentiles
+from app.lab.load import levels
 from app.lab.load.export import LOAD_COLUMNS, load_csv, load_html, load_markdown
-from app.lab.load.levels import parse_levels, server_lanes_of
-from app.lab.load.report import BurstDone, BurstReport, load_curves, load_sentences, make_load_report
+from app.lab.load.findings import load_findings, load_sentences
+from app.lab.load.levels import Limits, Load, parse_levels, parse_limits, parse_rates, server_lanes_of
+from app.lab.load.report import Burst, BurstDone, BurstReport, load_curves, make_load_report
 from app.lab.load.runner import LoadRunner
 from app.lab.report.page.page import embedded_json
+from app.lab.runs.events import Begun
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.server_lanes import server_lanes
 from app.servers.client import ServerClient
 from tests.commands import Command
@@ -56,7 +64,7 @@ def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:
 
 
 def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> BurstReport:
-    runner = LoadRunner(experiment_of(*servers), levels)
+    runner = LoadRunner(experiment_of(*servers), Load(levels))
     done = [event.done for event in runner.run() if isinstance(event, BurstDone)]
     assert done == list(range(1, len(servers) * len(levels) * 2 + 1))
     return runner.report()
@@ -90,7 +98,7 @@ def test_only_the_time_counts_in_which_the_server_has_all_requests():
 
 def test_the_speed_of_one_request_is_that_under_the_whole_load():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), (2,))
+        runner = LoadRunner(experiment_of(server, repeats=1), Load((2,)))
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
     speeds = (10.0, 20.0, 30.0, 900.0)
     runs = tuple(
@@ -98,7 +106,7 @@ def test_the_speed_of_one_request_is_that_under_the_whole_load():
         for run, speed in zip(burst.runs, speeds, strict=True)
     )
     timed = msgspec.structs.replace(burst, runs=runs, ends=(1.0, 2.0, 3.0, 4.0), busy_seconds=3.0)
-    (row,) = make_load_report(runner.experiment, runner.infos, (2,), [timed]).rows
+    (row,) = make_load_report(runner.experiment, runner.infos, Load((2,)), [timed]).rows
 
     assert row.tokens_per_second_of_one == 20.0
 
@@ -114,7 +122,7 @@ def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
         return Answer(pieces=map(event, PLAIN))
 
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), (3,))
+        runner = LoadRunner(experiment_of(server, repeats=1), Load((3,)))
         server.asked.clear()
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
@@ -125,7 +133,7 @@ def test_turns_of_a_conversation_wait_for_each_other_under_load():
     turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three")
     with serving(llama_server(*PLAIN, types="none")) as server:
         asked = msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns)
-        runner = LoadRunner(asked, (2,))
+        runner = LoadRunner(asked, Load((2,)))
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
         said = [len(body["messages"]) for body in server.bodies("/apply-template")]
 
@@ -145,7 +153,9 @@ def test_a_conversation_ends_with_a_turn_that_fails():
 
     turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three", before=("one", "two"))
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
-        runner = LoadRunner(msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns), (1,))
+        runner = LoadRunner(
+            msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns), Load((1,))
+        )
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
     assert [(run.turn, bool(run.failure)) for run in burst.runs][:2] == [(1, False), (2, True)]
@@ -160,7 +170,7 @@ def test_a_burst_with_a_failed_request_counts_for_no_rate():
         return Answer({"error": {"message": "slot lost"}}, 500) if full else Answer(pieces=map(event, PLAIN))
 
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
-        runner = LoadRunner(experiment_of(server, repeats=2), (1,))
+        runner = LoadRunner(experiment_of(server, repeats=2), Load((1,)))
         list(runner.run())
         report = runner.report()
 
@@ -172,7 +182,7 @@ def test_a_burst_with_a_failed_request_counts_for_no_rate():
 
 def test_a_cancelled_load_keeps_the_bursts_that_were_done():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server), (1, 2))
+        runner = LoadRunner(experiment_of(server), Load((1, 2)))
         for event in runner.run():
             if isinstance(event, BurstDone):
                 runner.control.cancel()
@@ -189,7 +199,7 @@ def gains(*values: float) -> BurstReport:
             stack.enter_context(serving(llama_server(*DRAFTING))),
             stack.enter_context(serving(llama_server(*PLAIN, types="none"))),
         ]
-        runner = LoadRunner(experiment_of(*servers, repeats=1), levels)
+        runner = LoadRunner(experiment_of(*servers, repeats=1), Load(levels))
         bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
     timed = [
         msgspec.structs.replace(
@@ -199,7 +209,7 @@ def gains(*values: float) -> BurstReport:
         )
         for burst in bursts
     ]
-    return make_load_report(runner.experiment, runner.infos, levels, timed)
+    return make_load_report(runner.experiment, runner.infos, Load(levels), timed)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +263,7 @@ def test_a_load_that_is_no_number_of_requests_is_refused(levels: tuple[int, ...]
     with serving(llama_server(*PLAIN, types="none")) as server:
         experiment = experiment_of(server)
     with pytest.raises(SettingError, match="number of requests at once"):
-        LoadRunner(experiment, levels)
+        LoadRunner(experiment, Load(levels))
 
 
 def test_levels_are_read_in_increasing_order():
@@ -279,7 +289,148 @@ def test_lanes_that_are_no_servers_are_refused(pair_files: tuple[Path, Path]):
     experiment = make_experiment(Experiment(pair_of(pair_files), (Lane("prompt-lookup"),), (Prompt("a"),)))
 
     with pytest.raises(SettingError, match="Only servers"):
-        LoadRunner(experiment, (1,))
+        LoadRunner(experiment, Load((1,)))
+
+
+# ---------------------------------------------------------------------------- a rate, limits, intervals
+
+
+def test_requests_of_a_rate_are_sent_at_the_times_of_a_seeded_poisson_process():
+    load = Load(rates=(2.0,))
+    times = load.arrivals(2.0, 4000, "7 0")
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    mean = fmean(gaps)
+    assert times[0] == 0.0 and mean == pytest.approx(0.5, rel=0.06)
+    assert stdev(gaps) == pytest.approx(mean, rel=0.06), "an exponential's spread is its mean"
+    assert load.arrivals(2.0, 4000, "7 0") == times != load.arrivals(2.0, 4000, "8 0")
+    assert Load((2,)).arrivals(2, 10, "7 0") == ()
+    assert len(load.burst_of(0.1, [Prompt("a"), Prompt("b")])) == 2
+    assert len(load.burst_of(2.0, [Prompt("a"), Prompt("b")])) == 20
+
+
+def test_a_rate_sends_each_request_when_it_is_due_and_every_lane_alike(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(levels, "_RATE_SECONDS", 0.2)
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        runner = LoadRunner(experiment_of(drafting, plain, repeats=1), Load(rates=(50.0, 100.0)))
+        bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
+        report = runner.report()
+
+    assert [(burst.rate, burst.at_once, len(burst.runs)) for burst in bursts][::2] == [
+        (50.0, 0, 10), (100.0, 0, 20)
+    ]  # fmt: skip
+    assert bursts[0].arrivals == bursts[1].arrivals != bursts[2].arrivals
+    for burst in bursts:
+        assert all(end > due for end, due in zip(burst.ends, burst.arrivals, strict=True))
+        assert burst.busy_seconds == max(burst.ends) and len(burst.loaded) == len(burst.runs)
+        assert burst.busy_tokens == sum(run.n_tokens for run in burst.runs)
+    assert [(row.lane, row.rate, row.at_once) for row in report.rows] == [
+        (0, 50.0, 0), (0, 100.0, 0), (1, 50.0, 0), (1, 100.0, 0)
+    ]  # fmt: skip
+    assert report.complete and report.rows[0].gain is not None
+    curves = load_curves(report)
+    assert (curves.axis, curves.places) == ("requests a second", (50.0, 100.0))
+    assert BurstReport.from_json(report.to_json()) == report
+    paying = [msgspec.structs.replace(row, gain=1.5 if row.lane == 0 else None) for row in report.rows]
+    (said,) = load_findings(msgspec.structs.replace(report, rows=tuple(paying), crossings=(None, None)))
+    assert said.endswith("drafting pays at every load measured, from 50 to 100 a second.")
+
+
+def test_a_cancelled_rate_does_not_wait_for_requests_that_are_not_due():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        runner = LoadRunner(experiment_of(server, repeats=1), Load(rates=(0.001,)))
+        events = runner.run()
+        while not isinstance(next(events), Begun):
+            pass
+        Timer(0.1, runner.control.cancel).start()
+        assert list(events) == [], "the second request would be due in a quarter of an hour"
+
+
+def answered(burst: Burst, first: float, gaps: tuple[float, ...], speed: float = 10.0) -> Burst:
+    """The burst as if each request had taken so long."""
+    runs = tuple(
+        msgspec.structs.replace(
+            run,
+            first_token_seconds=first,
+            n_tokens=len(gaps) + 1,
+            arrival_gaps=gaps,
+            **percentiles([first], [(len(gaps) + 1, gaps)]),
+        )
+        for run in burst.runs
+    )
+    return msgspec.structs.replace(burst, runs=runs, busy_tokens=int(speed), busy_seconds=1.0)
+
+
+def test_goodput_counts_the_requests_that_keep_every_limit():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        runner = LoadRunner(experiment_of(server, repeats=1), Load((1,)))
+        (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
+
+    def kept(burst: Burst, **limits: float) -> tuple[float | None, float | None]:
+        ends = msgspec.structs.replace(burst, ends=(0.5, 1.0))
+        load = Load((1,), limits=Limits(**limits))
+        report = make_load_report(runner.experiment, runner.infos, load, [ends])
+        assert not limits or any("Goodput counts requests with" in said for said in load_sentences(report))
+        return report.rows[0].goodput, report.rows[0].kept_limits
+
+    good, slow = answered(burst, 0.2, (0.1,) * 20), answered(burst, 0.2, (0.1,) * 18 + (5.0,) * 2)
+    assert kept(good) == (None, None)
+    assert kept(good, first_token=0.2, inter_token=0.1) == (2.0, 1.0)
+    assert kept(good, first_token=0.19) == (0.0, 0.0)
+    assert kept(slow, inter_token=0.1) == (0.0, 0.0), "more than one of twenty tokens was late"
+    assert kept(answered(burst, 0.2, (0.1,) * 40 + (5.0,)), inter_token=0.1) == (2.0, 1.0)
+    half = msgspec.structs.replace(good, runs=(good.runs[0], slow.runs[1]))
+    assert kept(half, inter_token=0.1) == (1.0, 0.5)
+    assert kept(answered(burst, 0.2, ()), inter_token=0.1) == (2.0, 1.0), "one token"
+    failed = RunRecord.of_failed(runner.experiment, Job(0, 1, 0), "gone")
+    assert kept(msgspec.structs.replace(good, runs=(good.runs[0], failed)), first_token=1) == (1.0, 0.5)
+
+
+def test_speeds_and_gains_have_intervals_over_repeats():
+    with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
+        runner = LoadRunner(experiment_of(drafting, plain, repeats=3), Load((1,)))
+        bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
+
+    def report(*speeds: float) -> BurstReport:
+        timed = [
+            answered(burst, 0.2, (0.1,) * 9, speeds[burst.repeat] if burst.lane == 0 else 100)
+            for burst in bursts
+        ]
+        return make_load_report(runner.experiment, runner.infos, Load((1,)), timed)
+
+    clear, unclear = report(150, 151, 152), report(60, 120, 240)
+    row = clear.rows[0]
+    assert row.tokens_per_second == pytest.approx(151, abs=0.1) and row.gain == pytest.approx(1.51, abs=0.001)
+    assert row.gain_low and row.gain_high and 1.4 < row.gain_low < 1.51 < row.gain_high < 1.6
+    assert row.tokens_per_second_low == pytest.approx(100 * row.gain_low)
+    assert row.gain_words == f"1.51× ({row.gain_low:.2f} to {row.gain_high:.2f})"
+    assert not any("interval" in said for said in load_findings(clear))
+    (said,) = load_findings(unclear)
+    assert said.endswith("With 1 request at once the interval includes 1×.")
+    assert row.inter_token_p95 == pytest.approx(0.1) and row.first_token_p99 == pytest.approx(0.2)
+    for text in (load_html(clear), load_markdown(clear)):
+        assert row.gain_words in text and "100 · 100 · 100 ms" in text
+    assert "inter_token_p99" in load_csv(clear).splitlines()[0]
+
+
+def test_loads_measured_before_there_were_rates_open():
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        report = measured(server)
+    old = json.loads(report.to_json())
+    old["format"] = "load-1.1"
+    del old["rates"], old["limits"]
+    new = set(Latency.__struct_fields__) | {"rate", "goodput", "kept_limits", "arrivals", "arrival_gaps"}
+    for part in (*old["rows"], *old["bursts"], *(run for burst in old["bursts"] for run in burst["runs"])):
+        for name in [name for name in part if name in new or name.endswith(("_low", "_high"))]:
+            del part[name]
+    early = BurstReport.from_json(json.dumps(old))
+    assert early.load == Load((1, 2)) and [row.level for row in early.rows] == [1, 2]
+    assert load_markdown(early).count("| 1 at once |") == 1 and load_curves(early).places == (1, 2)
+
+
+def test_rates_and_limits_are_read():
+    assert parse_rates(" 2, 0.5,2") == (0.5, 2.0)
+    assert parse_limits("first_token=0.5, inter_token = 0.05") == Limits(0.5, 0.05)
+    assert not Limits() and Limits(0.5)
 
 
 # ---------------------------------------------------------------------------- on the command line
@@ -291,13 +442,13 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
         ended = command(
             "bench",
             *("--server", drafting.address, "--server", plain.address, "--load", "1,2", "--prompt", "Hi"),
-            *("--max-tokens", 3, "--repeat", 1),
+            *("--max-tokens", 3, "--repeat", 1, "--limits", "first_token=60"),
             *(word for name, path in files.items() for word in (f"--{name}", path)),
         )
 
     assert ended.code == 0, ended.err
     rows = ended.out.splitlines()
-    assert rows[0].split()[:3] == ["lane", "at", "once"] and len(rows[2 : rows.index("")]) == 4
+    assert rows[0].split()[:2] == ["lane", "load"] and len(rows[2 : rows.index("")]) == 4
     assert "4/4  2 at once:" in ended.err
     report = BurstReport.from_json(files["json"].read_bytes())
     assert len(report.bursts) == 4 and report.title == "One prompt"
@@ -308,6 +459,7 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
     assert "tokens/s of one" in files["html"].read_text(encoding="utf-8")
     table = list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))
     assert [row["at_once"] for row in table] == ["1", "2"] * 2
+    assert {float(row["kept_limits"]) for row in table} == {1.0} and report.limits == Limits(60.0)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +471,14 @@ def test_bench_load_prints_its_table_and_writes_everything(command: Command, tmp
         (("--load", "1"), "--load needs a server"),
         (("--load", "1", "--server", "h:1", "--strategy", "none"), "--strategy cannot be used with --load"),
         (("--load", "1", "--server", "h:1", "--traces", "t.zip"), "--traces cannot be used with --load"),
+        (("--request-rate", "0"), "cannot be '0'. Allowed: numbers above 0"),
+        (("--request-rate", "1e9"), "Allowed: above 0, at most 100"),
+        (("--request-rate", "1,nan"), "cannot be '1,nan'"),
+        (("--request-rate", "1"), "--request-rate needs a server"),
+        (("--request-rate", "1", "--load", "1", "--server", "h:1"), "--request-rate cannot be used with"),
+        (("--limits", "first_token=1", "--server", "h:1"), "--limits needs --load or --request-rate"),
+        (("--limits", "speed=1"), "Allowed: first_token and inter_token with seconds"),
+        (("--limits", "inter_token=-1"), "cannot be 'inter_token=-1'"),
     ],
 )
 def test_what_has_no_meaning_under_load_is_wrong_usage(command: Command, words: tuple[str, ...], said: str):

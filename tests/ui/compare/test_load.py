@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.engine.errors import SettingError
+from app.lab.load import levels
 from app.lab.load.export import load_cells
+from app.lab.load.levels import Limits, Load
 from app.lab.load.report import BurstReport, load_curves
 from app.lab.server_lanes import server_lanes
 from app.servers.client import ServerClient
@@ -97,6 +99,34 @@ def test_the_panel_says_how_much_a_load_sends(windows: Windows) -> None:
     panel.numbers.setText("1,1000")
     panel.open()
     assert not panel.start.isEnabled() and "Allowed: 1 to 256" in panel.amount.text()
+
+
+def test_the_panel_measures_a_rate_and_limits(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "_RATE_SECONDS", 1.0)
+    desk = windows.open()
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        place = with_servers(desk, server)
+        panel, work = place.head.load_panel, place.works.load
+        panel.kind.setCurrentText("Requests a second")
+        assert panel.numbers.text() == "0.5,1,2" and panel.start.isEnabled()
+        panel.numbers.setText("0.1,100")
+        desk.qtbot.keyClicks(panel.limits["first_token"], "soon")
+        desk.until(lambda: not panel.start.isEnabled())
+        assert "Allowed: first_token and inter_token with seconds" in panel.amount.text()
+        panel.limits["first_token"].clear()
+        desk.qtbot.keyClicks(panel.limits["first_token"], "60")
+        desk.until(panel.start.isEnabled)
+        assert panel.amount.text().startswith("1 server lane × 2 loads × 1 repeat: 10")
+        panel.numbers.setText("90")
+        experiment, load = panel.plan()
+        assert load == Load(rates=(90.0,), limits=Limits(60.0)) and len(experiment.lanes) == 1
+        panel.numbers.setText("0.9")
+        panel.start.click()
+        desk.until(lambda: work.stage is Stage.ENDED and work.may_start)
+    (line,) = place.outcome.load_page.table.lines
+    assert line[1] == "0.9/s" and line[-1].endswith("100\N{NO-BREAK SPACE}%")
+    assert "Goodput counts requests with the first token within" in place.outcome.load_page.left_out
+    desk.until_ready()
 
 
 def test_the_context_that_a_server_told_limits_the_depth(windows: Windows) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.lab.report.curves import CurvePlot, Curves
+from app.lab.report.curves import CurvePlot, Curves, place_words
 from app.lab.report.page.svg import Scale, drawing, element, label, ticks
 
 WIDTH = 980
@@ -43,7 +43,7 @@ def _plot(curves: Curves, plot: CurvePlot, left: float, right: float) -> Iterato
     if plot.level is not None:
         yield element("line", x1=x.start, x2=x.end, y1=y(plot.level), y2=y(plot.level), _class="one")
     for at, place in enumerate(curves.places):
-        yield label(x(at), y.start + 18, f"{place:,}", text_anchor="middle")
+        yield label(x(at), y.start + 18, place_words(place), text_anchor="middle")
     yield label((x.start + x.end) / 2, y.start + 36, curves.axis, text_anchor="middle")
     for lane in range(len(curves.lanes)):
         known = [(x(at), y(value)) for at, value in plot.line(lane, places)]

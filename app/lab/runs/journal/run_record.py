@@ -11,6 +11,7 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import is_synthetic
 from app.engine.types import FinishReason, ServerInfo, WholeServer
 from app.lab.experiment import Experiment, Job
+from app.lab.latency import Latency, arrival_gaps, percentiles
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def _untold(server: ServerInfo | None) -> dict[str, None]:
     return dict.fromkeys(["target_seconds", "draft_seconds"]) if server is not None else {}
 
 
-class RunRecord(msgspec.Struct, frozen=True):
+class RunRecord(Latency, frozen=True):
     """The numbers of one run. Seconds are wall time; a ratio whose denominator is zero is None.
 
     Fields with a name of app.engine.record.stats are defined there. A run that could not be done has zeros.
@@ -110,13 +111,14 @@ class RunRecord(msgspec.Struct, frozen=True):
     accepted_per_round: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
     rejections: tuple[int, ...] = ()
-    strategies: dict[str, StrategyShare] = {}
+    strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
     joules: float | None = None  # from the request to the end; None where the system does not tell it
     energy_of: str = ""  # what was counted, such as "RAPL package-0"
     depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
     turn: int = 1  # of the prompt's conversation
+    arrival_gaps: tuple[float, ...] | None = None  # between the ends of rounds; None in early records
 
     @property
     def failure(self) -> str:
@@ -146,6 +148,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         }
         for name in ("accepted_per_round", "lengths", "rejections"):
             folds[name] = tuple(folds[name])
+        first, gaps = totals.first_token_seconds if totals else None, arrival_gaps(trace.rounds)
         return cls(
             strategy=header.strategy,
             category=category,
@@ -160,7 +163,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             prompt_seconds=totals.prompt_seconds if totals else 0.0,
             draft_prompt_seconds=totals.draft_prompt_seconds if totals else 0.0,
             draft_prompt_in_rounds=totals.draft_prompt_in_rounds if totals else 0.0,
-            first_token_seconds=totals.first_token_seconds if totals else None,
+            first_token_seconds=first,
             finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
             lane=lane,
             error=totals.error if totals else "",
@@ -170,6 +173,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             target_rest=alternatives.target_rest,
             alternatives=alternatives,
             whole_server=totals.whole_server if totals else None,
+            arrival_gaps=gaps,
+            **percentiles([first], [(statistics.emitted, gaps)]),
             **folds | {"strategies": strategy_shares(statistics)} | _untold(header.pair.server),
         )
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout
 
 from app.engine.errors import SettingError
 from app.lab.experiment import Experiment
@@ -17,7 +15,7 @@ class CurvesPanel(StartPanel):
     """A derived class says what the numbers are, and how much they measure."""
 
     wanted = Signal(object, object)
-    """Measure this Experiment with these numbers."""
+    """Measure this Experiment with what `plan` returned."""
 
     def __init__(self, title: str, words: str, label: str, start: str, last: str) -> None:
         super().__init__(title, words, start, last)
@@ -27,28 +25,24 @@ class CurvesPanel(StartPanel):
         self.numbers.setAccessibleName(label)
         self.numbers.textEdited.connect(self._edited)
         Typing(self.numbers, self.numbers.textEdited).settled.connect(self.check)
-        name = QLabel(label)
-        name.setBuddy(self.numbers)
-        line = QHBoxLayout()
-        line.setSpacing(12)
-        line.addWidget(name)
-        line.addWidget(self.numbers, 1)
-        self.lay_out(line)
+        self.name = QLabel(label)
+        self.name.setBuddy(self.numbers)
+        self.line = QHBoxLayout()
+        self.line.setSpacing(12)
+        self.line.addWidget(self.name)
+        self.line.addWidget(self.numbers, 1)
+        self.lines = QVBoxLayout()
+        self.lines.setSpacing(12)
+        self.lines.addLayout(self.line)
+        self.lay_out(self.lines)
 
     def suggested(self) -> str:
         """Numbers to begin with; raises SettingError."""
         raise NotImplementedError
 
-    def plan(self) -> tuple[Experiment, Sequence[int]]:
+    def plan(self) -> tuple[Experiment, object]:
         """What would be measured, and the numbers; raises SettingError."""
         raise NotImplementedError
-
-    def amount_of(self, experiment: Experiment, numbers: Sequence[int]) -> str:
-        """How much that is."""
-        raise NotImplementedError
-
-    def amount_words(self) -> str:
-        return self.amount_of(*self.plan())
 
     @Slot()
     def open(self) -> None:

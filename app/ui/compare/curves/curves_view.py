@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip
 
-from app.lab.report.curves import CurvePlot, Curves
+from app.lab.report.curves import CurvePlot, Curves, place_words
 from app.lab.report.page.svg import Scale, ticks
 from app.ui.theme import Theme
 from app.ui.widgets.data.export import Cell, ChooseFile, choose_file
@@ -180,10 +180,10 @@ class CurvesView(Plot):
             painter.drawText(labels, right, drawn.plot.text(tick))
         used = -math.inf
         for at, place in enumerate(curves.places):
-            width = QFontMetricsF(painter.font()).horizontalAdvance(f"{place:,}") + 8
+            width = QFontMetricsF(painter.font()).horizontalAdvance(place_words(place)) + 8
             x = drawn.x(at)
             if x - width / 2 >= used:
-                painter.drawText(QRectF(x - 60, frame.bottom() + 4, 120, height), centre, f"{place:,}")
+                painter.drawText(QRectF(x - 60, frame.bottom() + 4, 120, height), centre, place_words(place))
                 used = x + width / 2
         below = QRectF(frame.left(), frame.bottom() + 4 + height, frame.width(), height)
         painter.drawText(below, centre, curves.axis)

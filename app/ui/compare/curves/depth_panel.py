@@ -39,6 +39,7 @@ class DepthPanel(CurvesPanel):
         check_room(depths, room_for_depth(base, self._n_ctx), base.max_tokens)
         return make_experiment(at_depths(base, depths, self._suite)), depths
 
-    def amount_of(self, experiment: Experiment, numbers: Sequence[int]) -> str:
-        prompts = len(experiment.prompts) // len(numbers)
-        return amount_words(len(experiment.lanes), prompts, experiment.repeats, len(numbers))
+    def amount_words(self) -> str:
+        experiment, depths = self.plan()
+        prompts = len(experiment.prompts) // len(depths)
+        return amount_words(len(experiment.lanes), prompts, experiment.repeats, len(depths))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 
 from app.lab.experiment import Experiment
+from app.lab.load.levels import Load
 from app.lab.load.report import BurstDone, BurstReport, load_curves
 from app.lab.report.curves import Curves
 from app.lab.runs.control import Control
@@ -42,16 +43,16 @@ class LoadWork(LabWork):
         self.latest: BurstDone | None = None  # the burst that was done last
         self.total = 0  # bursts
 
-    def start(self, experiment: Experiment, levels: Sequence[int]) -> None:
-        """Measure the lanes of `experiment`, all of them servers', with so many requests at once."""
+    def start(self, experiment: Experiment, load: Load) -> None:
+        """Measure the lanes of `experiment`, all of them servers', under this load."""
         self.experiment = experiment
-        self.total = len(experiment.lanes) * len(levels) * experiment.repeats
+        self.total = len(experiment.lanes) * len(load.levels) * experiment.repeats
         self.report, self.curves, self.latest = None, None, None
 
         def make(control: Control) -> Iterator[LabEvent]:
             from app.lab.load.runner import LoadRunner  # the HTTP client takes a moment to import
 
-            return _reported(LoadRunner(experiment, levels, control=control, key_of=self._key_of))
+            return _reported(LoadRunner(experiment, load, control=control, key_of=self._key_of))
 
         self._begin(make, needs_engine=True)
 

@@ -11,7 +11,7 @@ from app.engine.strategy import NONE
 from app.lab.experiment import Lane
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells
-from app.lab.load.report import load_findings, load_notes
+from app.lab.load.findings import load_findings, load_notes
 from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.curves.curves_page import CurvesPage

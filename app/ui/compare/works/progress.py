@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.base import numbers
 from app.lab.lane_names import lane_names
+from app.lab.load.levels import level_words
 from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
@@ -34,7 +35,8 @@ def load_words(work: LoadWork) -> str:
         return shown or done
     burst = latest.burst
     speed = numbers.digits(burst.tokens_per_second, "tokens/s")
-    return f"{done} · {lane_names(work.experiment)[burst.lane]}, {burst.at_once} at once: {speed}"
+    load = level_words(burst.level, by_rate=burst.rate is not None)
+    return f"{done} · {lane_names(work.experiment)[burst.lane]}, {load}: {speed}"
 
 
 def search_words(tuning: TuneSession) -> tuple[str, str]:

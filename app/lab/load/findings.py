@@ -1,0 +1,83 @@
+"""What a load measurement found, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.base import numbers
+from app.lab.load.report import BurstReport, LoadRow
+from app.lab.report.interval import SpeedFinding
+from app.servers.words import server_words
+
+
+def load_sentences(report: BurstReport) -> list[str]:
+    """What was found, and what the servers say of themselves."""
+    return [*load_findings(report), *load_notes(report)]
+
+
+def load_findings(report: BurstReport) -> list[str]:
+    """Where drafting stops paying, a sentence for each lane that drafts."""
+    return [said for lane in range(len(report.lanes)) if (said := _finding(report, lane))]
+
+
+def load_notes(report: BurstReport) -> list[str]:
+    """What the servers say of themselves, and what to know of the numbers."""
+    said = dict.fromkeys(server_words(lane.server) for lane in report.lanes)
+    for facts in report.lanes:
+        most = max(report.levels, default=0)
+        if 0 < facts.server.slots < most:
+            requests = numbers.count(facts.server.slots, "request")
+            said[f"{facts.name} answers {requests} at once: the others of {most} wait for their turn."] = None
+        if facts.server.speculation and not facts.server.tells_fates:
+            said[f"{facts.name}: acceptance is that of the whole server, all its users together."] = None
+    if report.limits:
+        said[f"Goodput counts requests with {report.limits.words()}."] = None
+    failed = sum(row.failed for row in report.rows)
+    if failed:
+        said[f"{numbers.count(failed, 'request')} failed; a burst with one of them counts for no rate."] = (
+            None
+        )
+        whys = (run.failure for burst in report.bursts for run in burst.runs)
+        said |= dict.fromkeys(f"  {why}" for why in whys if why)
+    return list(said)
+
+
+def _finding(report: BurstReport, lane: int) -> str:
+    """Where drafting stops paying, in a sentence; "" for a baseline."""
+    facts = report.lanes[lane]
+    if facts.baseline == lane:
+        return ""
+    if facts.baseline is None:
+        return (
+            f"{facts.name} has no baseline: measure another server with the same model and without drafts "
+            "beside it, to see where drafting stops paying."
+        )
+    known = [row for row in report.rows if row.lane == lane and row.gain is not None]
+    if not known:
+        return ""
+    crossing = report.crossings[lane]
+    unit = "requests a second" if report.rates else "requests at once"
+    if crossing is not None:
+        said = f"{facts.name}: drafting pays up to about {crossing:.1f} {unit}."
+    elif len(known) == 1:
+        pays = "pays" if (known[0].gain or 0.0) > 1 else "does not pay"
+        said = f"{facts.name}: drafting {pays} with {_words(known[0])}, the one load measured."
+    elif all((row.gain or 0.0) > 1 for row in known):
+        said = f"{facts.name}: drafting pays at every load measured, {_ends(known)}."
+    elif all((row.gain or 0.0) <= 1 for row in known):
+        said = f"{facts.name}: drafting pays at no load measured, {_ends(known)}."
+    else:
+        said = f"{facts.name}: drafting pays at some loads and not at others; measure more repeats."
+    unsure = [_words(row) for row in known if row.interval.finding is SpeedFinding.SAME]
+    return f"{said} With {numbers.listed(unsure)} the interval includes 1×." if unsure else said
+
+
+def _words(row: LoadRow) -> str:
+    """ "1 request at once", "0.5 requests a second"."""
+    noun = "request" if row.level == 1 else "requests"
+    return f"{row.level:g} {noun} {'at once' if row.rate is None else 'a second'}"
+
+
+def _ends(rows: Sequence[LoadRow]) -> str:
+    unit = "at once" if rows[0].rate is None else "a second"
+    return f"from {rows[0].level:g} to {rows[-1].level:g} {unit}"
