@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from app.base.files import DamagedError, decode, reason
+from app.base.files import DamagedError, decode, read_file, reason
 from app.base.paths import BUNDLED
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
@@ -72,7 +72,7 @@ def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
     """The prompts that the bundled pair answers well, the best first. Raises UserError."""
     path = resources / FOLDER / "pair.json"
     try:
-        card = decode(_card, path.read_bytes())
+        card = decode(_card, read_file(path))
         files = frozenset(entry.file for entry in card.files.values())
         for prompt in card.prompts:
             prompt.check(files)

@@ -14,9 +14,10 @@ from app.engine import plugins
 from app.engine.drafters.ngram import cache_file
 from app.engine.drafters.outside import guarded, tried_drafters
 from app.engine.templates import process, sandbox
+from app.hub import hub
 from app.hub.downloads import fetch
 from app.hub.library import reader
-from app.servers import http
+from app.servers import http, rounds
 
 TESTS = Path(__file__).parent
 SECURITY = TESTS.parent / "SECURITY.md"
@@ -28,6 +29,14 @@ LIMITS = {
     "what the probe may take to read a file": f"{reader.PATIENCE:.0f} s",
     "how deep JSON of ours may be nested": f"{files.DEEPEST} levels",
     "an answer of a server": f"{http.LARGEST_ANSWER // 2**20} MB",
+    "an answer of a server, from its request to its end, where it is no stream": (
+        f"twice the patience, {2 * http.PATIENCE:.0f} s"
+    ),
+    "values in an answer of a server or the Hub": f"{files.MOST_VALUES:,}",
+    "drafted tokens that a server counts for a round": f"{rounds.LONGEST_DRAFT:,}",
+    "an answer of the Hub: a listing, any other": (
+        f"{hub.LARGEST_LISTING // 2**20} MB, {hub.LARGEST_ANSWER // 2**20} MB; {hub.WHOLE_SECONDS:.0f} s"
+    ),
     "a line that a server streams": f"{http.LONGEST_LINE // 2**20} MB",
     "a file that is downloaded": f"{fetch.LARGEST // 10**9} GB",
     "a lookup cache of `ngram-cache`": f"{cache_file.LARGEST // 2**30} GiB",

@@ -10,7 +10,7 @@ import stat
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -23,11 +23,16 @@ SHARED = 0o666
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """The errors of a disk, or a user's share of it, that is full."""
+_OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
-_MOST_VALUES = 2**20  # of JSON that strangers say: the ids of a long prompt are some hundred thousand
+MOST_VALUES = 2**20  # of JSON that strangers say: the ids of a long prompt are some hundred thousand
 _LONGEST_ERROR = 200  # characters
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
 _DAY = 24 * 3600
+
+
+class NotAFileError(OSError):
+    """What a path leads to is no regular file."""
 
 
 class DamagedError(ValueError):
@@ -58,11 +63,16 @@ def decode_object(data: bytes | str) -> dict[str, Any]:
     return found
 
 
+def check_count(data: bytes) -> None:
+    """Raise DamagedError where JSON that strangers say may have more values than there is memory for."""
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
+        raise DamagedError("it has too many values")
+
+
 def decode_shallow(data: bytes) -> Any:
     """Decode JSON that strangers say, nested at most DEEPEST deep, into at most some hundred MB. Raises
     DamagedError, before memory is taken for values without end."""
-    if data.count(b",") + data.count(b"[") + data.count(b"{") > _MOST_VALUES:
-        raise DamagedError("it has too many values")
+    check_count(data)
     found = decode(_any, data)
     _check_depth(found)
     return found
@@ -82,6 +92,29 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 def _inside(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def open_file(path: Path | str, buffering: int = -1) -> BinaryIO:
+    """Open a file to read, whoever named it. Raises OSError; also for what is no regular file, such as a
+    named pipe, where a read may wait for ever. (A shell's own pipe is one that somebody writes to.)"""
+    return open(path, "rb", buffering, opener=_only_files)
+
+
+def read_file(path: Path | str) -> bytes:
+    """The bytes of a file, opened as `open_file` does. Raises OSError."""
+    with open_file(path) as file:
+        return file.read()
+
+
+def _only_files(name: str, flags: int) -> int:
+    if str(name).startswith(_OF_THE_SHELL):
+        return os.open(name, flags)
+    descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # which a named pipe heeds
+    kind = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):  # Python itself refuses a folder
+        os.close(descriptor)
+        raise NotAFileError(errno.EINVAL, "It is not a regular file", name)
+    return descriptor
 
 
 def open_own(path: Path, mode: str) -> IO[bytes]:
@@ -177,7 +210,7 @@ def set_aside(path: Path, word: str) -> Path:
 def copy_aside(path: Path, word: str) -> Path:
     """Copy `path` to a free name as in `set_aside`; the file itself stays. Raises OSError."""
     free = _free_name(path, word)
-    write_atomic(free, path.read_bytes())
+    write_atomic(free, read_file(path))
     return free
 
 
@@ -185,7 +218,7 @@ def keep_version(path: Path, version: object) -> Path:
     """Copy `path` to `name.version-N`: the program is about to write another version of its format there.
     Raises OSError."""
     kept = path.with_name(f"{path.name}.version-{version}")
-    write_atomic(kept, path.read_bytes())
+    write_atomic(kept, read_file(path))
     return kept
 
 

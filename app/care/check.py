@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from app.base.files import DamagedError, decode_object, is_left, reason, set_aside
+from app.base.files import DamagedError, decode_object, is_left, read_file, reason, set_aside
 from app.base.paths import Paths
 from app.care.chat_check import TO_TRASH, ChatCheck
 from app.care.finding import DataFault
@@ -70,7 +70,7 @@ def _lists(paths: Paths) -> Iterator[DataFault]:
     }
     for subject, path in lists.items():
         try:
-            decode_object(path.read_bytes())
+            decode_object(read_file(path))
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -100,7 +100,7 @@ def _journals(folder: Path, chats: ChatCheck) -> Iterator[DataFault]:
 def _measured_drafts(folder: Path) -> Iterator[DataFault]:
     for path in sorted(folder.glob("*.json")):
         try:
-            results_in(path.read_bytes())
+            results_in(read_file(path))
         except OSError as error:
             yield DataFault(f"The measured drafts {path.name} cannot be read: {reason(error)}.")
         except DamagedError as error:

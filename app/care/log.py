@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from app.base.bugs import bug_words
-from app.base.files import OWN, is_running, open_own
+from app.base.files import OWN, is_running, open_file, open_own, read_file
 
 log = logging.getLogger("draftscope")
 
@@ -61,7 +61,7 @@ def last_lines(folder: Path, count: int) -> list[str]:
     path = folder / NAME
     if not path.exists():
         return []
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(max(0, path.stat().st_size - LONGEST * 4))
         return file.read().decode("utf-8", errors="replace").splitlines()[-count:]
 
@@ -90,7 +90,7 @@ def take_crashes(folder: Path) -> tuple[str, ...]:
         named = _CRASH.fullmatch(path.name)
         if named is None or is_running(int(named[1])):
             continue
-        text = path.read_bytes()[:LONGEST].decode("utf-8", errors="replace").strip()
+        text = read_file(path)[:LONGEST].decode("utf-8", errors="replace").strip()
         if text:  # empty: it was killed from outside, or the machine went down
             log.error("An earlier process died:\n%s", text)
             found.append(text.splitlines()[0].removeprefix("Fatal Python error: ").removesuffix("."))

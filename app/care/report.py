@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app import __version__
-from app.base.files import DamagedError, decode_object, reason
+from app.base.files import DamagedError, decode_object, read_file, reason
 from app.base.numbers import file_size
 from app.base.paths import Paths
 from app.care.log import last_lines
@@ -82,7 +82,7 @@ def _devices(listed: DevicesListed) -> Iterable[str]:
 
 def _settings(path: Path, texts: bool) -> list[str]:
     try:
-        found = decode_object(path.read_bytes())
+        found = decode_object(read_file(path))
     except FileNotFoundError:
         return ["none are saved: the defaults are in use"]
     except (OSError, DamagedError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app.base import numbers
-from app.base.files import reason
+from app.base.files import open_file, reason
 from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
@@ -72,7 +72,7 @@ def _is_command(text: str) -> bool:
 def _read(path: Path) -> tuple[str, bool]:
     """(the beginning of a file, whether there is more of it)"""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(LARGEST).decode("utf-8", errors="replace"), bool(file.read(1))
     except OSError as error:
         raise UserError(

@@ -18,6 +18,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from app.base.files import open_file
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.outside.fault import error_words
 from app.engine.drafters.outside.foreign import Stamp, foreign_kinds, register, source_name, unregister
@@ -108,7 +109,7 @@ def _entry_point_files(folder: str) -> Iterator[str]:
 
 def _names_group(file: str) -> bool:
     try:
-        with open(file, "rb") as text:
+        with open_file(file) as text:
             return GROUP.encode() in text.read()
     except OSError:
         return True  # importlib.metadata shall say
@@ -166,7 +167,7 @@ def _source(path: str) -> bytes:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
             raise DrafterError(f"{name} cannot be used: it is not a Python file.", "Choose another file.")
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read()
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

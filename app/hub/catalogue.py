@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import decode
+from app.base.files import decode, read_file
 from app.hub.downloads.item import Wanted
 from app.hub.errors import HubError
 from app.hub.hub import Hub
@@ -73,7 +73,7 @@ _file = msgspec.json.Decoder(_CatalogueFile)
 
 def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
     """The pairs of resources/catalogue.json, the first choice first."""
-    pairs = decode(_file, path.read_bytes()).pairs
+    pairs = decode(_file, read_file(path)).pairs
     for pair in pairs:
         roles = sorted(model.role for model in pair.models)
         if roles not in (["target"], ["draft", "target"]) or not all(

@@ -125,6 +125,8 @@ def explain(error: Exception, subject: str) -> HubError | None:
             )
         case httpx2.HTTPError() | httpx2.InvalidURL():
             return unusable_answer("its address is not valid")
+        case RecursionError():  # in JSON that the client reads
+            return unusable_answer("it is nested too deep")
         case OSError():
             return disk_error(error)
     return None

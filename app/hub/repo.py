@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 from huggingface_hub.utils import validate_repo_id
 
+from app.base import numbers
 from app.base.files import decode
 from app.engine.compat import head_words
 from app.engine.shards import shard_of
@@ -22,6 +23,8 @@ from app.hub.names import is_model, is_safe, quantisation_of
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _WITH_HEAD = re.compile(r"(?<![A-Za-z])MTP(?![A-Za-z])", re.IGNORECASE)
 _USUAL = ("Q4_K_M", "Q8_0")
+_MOST_NAMED = 20  # files in a sentence, and notices
+_LONGEST_NAME = 60  # characters
 
 
 class _Lfs(msgspec.Struct):
@@ -130,7 +133,7 @@ class Repo:
         named = self.matching(file)
         if len(named) == 1:
             return named[0]
-        names = ", ".join(quantisation.file for quantisation in named or self.quantisations) or "no GGUF file"
+        names = some([quantisation.file for quantisation in named or self.quantisations]) or "no GGUF file"
         if named:
             raise HubError(
                 Trouble.NOT_FOUND,
@@ -187,8 +190,16 @@ def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tup
             joined = tuple(parts[index] for index in range(1, count + 1))
             wholes.append(Quantisation(quantisation_of(joined[0].name), joined))
         else:
-            notices.append(f"{stem} is left out: {len(parts)} of {count} parts are there.")
+            notices.append(f"{some([stem])} is left out: {len(parts)} of {count} parts are there.")
+    if (more := len(notices) - _MOST_NAMED) > 0:
+        notices[_MOST_NAMED:] = [f"{numbers.count(more, 'more file')} are left out."]
     return tuple(sorted(wholes, key=lambda whole: (whole.size, whole.file))), tuple(notices)
+
+
+def some(names: list[str]) -> str:
+    """Strangers' names in a sentence that does not grow with them."""
+    cut = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names[:_MOST_NAMED]]
+    return ", ".join(cut) + (f" and {len(names) - len(cut):,} more" if len(names) > len(cut) else "")
 
 
 def licence_of(tags: Iterable[str] | None, card: Any) -> str:

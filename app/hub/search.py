@@ -27,6 +27,7 @@ _ASKED: list[ExpandModelProperty_T] = [
     "cardData",
 ]
 _hits = msgspec.json.Decoder(list[dict[str, Any]])
+_one = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,16 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
     query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit, "expand": _ASKED}
     with hub.asking("the search"):
         found = decode(_hits, hub.get("/api/models", query))
-        return tuple(_hit(ModelInfo(**entry)) for entry in found[:limit])  # type: ignore[no-untyped-call]
+        return tuple(_hit(entry) for entry in found[:limit])
 
 
 def _read(hub: Hub, repo: str) -> RepoHit:
-    with hub.asking(repo) as api:
-        return _hit(api.model_info(repo, expand=_ASKED))
+    with hub.asking(repo):
+        return _hit(decode(_one, hub.get(f"/api/models/{repo}", {"expand": _ASKED})))
 
 
-def _hit(info: ModelInfo) -> RepoHit:
+def _hit(entry: dict[str, Any]) -> RepoHit:
+    info = ModelInfo(**entry)  # type: ignore[no-untyped-call]
     facts = info.gguf if isinstance(info.gguf, dict) else {}
     parameters = facts.get("total")
     return RepoHit(

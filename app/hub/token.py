@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import huggingface_hub
 from huggingface_hub import constants
 
-from app.base.files import reason
+from app.base.files import read_file, reason
 from app.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -89,6 +89,6 @@ def _not_removed(path: Path, why: str) -> UserError:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return read_file(path).decode().strip()
     except (OSError, ValueError):
         return ""

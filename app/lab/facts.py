@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app import __version__
+from app.base.files import open_file
 from app.engine.devices.cores import cpu_name
 from app.engine.types import ModelInfo, PairInfo
 
@@ -104,7 +105,7 @@ def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None
     """The SHA-256 of a file, in hex; None where it cannot be read (it was moved) or was `stopped`."""
     whole = hashlib.sha256()
     try:
-        with Path(path).open("rb") as file:
+        with open_file(Path(path)) as file:
             while chunk := file.read(_CHUNK):
                 if stopped():
                     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.base.files import decode, reason
+from app.base.files import decode, read_file, reason
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.types import ModelOptions
@@ -42,7 +42,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str, Path], str] = path
     file gives only a path, the model is loaded with own's options. Raises SettingError.
     """
     try:
-        entries = decode(_entries, path.read_bytes())
+        entries = decode(_entries, read_file(path))
     except (OSError, ValueError) as error:  # a DamagedError is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise SettingError(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from app.base import numbers
-from app.base.files import DamagedError, decode, reason
+from app.base.files import DamagedError, decode, read_file, reason
 from app.engine.errors import PromptError
 from app.lab.experiment import Prompt
 from app.lab.questions import parse_questions
@@ -88,7 +88,7 @@ def read_suite(path: Path) -> Suite:
             'Write it as JSON Lines, for instance by datasets: load_dataset(…).to_json("questions.jsonl").',
         )
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise PromptError(f"{path.name} is not UTF-8 text.", "Save it as UTF-8.") from None
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError

@@ -15,6 +15,7 @@ from app.base.files import (
     decode_object,
     keep_version,
     make_own_folder,
+    read_file,
     reason,
     set_aside,
     write_atomic,
@@ -157,7 +158,7 @@ class PresetStore:
 
     def _read(self) -> tuple[list[Any], Any]:
         """(presets as JSON, the file's version); raises OSError or DamagedError."""
-        data = decode_object(self.path.read_bytes())
+        data = decode_object(read_file(self.path))
         entries = data.get("presets")
         if not isinstance(entries, list):
             raise DamagedError("it holds no presets")
@@ -170,7 +171,7 @@ class PresetStore:
                 kept = set_aside(self.path, "damaged")
             else:
                 kept = self.path.with_name(self.path.name + ".kept")
-                write_atomic(kept, self.path.read_bytes())
+                write_atomic(kept, read_file(self.path))
         except OSError as error:
             # Saving now would overwrite the file that could not be kept.
             self._locked = f"{self.path} {what} and cannot be kept under another name ({reason(error)})."

@@ -15,6 +15,7 @@ from app.base.files import (
     decode_object,
     keep_version,
     make_own_folder,
+    read_file,
     reason,
     set_aside,
     write_atomic,
@@ -110,7 +111,7 @@ class SettingsStore:
         `use_drafters` gets the drafters' files before the strategy is checked, which may be one of theirs.
         """
         try:
-            data = decode_object(self.path.read_bytes())
+            data = decode_object(read_file(self.path))
         except FileNotFoundError:
             return LoadedSettings(Settings(), _problems(use_drafters(())))
         except OSError as error:
@@ -176,7 +177,7 @@ class SettingsStore:
     def _copy_newer(self) -> str:
         copy = self.path.with_name(self.path.name + ".newer")
         try:
-            write_atomic(copy, self.path.read_bytes())
+            write_atomic(copy, read_file(self.path))
         except OSError as error:
             self._locked = f"{self.path} is from a newer version ({reason(error)})."
             return f"{self._locked} Settings are not saved."

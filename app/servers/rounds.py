@@ -12,7 +12,7 @@ from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round, Verifica
 from app.servers.errors import ServerError
 
 _UNKNOWN_TEXT = "?"  # how a drafted token that was never told is shown
-_LONGEST_DRAFT = 1024  # tokens; the most that any strategy of llama.cpp can be set to
+LONGEST_DRAFT = 1024  # tokens; the most that any strategy of llama.cpp can be set to
 _DRAFTED_FOR_EACH = 256  # token of an answer, beyond one longest draft
 
 
@@ -89,7 +89,7 @@ class RoundFold:
                 "Its numbers cannot be used.",
             )
         here = self._position + (len(self._open.tokens) if self._open is not None else 0)
-        if more > _LONGEST_DRAFT or drafted > _LONGEST_DRAFT + _DRAFTED_FOR_EACH * (here + 1):
+        if more > LONGEST_DRAFT or drafted > LONGEST_DRAFT + _DRAFTED_FOR_EACH * (here + 1):
             raise ServerError(
                 f"The server counts {drafted:,} drafted tokens behind {numbers.count(here, 'token')} of its "
                 "answer: its numbers cannot be used."

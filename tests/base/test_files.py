@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -147,6 +148,30 @@ def test_no_contents_of_a_file_of_ours_end_its_reader(tmp_path: Path, reader: st
         read(file)
     except (UserError, DamagedError) as error:
         assert str(error)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes in folders are POSIX's")
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_named_pipe_is_refused_and_never_waited_for(tmp_path: Path, reader: str) -> None:
+    name, read = READERS[reader]
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    os.mkfifo(file)
+    try:
+        read(file)
+    except (UserError, OSError) as error:
+        assert "not a regular file" in str(error) or isinstance(error, UserError)
+
+
+def test_every_file_is_opened_in_one_place() -> None:
+    """What reads the program's own parts, and the kernel's files, is all that may open files otherwise."""
+    own = ("base/files.py", "lessons/lesson.py", "ui/widgets/icons.py", "sampling/kernel.py", "app/demo.py")
+    kernels = ("process/limits.py", "devices/cores.py", "runs/energy.py", "runs/other_load.py")
+    reads = re.compile(r"""\.read_bytes\(|\.read_text\(|\bopen\([^)]*"rb?"|\.open\("rb?\"""")
+    folder = Path(__file__).parents[2] / "app"
+    found = [path for path in folder.rglob("*.py") if reads.search(path.read_text(encoding="utf-8"))]
+    assert [str(path) for path in found if not str(path).endswith(own + kernels)] == []
 
 
 @pytest.mark.parametrize("contents", HOSTILE)

@@ -164,12 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.stall and fault.cut is None:
             time.sleep(fault.stall)
         if fault.raw is not None:
-            self.wfile.write(fault.raw)
+            self._write(fault.raw, fault.pace)
             self.close_connection = True
         elif fault.status:
-            self._send(fault.status, fault.body or b"", dict(fault.headers))
+            self._send(fault.status, fault.body or b"", dict(fault.headers), fault)
         elif fault.body is not None:
-            self._send(200, fault.body, {"Content-Type": "application/json", **dict(fault.headers)})
+            self._send(200, fault.body, {"Content-Type": "application/json", **dict(fault.headers)}, fault)
         elif kind == "cdn":
             self._cdn(parts.path, fault)
         elif kind == "api":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Callable
 
 import pytest
 from huggingface_hub import constants
@@ -155,6 +157,42 @@ def test_a_hub_that_is_silent(hub: Hub, server: FakeHub, monkeypatch: pytest.Mon
     assert "does not answer" in trouble(lambda: search(hub, "llama")).message
 
 
+_ENDLESS = b"[" + b" " * 2**25 + b"]"
+_BOMB = gzip.compress(gzip.compress(b" " * 2**24))
+_MANY = b"[" + b"[]," * 2**20 + b"[]]"
+_LONG_HEAD = b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 90_000
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(body=_ENDLESS), "it has more than 32 MB"),
+        (Fault(body=_MANY), "it has too many values"),
+        (Fault(body=_BOMB, headers=(("Content-Encoding", "gzip, gzip"),)), "it is compressed"),
+        (Fault(body=_ENDLESS[: 2**21], status=404), "it has more than 1 MB"),
+        (Fault(status=302, body=_ENDLESS[: 2**21], headers=(("Location", "/x"),)), "it has more than 1 MB"),
+        (Fault(status=500, body=b"[" * 100_000), "it is nested too deep"),
+        (Fault(body=_ENDLESS[:100_000], pace=0.1), "has not ended within 0.5 s"),
+        (Fault(raw=_LONG_HEAD, pace=0.1), "has not ended within 0.5 s"),
+    ],
+)
+@pytest.mark.parametrize(
+    "ask", [lambda hub: search(hub, "llama"), lambda hub: read_repo(hub, "owner/Llama-GGUF")]
+)
+def test_no_answer_is_endless(
+    hub: Hub,
+    server: FakeHub,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Fault,
+    words: str,
+    ask: Callable[[Hub], object],
+) -> None:
+    if fault.pace:
+        monkeypatch.setattr("app.hub.hub.WHOLE_SECONDS", 0.5)
+    server.always["api"] = fault
+    assert words in trouble(lambda: ask(hub)).message
+
+
 def test_a_hub_that_is_not_there() -> None:
     hub = Hub(endpoint="http://127.0.0.1:9")
     assert trouble(lambda: search(hub, "llama")).trouble is Trouble.UNREACHABLE
@@ -195,6 +233,17 @@ def test_a_hub_that_lists_more_than_was_asked_for(hub: Hub, server: FakeHub) -> 
     many = [{"id": f"owner/m{number}"} for number in range(50)]
     server.faults["api"].append(Fault(body=json.dumps(many).encode()))
     assert len(search(hub, "m", limit=3)) == 3
+
+
+def test_a_listing_of_many_names_is_a_sentence(hub: Hub, server: FakeHub) -> None:
+    names = [f"m{number:04}-Q8_0.gguf" for number in range(500)] + [
+        f"../{number}.gguf" for number in range(500)
+    ]
+    server.repos["a/b"] = FakeRepo(dict.fromkeys([*names, "x" * 5000 + ".gguf"], b"1"))
+    repo = read_repo(hub, "a/b")
+    for file in ("Q2_K", "Q8_0"):
+        assert len(str(trouble(lambda file=file: repo.holding(file)))) < 1500  # type: ignore[misc]
+    assert len(repo.notices) <= 21 and repo.notices[-1] == "481 more files are left out."
 
 
 def test_a_model_of_two_files_of_one_quantisation_is_titled_by_its_file(hub: Hub, server: FakeHub) -> None:

@@ -50,6 +50,12 @@ def test_a_token_is_tried_and_kept_where_the_client_keeps_it(
 
 
 @pytest.mark.usefixtures("login_here")
+def test_an_answer_that_the_client_reads_itself_has_an_end(hub: Hub, server: FakeHub) -> None:
+    server.always["api"] = Fault(body=b"[" + b" " * 2**21 + b"]")
+    assert "it has more than 1 MB" in trouble(lambda: save_token(hub, TOKEN)).message
+
+
+@pytest.mark.usefixtures("login_here")
 def test_a_wrong_token_is_not_kept(hub: Hub, home: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.raises(UserError, match="does not know this token") as raised:

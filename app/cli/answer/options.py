@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.base.files import reason
+from app.base.files import read_file, reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.cli.answer.draft_options import (
     DraftOption,
@@ -319,7 +319,7 @@ def _read_prompt(name: str) -> str:
     """The prompt in a file, as llama.cpp reads it: without the line break that editors put at its end."""
     shown = "standard input" if name == STANDARD_INPUT else Path(name).name
     try:
-        raw = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+        raw = sys.stdin.buffer.read() if name == STANDARD_INPUT else read_file(Path(name))
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise PromptError(f"{shown} is not UTF-8 text.", "Save it as UTF-8.") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from app.base import numbers
-from app.base.files import DamagedError, decode, reason
+from app.base.files import DamagedError, decode, read_file, reason
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.cli.terminal.table import definitions, table
@@ -65,7 +65,7 @@ def compare(argv: list[str]) -> int:
 def read_report(path: Path) -> Report:
     """Read what `bench --json` wrote; raises UserError."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
         version = decode(_version, data).format  # first: another format may have other fields
         if version.split(".")[0] == FORMAT.split(".")[0]:
             return decode(_report, data)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.base import numbers
+from app.base.files import read_file
 from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
@@ -219,7 +220,7 @@ def _write_traces(path: Path, traces: TraceStore) -> None:
             with TemporaryDirectory() as folder:
                 whole = Path(folder, "traces.zip")
                 traces.archive(whole)
-                write_file(path, whole.read_bytes())
+                write_file(path, read_file(whole))
         else:
             traces.archive(path.resolve())  # a link stays
     except OSError as error:

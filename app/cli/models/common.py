@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.base.files import DamagedError, decode_object
+from app.base.files import DamagedError, decode_object, read_file
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.hub.hub import Hub
 from app.hub.library import Shelf
@@ -19,7 +19,7 @@ def make_hub() -> Hub:
 def _is_offline(settings: Path) -> bool:
     """Whether the settings file says offline; other problems of that file are the window's to report."""
     try:
-        return decode_object(settings.read_bytes()).get("offline") is True
+        return decode_object(read_file(settings)).get("offline") is True
     except (OSError, DamagedError):
         return False
 

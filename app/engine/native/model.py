@@ -11,12 +11,14 @@ from typing import Any
 
 import llama_cpp
 
+from app.base.files import NotAFileError, open_file
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
 from app.engine.native.heads import refuse_head
 from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
+from app.engine.shards import parts_of
 from app.engine.types import ModelOptions
 
 _OTHER_FILE = "Choose another GGUF file."
@@ -27,16 +29,22 @@ MAIN_MEMORY = "main memory"
 
 
 def check_file(path: Path) -> None:
-    """Raise ModelFileError for a file that is not a model, as far as can be seen without llama.cpp."""
+    """Raise ModelFileError for a file that is not a model, as far as can be seen without llama.cpp, which
+    opens the other parts of a model too."""
     name = path.name or str(path)
     try:
-        with path.open("rb") as file:
+        for part in parts_of(path):
+            if part != path:
+                open_file(part).close()
+        with open_file(path) as file:
             magic = file.read(4)
             size = path.stat().st_size
     except (FileNotFoundError, ValueError):  # a path with a zero byte is a ValueError
         raise no_model_at(path) from None
     except IsADirectoryError:
         raise ModelFileError(f"{name} is a folder.", "Choose a .gguf file inside it.") from None
+    except NotAFileError as error:
+        raise ModelFileError(f"{Path(error.filename).name} is not a regular file.", _OTHER_FILE) from None
     except OSError as error:
         raise ModelFileError(
             f"{name} cannot be read: {error.strerror or error}.", "Check its permissions."

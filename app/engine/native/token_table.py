@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.base.files import open_file
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -73,7 +75,7 @@ def _byte_level(byte: int) -> str:
 def read_token_table(path: Path) -> TokenTable | None:
     """Read the table of a GGUF file (of a sharded model, the first); None if it cannot be read."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as head:
+        with open_file(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as head:
             return _read(head)
     except (OSError, ValueError, struct.error, KeyError, OverflowError):
         return None  # llama.cpp has read the file and is asked token by token

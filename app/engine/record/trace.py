@@ -16,7 +16,7 @@ from types import TracebackType
 
 import msgspec
 
-from app.base.files import DamagedError, decode, open_own, partial_of, reason
+from app.base.files import DamagedError, decode, open_file, open_own, partial_of, reason
 from app.engine.errors import TraceError
 from app.engine.fates import JUDGED
 from app.engine.loop.text import TextStream
@@ -114,7 +114,7 @@ def write_trace(path: Path, trace: Trace) -> None:
 def read_trace(path: Path) -> Trace:
     """Read a trace file; raises TraceError."""
     try:
-        with path.open("rb", buffering=_BUFFER) as lines:
+        with open_file(path, _BUFFER) as lines:
             return parse_trace(lines, path.name)
     except OSError as error:
         raise TraceError(
@@ -141,7 +141,7 @@ def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
     """Read what is left of a trace file, like `salvage_trace`, with a pause after every _PART lines: yields
     what is read by then, and last what is left in all."""
     try:
-        with path.open("rb", buffering=_BUFFER) as lines:
+        with open_file(path, _BUFFER) as lines:
             yield from _salvaged(lines, path.name)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)

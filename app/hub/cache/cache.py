@@ -20,6 +20,7 @@ from huggingface_hub import constants, scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
 from huggingface_hub.file_download import repo_folder_name
 
+from app.base.files import read_file
 from app.hub.cache.place import FilePlace, held_alone, others_at, partial_of, remove_partials
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
@@ -110,7 +111,7 @@ class Cache:
         if _COMMIT.fullmatch(revision):
             return revision
         try:
-            return self._repo(repo).joinpath("refs", *revision.split("/")).read_text(encoding="utf-8")
+            return read_file(self._repo(repo).joinpath("refs", *revision.split("/"))).decode()
         except (OSError, ValueError):
             return ""
 
@@ -212,7 +213,7 @@ class Cache:
             _remove_empty(commit)
         left = os.listdir(snapshots) if snapshots.is_dir() else []
         for ref in [path for path in (folder / "refs").rglob("*") if path.is_file()]:
-            if ref.read_text(encoding="utf-8", errors="replace") not in left:
+            if read_file(ref).decode(errors="replace") not in left:
                 ref.unlink()
         _remove_empty(folder)
         _remove_empty(self.folder / ".locks" / folder.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import make_own_folder, write_atomic
+from app.base.files import make_own_folder, read_file, write_atomic
 from app.hub.kept_file import NewerError, decode_kept
 
 VERSION = 1
@@ -58,7 +58,7 @@ class Checked:
         if self._file is None:
             return {}
         try:
-            return decode_kept(self._file.read_bytes(), _ChecksFile, VERSION).sound
+            return decode_kept(read_file(self._file), _ChecksFile, VERSION).sound
         except NewerError:
             self._file = None  # kept for the newer version that wrote it
         except (OSError, ValueError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from huggingface_hub import constants
 
-from app.base.files import SHARED, sync_names, write_atomic
+from app.base.files import SHARED, read_file, sync_names, write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
 
@@ -87,7 +87,7 @@ class FilePlace:
             return
         ref = self._repo.joinpath("refs", *revision.split("/"))
         if unless_known and ref.is_file():
-            known = ref.read_text(encoding="utf-8", errors="replace")
+            known = read_file(ref).decode(errors="replace")
             if self._repo.joinpath("snapshots", known).is_dir():
                 return
         ref.parent.mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,11 @@ from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
-from huggingface_hub import get_hf_file_metadata, get_session, hf_hub_url
+from huggingface_hub import get_hf_file_metadata, hf_hub_url
 from huggingface_hub.errors import RevisionNotFoundError
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
+from app.base.files import open_file
 from app.base.numbers import file_size
 from app.hub.cache import Cache
 from app.hub.cache.checked import Checked
@@ -28,6 +29,7 @@ from app.hub.cache.place import FilePlace
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, FileDone, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
+from app.hub.hub import FILE, bounded_session
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum
@@ -153,6 +155,7 @@ class Fetcher:
         """Ask the Hub for the file's address, size and checksum."""
         revision = self._commit or self._job.revision
         address = hf_hub_url(self._job.repo, file.name, revision=revision, endpoint=self._job.endpoint)
+        bounded_session()  # for the client's own function, too
         try:
             found = get_hf_file_metadata(address, timeout=self._patience.stall)
             at_hub = _origin(found.location) in (_origin(address), _HUB)
@@ -215,7 +218,7 @@ class Fetcher:
     def _read_again(self, path: Path, checksum: _Hash) -> None:
         """Add the bytes of earlier tries to the checksum."""
         done = 0
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while block := file.read(_BLOCK):
                 checksum.update(block)
                 done += len(block)
@@ -229,8 +232,8 @@ class Fetcher:
         with (
             # Unbuffered: whatever kills this process, the bytes it received are in the file.
             path.open("ab", buffering=0) as file,
-            get_session().stream(
-                "GET", remote.address, headers=headers, timeout=self._patience.stall
+            bounded_session().stream(
+                "GET", remote.address, headers=headers, timeout=self._patience.stall, extensions=FILE
             ) as response,
         ):
             try:

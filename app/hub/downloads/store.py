@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import make_own_folder, reason, write_atomic, write_hint
+from app.base.files import make_own_folder, read_file, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.hub.downloads.item import Download
 from app.hub.kept_file import decode_kept, put_aside
@@ -57,7 +57,7 @@ def _cannot_keep(path: Path, why: str) -> UserError:
 def read_queue(path: Path) -> Remembered:
     """The items of the last session. Never raises: a file that cannot be used is set aside and named."""
     try:
-        return Remembered(decode_kept(path.read_bytes(), _DownloadsFile, VERSION).downloads)
+        return Remembered(decode_kept(read_file(path), _DownloadsFile, VERSION).downloads)
     except FileNotFoundError:
         return Remembered(())
     except (OSError, ValueError) as error:

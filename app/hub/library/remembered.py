@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import make_own_folder, reason, write_atomic, write_hint
+from app.base.files import make_own_folder, read_file, reason, write_atomic, write_hint
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
 from app.hub.kept_file import NewerError, decode_kept, put_aside
@@ -53,7 +53,7 @@ class Places:
             return
         self._unread = ""
         try:
-            self._added = decode_kept(self._file.read_bytes(), _PlacesFile, VERSION).added
+            self._added = decode_kept(read_file(self._file), _PlacesFile, VERSION).added
         except FileNotFoundError:
             self._added = ()
         except OSError as error:  # this may be temporary, and the file is intact
@@ -97,7 +97,7 @@ class RememberedFiles:
         self._known = _Known()
         if file is not None:
             try:
-                self._known = decode_kept(file.read_bytes(), _Known, VERSION)
+                self._known = decode_kept(read_file(file), _Known, VERSION)
             except NewerError:
                 self._file = None  # kept for the newer version that wrote it
             except (OSError, ValueError):

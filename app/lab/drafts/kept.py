@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from app.base.files import DamagedError, decode, reason, write_atomic, write_hint
+from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.lab.drafts.trials import DraftScore, DraftsReport, DraftTrials
@@ -98,7 +98,7 @@ class KeptDrafts:
         """What was measured for this target, as far as its files are the same; None where nothing was. Reads
         samples of the files."""
         try:
-            return results_in(self._path(target).read_bytes()).unchanged()
+            return results_in(read_file(self._path(target))).unchanged()
         except (OSError, DamagedError):  # they can be measured again
             return None
 

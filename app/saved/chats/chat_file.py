@@ -20,6 +20,8 @@ from app.base.files import (
     decode,
     keep_version,
     make_own_folder,
+    open_file,
+    read_file,
     reason,
     write_atomic,
     write_hint,
@@ -100,7 +102,7 @@ def write_chat(folder: Path, chat: Conversation) -> None:
 def _keep_older(file: Path) -> None:
     """Copy a chat's file that an older format wrote, before it is written anew. Raises OSError."""
     try:
-        with file.open("rb") as lines:
+        with open_file(file) as lines:
             written = decode(_head, lines.readline()).version
     except (FileNotFoundError, ValueError):  # a new chat; a damaged one, which is kept anyway
         return
@@ -117,7 +119,7 @@ def check_writable(chat: Conversation) -> None:
 def read_chat(folder: Path) -> Conversation:
     """Read a chat. `head.damaged` says where a part is damaged; raises UserError where nothing is left."""
     try:
-        first, *lines = (folder / NAME).read_bytes().split(b"\n")
+        first, *lines = read_file(folder / NAME).split(b"\n")
     except OSError as error:
         raise UserError(f"This chat could not be read: {reason(error)}.") from error
     head = _read_head(first, folder)
@@ -138,7 +140,7 @@ def read_chat(folder: Path) -> Conversation:
 def read_head(folder: Path) -> ChatHead:
     """Read a chat's head; that of a chat that cannot be read says so."""
     try:
-        with (folder / NAME).open("rb") as file:
+        with open_file(folder / NAME) as file:
             return _read_head(file.readline(), folder)
     except OSError as error:
         return _damaged(folder, f"This chat could not be read: {reason(error)}.")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, decode, make_own_folder, write_atomic
+from app.base.files import DamagedError, decode, make_own_folder, read_file, write_atomic
 
 KEPT = timedelta(days=7)
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -91,7 +91,7 @@ class SteadyClock:
         """The steady time; the clock begins at `begin` where it was never wound."""
         computer = self._computer()
         try:
-            last = decode(_wound, self._file.read_bytes())
+            last = decode(_wound, read_file(self._file))
             return last.steady + min(max(computer - last.computer, timedelta(0)), _DAY)
         except (OSError, DamagedError, TypeError, OverflowError):  # a time without a zone, or at its end
             return min(begin or computer, computer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,6 +53,16 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_a_folder(tmp_path: Path) -> None:
     check(refusal(tmp_path), tmp_path.name, "is a folder")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes in folders are POSIX's")
+@pytest.mark.timeout(30)
+def test_a_named_pipe_is_no_model(tmp_path: Path, whole: bytes) -> None:
+    os.mkfifo(tmp_path / "pipe.gguf")
+    check(refusal(tmp_path / "pipe.gguf"), "pipe.gguf", "is not a regular file")
+    (tmp_path / "m-00001-of-00002.gguf").write_bytes(whole)
+    os.mkfifo(tmp_path / "m-00002-of-00002.gguf")
+    check(refusal(tmp_path / "m-00001-of-00002.gguf"), "m-00002-of-00002.gguf", "is not a regular file")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

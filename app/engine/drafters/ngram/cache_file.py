@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.base.files import reason
+from app.base.files import open_file, reason
 from app.engine.drafters.ngram.counts import MAX_SIZE, TOKEN_BYTES, Followers
 from app.engine.errors import SettingError
 
@@ -131,7 +131,7 @@ def _read_numbers(path: Path, most: int) -> Numbers:
                 f"The lookup cache {path.name} is larger than {LARGEST // 2**30} GiB.",
                 "Choose a smaller one.",
             )
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(most)
     except OSError as error:
         raise SettingError(

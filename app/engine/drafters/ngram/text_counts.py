@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from app.base.files import reason
+from app.base.files import read_file, reason
 from app.engine.drafters.ngram.cache_file import LookupCache
 from app.engine.drafters.ngram.counts import STATIC_SIZE, Followers, count_ngrams
 from app.engine.errors import PromptError
@@ -57,7 +57,7 @@ class TextCounts:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_file(path).decode("utf-8")
     except OSError as error:
         raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
     except UnicodeDecodeError:

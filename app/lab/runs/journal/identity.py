@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.base.files import open_file
 from app.engine.devices.cores import cpu_name
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, params_of
@@ -104,7 +105,7 @@ def mark_of(path: str) -> FileMark | None:
     """The file's mark; None for a file that cannot be read: loading it will say why."""
     digest = hashlib.sha256()
     try:
-        with Path(path).open("rb") as file:
+        with open_file(Path(path)) as file:
             size = file.seek(0, 2)
             for at in range(_SAMPLES):
                 file.seek(max(0, size - _SAMPLE) * at // (_SAMPLES - 1))

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import DamagedError, decode, open_own, reason, write_atomic, write_hint
+from app.base.files import DamagedError, decode, open_own, read_file, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job
@@ -105,7 +105,7 @@ class Journal:
     def _read(cls, path: Path) -> tuple[Journal, int]:
         """(the journal, the length of its whole lines in bytes)"""
         try:
-            lines = path.read_bytes().splitlines(keepends=True)
+            lines = read_file(path).splitlines(keepends=True)
         except OSError as error:
             raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
         try:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from app.base.files import make_own_folder, partial_of, reason, write_atomic, write_hint
+from app.base.files import make_own_folder, partial_of, read_file, reason, write_atomic, write_hint
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.lab.experiment import Job
@@ -105,7 +105,7 @@ class TraceStore:
 
 def _lines(file: Path) -> bytes:
     """The lines of a trace; raises OSError, and TraceError where the file is damaged."""
-    data = file.read_bytes()
+    data = read_file(file)
     try:
         return gzip.decompress(data)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

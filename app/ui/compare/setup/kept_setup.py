@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import write_atomic
+from app.base.files import read_file, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import SettingError
 from app.engine.params import check_params
@@ -47,7 +47,7 @@ class KeptSetup:
     def load(self) -> tuple[CompareSetup | None, str]:
         """The saved set-up or None, and a sentence on what was wrong with its file or ""."""
         try:
-            kept = _checked(decode_kept(self._path.read_bytes(), _SetupFields, _VERSION))
+            kept = _checked(decode_kept(read_file(self._path), _SetupFields, _VERSION))
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError) as error:

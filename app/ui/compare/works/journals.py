@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, decode, reason, write_atomic, write_hint
+from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
@@ -118,7 +118,7 @@ class Journals:
             try:
                 journal = Journal.read(path)
                 grid = _grid_of(path)
-                sweep = decode(_sweep, grid.read_bytes()) if grid.exists() else None
+                sweep = decode(_sweep, read_file(grid)) if grid.exists() else None
             except (UserError, OSError, DamagedError):
                 continue
             yield Earlier(path, journal, sweep)
