@@ -36,6 +36,9 @@ COMMANDS = {
     "compare": Subcommand(
         "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"
     ),
+    "history": Subcommand(
+        "measure.history:history", "show how the results in a folder changed from version to version"
+    ),
     "explain": Subcommand(
         "explain:explain",
         "say what a llama-server command or log does about speculation, and why it does not draft",

@@ -17,18 +17,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.base.numbers import digits
 from app.engine.errors import UserError
 from app.engine.record.trace import parse_trace
 from app.lab.report.heat import MAPS, heat_map
+from app.lab.report.interval import speedup_words
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
 from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
 from tests.commands import Command, Ended
 from tests.files.tiny import Tiny
+from tests.lab.report.reports import made_report
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0
@@ -560,6 +563,53 @@ def test_compare_reads_what_bench_wrote(measure: Command, command: Command, tmp_
     ):
         assert f"\n{defined}" in ended.out
     assert "Over 2 prompts that both files have." in rows
+
+
+def write_faster(path: Path, report: Report, by: float) -> Path:
+    """Write the report of lanes that are faster by about a factor."""
+    runs = tuple(
+        msgspec.structs.replace(run, tokens_per_second=run.tokens_per_second * by * (1 + run.repeat / 500))
+        for run in report.runs
+    )
+    path.write_bytes(msgspec.structs.replace(report, runs=runs).to_json())
+    return path
+
+
+def test_compare_is_a_gate_on_the_interval(command: Command, tmp_path: Path) -> None:
+    report = made_report()
+    before = tmp_path / "before.json"
+    before.write_bytes(report.to_json())
+    slower = write_faster(tmp_path / "slower.json", report, 0.9)
+    ended = command("compare", before, slower, "--fail-below", "0.8")
+    assert (ended.code, ended.err) == (0, "")
+    ended = command("compare", before, slower, "--fail-below", "0.97")
+    assert ended.code == 3
+    assert ended.err.startswith("draftscope compare: Below 0.97 of the tokens/s before: none 0.90× (0.")
+    assert ended.err.count("\n") == 1
+    alone = made_report(repeats=1)  # two prompts, once: no interval
+    before.write_bytes(alone.to_json())
+    slower = write_faster(tmp_path / "slower.json", alone, 0.5)
+    ended = command("compare", before, slower, "--fail-below", "0.97")
+    assert ended.code == 1 and "There is too little for an interval of none, draft-simple and " in ended.err
+    assert command("compare", before, slower, "--fail-below", "-1").code == 2
+
+
+def test_history_shows_the_results_of_a_folder(command: Command, tmp_path: Path) -> None:
+    write_faster(tmp_path / "a.json", made_report(), 1.0)
+    write_faster(tmp_path / "b.json", made_report(), 2.0)
+    (tmp_path / "other.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe.json")
+    ended = command("history", tmp_path, "--html", tmp_path / "h.html")
+    assert ended.code == 0, ended.err
+    rows = [row for row in ended.out.splitlines() if row.startswith("draft-simple ")]
+    factor = speedup_words(made_report().summary[1].speedup)
+    assert len(rows) == 2 and all(factor in row and "●" in row for row in rows)
+    assert "No results of bench or sweep: other.json." in ended.out
+    assert (tmp_path / "h.html").read_text(encoding="utf-8").count("<svg") == 1
+    (tmp_path / "empty").mkdir()
+    for folder, why in (("empty", "has no result of bench"), ("none", "is no folder")):
+        ended = command("history", tmp_path / folder)
+        assert ended.code == 1 and why in ended.err
 
 
 def test_compare_refuses_other_files_in_a_sentence(command: Command, tmp_path: Path) -> None:

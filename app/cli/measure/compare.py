@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import msgspec
@@ -9,18 +10,25 @@ import msgspec
 from app.base import numbers
 from app.base.files import DamagedError, decode, read_file, reason
 from app.cli.terminal.arguments import Parser
-from app.cli.terminal.console import put
+from app.cli.terminal.console import complain, put
 from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
-from app.lab.report.change import LaneChange, ReportChange, change_between
+from app.lab.load.change import LevelChange, load_change_between
+from app.lab.load.export import LOAD_COLUMNS
+from app.lab.load.report import FORMAT as LOAD_FORMAT
+from app.lab.load.report import BurstReport
+from app.lab.report.change import ChangeT, LaneChange, ReportChange, change_between
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import FORMAT, Report
 
 PROG = "draftscope compare"
+SLOWER = 3
+"""The exit code where a lane is shown to be slower than allowed."""
 _DESCRIPTION = """\
 Compare two results of bench or sweep lane by lane, such as those of two builds or of two machines: the
-lanes of the same name, over the prompts that both measured. No model is needed."""
+lanes of the same name, over the prompts that both measured. Results of bench --load and --request-rate are
+compared at each load. No model is needed."""
 _HEAD = (
     "lane",
     "tokens/s before",
@@ -39,6 +47,12 @@ _DEFINITIONS = (
     "after / before: of tokens/s, and of speed-ups, of the same prompts: geometric mean over prompts.",
     "same tokens: answers with the same tokens in both.",
 )
+_LOAD_HEAD = ("lane", "tokens/s of all", "after", "after / before (95 %)", "first token", "after")
+_LOAD_DEFINITIONS = (
+    *definitions(column for column in LOAD_COLUMNS if column.title.startswith(("tokens/s of all", "first"))),
+    "after / before: of tokens/s of all in the same repeat, at a rate of tokens / time of each request: "
+    "geometric mean and its interval over repeats.",
+)
 
 
 class _ReportFormat(msgspec.Struct):
@@ -47,46 +61,105 @@ class _ReportFormat(msgspec.Struct):
 
 _version = msgspec.json.Decoder(_ReportFormat)
 _report = msgspec.json.Decoder(Report)
+_load = msgspec.json.Decoder(BurstReport)
 
 
 def compare(argv: list[str]) -> int:
     """Read both files and print; returns the exit code. Raises UserError."""
-    parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json")
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json [--fail-below X]")
     parser.add_argument("before", metavar="BEFORE.json", type=Path, help="What bench --json wrote")
     parser.add_argument(
         "after", metavar="AFTER.json", type=Path, help="The same, measured later or elsewhere"
     )
+    parser.add_argument(
+        "--fail-below",
+        metavar="X",
+        type=_factor,
+        help=f"Exit with {SLOWER} if a lane's tokens/s after / before are below X, such as 0.97, with their "
+        "whole interval; exit with 1 if a lane has too few prompts and repeats for an interval",
+    )
     arguments = parser.parse_args(argv)
-    change = change_between(read_report(arguments.before), read_report(arguments.after))
-    put(_lines(change))
-    return 0
+    before, after = read_result(arguments.before), read_result(arguments.after)
+    if isinstance(before, Report) and isinstance(after, Report):
+        change = change_between(before, after)
+        put([*table(_HEAD, [_row(lane) for lane in change.lanes]), "", *_DEFINITIONS, *_lines(change)])
+        return _gate(change, arguments.fail_below)
+    if isinstance(before, BurstReport) and isinstance(after, BurstReport):
+        load = load_change_between(before, after)
+        rows = [_load_row(lane) for lane in load.lanes]
+        put([*table(_LOAD_HEAD, rows), "", *_LOAD_DEFINITIONS, *_lines(load)])
+        return _gate(load, arguments.fail_below)
+    raise UserError("One file is a result of bench --load, and the other is not.", "Compare two of a kind.")
 
 
-def read_report(path: Path) -> Report:
-    """Read what `bench --json` wrote; raises UserError."""
+def read_result(path: Path) -> Report | BurstReport:
+    """Read what `bench --json` or `bench --load --json` wrote; raises UserError."""
     try:
         data = read_file(path)
         version = decode(_version, data).format  # first: another format may have other fields
         if version.split(".")[0] == FORMAT.split(".")[0]:
             return decode(_report, data)
+        if version.split(".")[0] == LOAD_FORMAT.split(".")[0]:
+            return decode(_load, data)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {reason(error)}.") from error
     except DamagedError as error:
         raise UserError(
             f"{path.name} is not a result of bench.", "Give a file that bench or sweep --json wrote."
         ) from error
-    raise UserError(f"{path.name} has format {version}; this version reads {FORMAT}.")
+    raise UserError(f"{path.name} has format {version}; this version reads {FORMAT} and {LOAD_FORMAT}.")
 
 
-def _lines(change: ReportChange) -> list[str]:
-    lines = [*table(_HEAD, [_row(lane) for lane in change.lanes]), "", *_DEFINITIONS]
-    lines += ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf"):
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a factor above 0, such as 0.97.")
+    return factor
+
+
+def _gate(change: ReportChange[ChangeT], least: float | None) -> int:
+    """The exit code of --fail-below. Raises UserError where a lane cannot be judged."""
+    if least is None:
+        return 0
+    slower, unsure = [], []
+    for lane in change.lanes:
+        if lane.speed is None or lane.speed.high is None:
+            unsure.append(lane.name)
+        elif lane.speed.high < least:
+            slower.append(f"{lane.name} {speedup_words(lane.speed)}")
+    if slower:
+        complain(PROG, f"Below {least:g} of the tokens/s before: {numbers.listed(slower)}.")
+        return SLOWER
+    if unsure:
+        raise UserError(
+            f"There is too little for an interval of {numbers.listed(unsure)}.",
+            "Measure three prompts or three repeats with both.",
+        )
+    return 0
+
+
+def _lines(change: ReportChange[ChangeT]) -> list[str]:
+    lines = ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
     for names, which in ((change.only_before, "before"), (change.only_after, "after")):
         if names:
             lines.append(f"Measured only {which}: {numbers.listed(names)}.")
     if change.differences:
         lines += ["Beside the measurements these differ:", *(f"  {line}" for line in change.differences)]
-    return lines
+    return [*lines, *change.doubts]
+
+
+def _load_row(level: LevelChange) -> list[str]:
+    return [
+        level.name,
+        level.before.speed_words,
+        level.after.speed_words,
+        speedup_words(level.speed),
+        level.before.first_token_words,
+        level.after.first_token_words,
+    ]
 
 
 def _row(lane: LaneChange) -> list[str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
 from app.base.numbers import listed
 from app.engine.errors import UserError
-from app.lab.facts import FileFacts
+from app.engine.strategy import is_synthetic
+from app.lab.facts import FileFacts, SystemFacts
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
-from app.lab.report.report import Report, ReportPrompt
+from app.lab.report.report import Report, ReportPrompt, ReportSettings
 from app.lab.report.summary import Summary, summarise
+from app.lab.runs.disturbance import disturbances
 from app.lab.runs.journal.run_record import RunRecord
 
 
@@ -30,16 +33,30 @@ class LaneChange:
     same_tokens: int  # of these, pairs of equal answers
 
 
+class FasterOrSlower(Protocol):
+    """What changed by a factor."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def speed(self) -> Speedup | None: ...
+
+
+ChangeT = TypeVar("ChangeT", bound=FasterOrSlower)
+
+
 @dataclass(frozen=True, slots=True)
-class ReportChange:
+class ReportChange(Generic[ChangeT]):
     """What changed from one report to another."""
 
-    lanes: tuple[LaneChange, ...]
+    lanes: tuple[ChangeT, ...]
     prompts: int  # in both
     only_before: tuple[str, ...]  # names of lanes
     only_after: tuple[str, ...]
     differences: tuple[str, ...]
     """What differs beside the measurements: programs, machine, files, settings. One line each."""
+    doubts: tuple[str, ...] = ()  # what disturbed either measurement
 
     @property
     def verdict(self) -> str:
@@ -60,7 +77,7 @@ class ReportChange:
         return " ".join(parts) or "Nothing was measured in both."
 
 
-def change_between(before: Report, after: Report) -> ReportChange:
+def change_between(before: Report, after: Report) -> ReportChange[LaneChange]:
     """Compare lanes of the same name over the prompts that both reports have.
 
     Runs of the same prompt and repeat are paired: the two measurements are independent, so which repeats
@@ -80,12 +97,22 @@ def change_between(before: Report, after: Report) -> ReportChange:
     mine = _runs(before, {old: old for old in prompts})
     others = _runs(after, {new: old for old, new in prompts.items()})
     ours = {lane.name for lane in before.lanes}
+    facts, settings = differences_between(
+        (before.system, after.system),
+        (before.settings, after.settings),
+        seeded=_seeded(before) or _seeded(after),
+    )
     return ReportChange(
         lanes=tuple(_lane(before, after, old, new, mine, others) for old, new in pairs),
         prompts=len(prompts),
         only_before=tuple(lane.name for lane in before.lanes if lane.name not in theirs),
         only_after=tuple(name for name in theirs if name not in ours),
-        differences=tuple(_differences(before, after)),
+        differences=(*facts, *_of_files(before, after), *settings),
+        doubts=tuple(
+            f"{which}: {text}"
+            for which, report in (("Before", before), ("After", after))
+            for text in disturbances(report)
+        ),
     )
 
 
@@ -143,39 +170,57 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
     )
 
 
-def _differences(before: Report, after: Report) -> Iterator[str]:
-    """A line for each fact that the two do not share."""
-    for words, old, new in zip(_FACTS, _facts(before), _facts(after), strict=True):
-        if old != new:
-            yield f"{words}: {old} before, {new} after"
-    for old_pair, new_pair in zip(before.pairs, after.pairs, strict=False):
-        for role in ("target", "draft"):
-            files = getattr(old_pair, role), getattr(new_pair, role)
-            if (differ := _files(*files)) is not None:
-                yield f"{role}: {differ}"
-    old_settings, new_settings = _settings(before), _settings(after)
-    for name in old_settings:
-        if old_settings[name] != new_settings[name]:
-            yield f"{name}: {old_settings[name]} before, {new_settings[name]} after"
+def differences_between(
+    systems: tuple[SystemFacts, SystemFacts],
+    settings: tuple[ReportSettings, ReportSettings],
+    *,
+    seeded: bool,
+) -> tuple[list[str], list[str]]:
+    """A line for each fact of the machines, and for each setting, that the two do not share. Where nothing is
+    drawn (not `seeded`), the seed does not count."""
+    first, second = (_settings(each) for each in settings)
+    if not seeded:
+        del first["seed"], second["seed"]
+    facts = (dict(zip(_FACTS, _facts(system), strict=True)) for system in systems)
+    return _unequal(*facts), _unequal(first, second)
+
+
+def _unequal(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    return [f"{name}: {old[name]} before, {new[name]} after" for name in old if old[name] != new[name]]
+
+
+def _seeded(report: Report) -> bool:
+    """Whether an answer depends on the seed."""
+    return any(
+        report.temperature_of(lane) > 0 or is_synthetic(described.strategy)
+        for lane, described in enumerate(report.lanes)
+    )
 
 
 _FACTS = ("Draftscope", "llama-cpp-python", "processor", "cores", "devices", "threads", "system")
 
 
-def _facts(report: Report) -> tuple[object, ...]:
-    system = report.system
+def _facts(system: SystemFacts) -> tuple[object, ...]:
     return (
         system.app, system.llama_cpp_python, system.cpu, system.cores, system.devices, system.threads,
         system.system,
     )  # fmt: skip
 
 
-def _settings(report: Report) -> dict[str, object]:
+def _settings(settings: ReportSettings) -> dict[str, object]:
     """All settings of the runs by name, those of sampling among them; the order is that of the forms."""
-    settings: dict[str, object] = msgspec.to_builtins(report.settings)
-    sampling = settings.pop("sampling")
+    named: dict[str, object] = msgspec.to_builtins(settings)
+    sampling = named.pop("sampling")
     assert isinstance(sampling, dict)
-    return settings | sampling
+    return named | sampling
+
+
+def _of_files(before: Report, after: Report) -> Iterator[str]:
+    for old_pair, new_pair in zip(before.pairs, after.pairs, strict=False):
+        for role in ("target", "draft"):
+            files = getattr(old_pair, role), getattr(new_pair, role)
+            if (differ := _files(*files)) is not None:
+                yield f"{role}: {differ}"
 
 
 def _files(old: FileFacts | None, new: FileFacts | None) -> str | None:

@@ -14,11 +14,12 @@ from threading import Barrier, Timer
 import msgspec
 import pytest
 
-from app.engine.errors import SettingError
+from app.engine.errors import SettingError, UserError
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.latency import Latency, percentiles
 from app.lab.load import levels
+from app.lab.load.change import load_change_between
 from app.lab.load.export import LOAD_COLUMNS, load_csv, load_html, load_markdown
 from app.lab.load.findings import load_findings, load_sentences
 from app.lab.load.levels import Limits, Load, parse_levels, parse_limits, parse_rates, server_lanes_of
@@ -485,3 +486,27 @@ def test_what_has_no_meaning_under_load_is_wrong_usage(command: Command, words: 
     ended = command("bench", "--prompt", "Hi", *words)
 
     assert ended.code == 2 and said in ended.err
+
+
+def test_two_loads_are_compared_at_each_level(command: Command, tmp_path: Path):
+    with serving(llama_server(*PLAIN, types="none")) as server:
+        before = measured(server)
+
+    def faster(factors: dict[int, float]) -> BurstReport:
+        bursts = [
+            msgspec.structs.replace(burst, busy_tokens=round(burst.busy_tokens * factors[burst.at_once]))
+            for burst in before.bursts
+        ]
+        return msgspec.structs.replace(before, bursts=tuple(bursts))
+
+    change = load_change_between(before, faster({1: 2.0, 2: 3.0}))
+    assert [lane.speed.factor for lane in change.lanes] == pytest.approx([2, 3])
+    assert [lane.name for lane in change.lanes] == [f"{before.lanes[0].name}, {n} at once" for n in (1, 2)]
+    files = [tmp_path / "before.json", tmp_path / "after.json"]
+    for file, report in zip(files, (before, faster({1: 0.5, 2: 1.0})), strict=True):
+        file.write_bytes(report.to_json())
+    ended = command("compare", *files)
+    assert ended.code == 0 and "0.50×" in ended.out and "Over 2 prompts that both files have." in ended.out
+    other = msgspec.structs.replace(before, prompts=before.prompts[:1])
+    with pytest.raises(UserError, match="different prompts"):
+        load_change_between(before, other)

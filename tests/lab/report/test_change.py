@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import msgspec
 import pytest
 
@@ -124,3 +126,30 @@ def test_a_file_of_the_same_size_is_told_by_its_checksum(old: str, new: str | No
 
     differences = change_between(with_checksum(old), with_checksum(new)).differences
     assert differences == (("target: t.gguf is another file of the same name after",) if other else ())
+
+
+def test_the_seed_does_not_differ_where_nothing_is_drawn() -> None:
+    """An oracle draws its errors by the seed, also at temperature 0."""
+    before = made_report()
+    sampling = before.settings.sampling
+    other = replace(before.settings, sampling=dataclasses.replace(sampling, seed=sampling.seed + 1))
+    assert change_between(before, replace(before, settings=other)).differences == ()
+    warm = [
+        replace(settings, sampling=dataclasses.replace(settings.sampling, temperature=0.5))
+        for settings in (before.settings, other)
+    ]
+    seeds = f"seed: {sampling.seed} before, {sampling.seed + 1} after"
+    change = change_between(replace(before, settings=warm[0]), replace(before, settings=warm[1]))
+    assert change.differences == (seeds,)
+    lanes = (*before.lanes[:2], replace(before.lanes[2], strategy="oracle:alpha=0.9"))
+    change = change_between(replace(before, lanes=lanes), replace(before, lanes=lanes, settings=other))
+    assert change.differences == (seeds,)
+
+
+def test_what_disturbed_either_measurement_is_repeated() -> None:
+    before = made_report()
+    busy = replace(
+        before, runs=tuple(replace(run, other_load=float(before.system.cores)) for run in before.runs)
+    )
+    (doubt,) = change_between(before, busy).doubts
+    assert doubt.startswith("After: The machine was busy")
