@@ -62,7 +62,7 @@ def tell_lesson(path: Path) -> ToldLesson:
 def recorded(path: Path) -> tuple[Trace, Measurement | None]:
     """The answer of a lesson, and its measurement where one was recorded. Raises TraceError."""
     trace = read_trace(trace_file(path))
-    baseline, _strategy = run_files(trace_file(path))
+    baseline = run_files(trace_file(path))[0]
     return trace, Measurement(read_trace(baseline), trace) if baseline.exists() else None
 
 

@@ -64,7 +64,7 @@ def main(names: list[str]) -> int:
 def record(recording: Recording, file: Path) -> None:
     """Ask, and write the trace; where a baseline is wanted, that of the median run and its baseline."""
     pair = RESOURCES / "demo_pair"
-    baseline, _strategy = run_files(file)
+    baseline = run_files(file)[0]
     with Engine(pair / "target.gguf", pair / recording.draft) as engine:
         if not recording.baseline:
             write_trace(file, answer(engine, recording.request(recording.strategy)))

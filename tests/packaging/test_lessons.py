@@ -29,7 +29,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch, demo_pair: tuple[Path, Path]) -> I
 
 def test_an_answer_is_recorded_with_its_baseline_or_without(recorder: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "01-x.jsonl"
-    baseline, _ = run_files(file)
+    baseline = run_files(file)[0]
     asked = recorder.Recording("Count from 3 to 9.", "draft-simple:n_max=2", max_tokens=6, baseline=True)
     recorder.record(asked, file)
     trace, plain = read_trace(file), read_trace(baseline)

@@ -40,7 +40,8 @@ GLOSSARY: dict[str, str] = {
         "latest round. Prompt time is not in it."
     ),
     "speed-up": (
-        "Tokens/s over that of strategy none, measured with the same prompt, seed, sampling and settings."
+        "Tokens/s over that of strategy none, measured with the same prompt, seed, sampling and settings. "
+        "Measure baseline takes turns, with drafts and without, and says the lowest and the highest factor."
     ),
     "end to end": "The same comparison from the request to the last token, with reading the prompt.",
     "c, v(k)": (

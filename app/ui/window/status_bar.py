@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
 from app.engine.types import ServerInfo
+from app.saved.chats.measurement import Measurement
 from app.servers.words import baseline_words
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
@@ -190,21 +191,16 @@ class StatusBar(QWidget):
     def _show_baseline(self) -> None:
         answer, measuring = self.answer, self._measuring is not None
         measurement = answer.measurement if answer is not None and not measuring else None
-        self.measure.setVisible(measurement is None and not self._recorded)
+        doubtful = measurement is not None and bool(measurement.doubts)
+        self.measure.setVisible((measurement is None or doubtful) and not self._recorded)
         self.speed_up.setVisible(measurement is not None)
         if measurement is not None:
-            # The factor compares the two measured runs; the answer itself may have run at another speed.
-            measured, baseline = map(
-                numbers.significant, (measurement.strategy_speed, measurement.baseline_speed)
-            )
-            factor = numbers.factor(measurement.factor)
-            whole = numbers.factor(measurement.end_to_end_factor)
-            self.speed_up.setText(
-                f"{factor} measured, {measured} against baseline {baseline}; {whole} end to end"
-            )
-            self.speed_up.setToolTip(f"{definitions.SPEED_UP}\n{definitions.END_TO_END}")
+            self.speed_up.setText(measured_words(measurement))
+            about = (*measurement.doubts, definitions.SPEED_UP, definitions.END_TO_END)
+            self.speed_up.setToolTip(as_text("\n".join(about)))
         share = numbers.percent(self._measuring) if self._measuring is not None else ""
-        self.measure.setText(f"Measuring baseline {share}" if share else "Measure baseline")
+        idle = "Measure again" if doubtful else "Measure baseline"
+        self.measure.setText(f"Measuring baseline {share}" if share else idle)
         answered = answer is not None and answer.statistics.rounds > 0
         possible = self._server is None or self._server.has_baseline
         self.measure.setEnabled(answered and possible and not self._busy and not measuring)
@@ -212,14 +208,14 @@ class StatusBar(QWidget):
 
     def _why_not(self, answered: bool) -> str:
         if self._measuring is not None:
-            return "Answering again, first without drafts and then with them."
+            return "Answering again, without drafts and with them in turns, until the difference is clear."
         if not answered:
             return "Needs an answer to measure against."
         if self._server is not None and not self._server.has_baseline:
             return baseline_words(self._server)
         if self._busy:
             return "Possible once the engine is ready."
-        return "Answers again, first without drafts and then with them, and compares the speeds."
+        return "Answers again, without drafts and with them in turns, and compares the speeds."
 
     @property
     def _busy(self) -> bool:
@@ -264,7 +260,7 @@ class StatusBar(QWidget):
     def _fit(self) -> None:
         """Hide readouts where the strip is short of room, those least about the answer first."""
         shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
-        shown.append(self.speed_up if self.speed_up.isVisibleTo(self) else self.measure)
+        shown += [part for part in (self.speed_up, self.measure) if part.isVisibleTo(self)]
         for part in (self.device, self.context, self.tau):
             wanted = sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
             gone = wanted > self.width() or (part is self.device and self._recorded)
@@ -284,6 +280,20 @@ class StatusBar(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(900, self.height())
+
+
+def measured_words(measurement: Measurement) -> str:
+    """What was measured, and whether it is doubtful. The factor compares the measured runs; the answer itself
+    may have run at another speed."""
+    factor, low, high, whole = map(
+        numbers.factor,
+        (measurement.factor, measurement.low, measurement.high, measurement.end_to_end_factor),
+    )
+    span = f" ({low} to {high})" if measurement.pairs > 1 else ""
+    speeds = map(numbers.significant, (measurement.strategy_speed, measurement.baseline_speed))
+    verdict = measurement.verdict.capitalize()
+    doubts = "".join(f". {doubt.partition(':')[0]}" for doubt in measurement.doubts[:1])
+    return f"{verdict}: {factor}{span}, {' against baseline '.join(speeds)}; {whole} end to end{doubts}"
 
 
 def state_words(state: EngineState) -> str:

@@ -257,6 +257,27 @@ def test_a_measured_speed_is_over_the_whole_wall_time() -> None:
     assert measurement.strategy_speed == Statistics.of(rounds()).emitted / 2.0
 
 
+def test_all_pairs_of_a_measurement_and_its_doubts_are_kept(store: ChatStore) -> None:
+    chat = answered(store)
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    runs = [
+        Trace(header(), rounds(), msgspec.structs.replace(totals(), seconds=float(seconds)))
+        for seconds in range(1, 9)
+    ]
+    for count in (8, 4, 2):  # a later measurement takes the place of a longer one
+        doubts = ["The machine was busy."] * (count > 2)
+        store.keep_measurement(chat.id, answer, Measurement(*runs[:count], doubts=doubts))
+        kept = store.load_measurement(chat.id, answer)
+        assert kept is not None and list(kept.runs) == runs[:count] and kept.doubts == tuple(doubts)
+    doubts_file = (store.folder / chat.id / answer.trace).with_suffix(".doubts.json")
+    doubts_file.write_bytes(b"{")
+    with pytest.raises(TraceError, match=r"doubts\.json cannot be read"):
+        store.load_measurement(chat.id, answer)
+    store.truncate(chat, 1)
+    assert [path.name for path in (store.folder / chat.id).iterdir() if path.is_file()] == ["chat.jsonl"]
+
+
 def test_a_damaged_measurement_is_refused(store: ChatStore) -> None:
     chat = answered(store)
     answer = chat.turns[1]

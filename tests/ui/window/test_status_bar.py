@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
 from app.engine.types import Role
+from app.saved.chats.measurement import Measurement
 from app.ui.instruments import definitions
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine.engine_session import Activity, EngineState
@@ -137,8 +138,22 @@ def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
     bar.set_measuring(None)
     model.measure(measurement(2.13))
     assert bar.measure.isHidden()
-    assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100; 2.10× end to end"
+    assert bar.speed_up.text() == "Faster: 2.13×, 213 against baseline 100; 2.10× end to end"
     assert bar.speed_up.toolTip() == f"{definitions.SPEED_UP}\n{definitions.END_TO_END}"
+
+
+def test_a_measurement_of_several_pairs_says_its_range_and_its_doubts(bar) -> None:
+    model = fed(bar)
+    bar.show_engine(EngineState(Activity.READY))
+    slow, slower = measurement(0.5), measurement(0.4)
+    busy = "The machine was busy: for 90 % of the time other programs took 1.8 of 2 cores."
+    model.measure(Measurement(*slow.runs, *slower.runs, doubts=[busy]))
+    assert bar.speed_up.text().startswith("Slower: 0.444× (0.400× to 0.500×), 44.4 against baseline 100;")
+    assert bar.speed_up.text().endswith("end to end. The machine was busy")
+    assert busy in bar.speed_up.toolTip()
+    assert not bar.measure.isHidden() and bar.measure.text() == "Measure again"
+    model.measure(Measurement(*slow.runs, *measurement(1.2).runs))
+    assert bar.speed_up.text().startswith("No clear difference: ") and bar.measure.isHidden()
 
 
 def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:

@@ -1,22 +1,29 @@
-"""Measures the baseline: runs a request with strategy none and with its own strategy, both cold."""
+"""Measures the baseline: runs a request with strategy none and with its own strategy in turns, all cold."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
+
+import msgspec
 
 from app.engine.errors import TraceError
 from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
-from app.saved.chats.measurement import Measurement
+from app.engine.strategy import NONE
+from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader
+from app.lab.runs.disturbance import other_load, unsteady
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.other_load import OtherLoad
+from app.saved.chats.measurement import MOST_PAIRS, Measurement
 from app.ui.state.engine.engine_session import EngineSession
 
 ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 
 
 class BaselineMeasurement:
-    """Runs a request twice and hands over the measurement; a RunSink."""
+    """Runs pairs of a request until their factor is clear, and hands over the measurement; a RunSink."""
 
     def __init__(
         self,
@@ -31,7 +38,7 @@ class BaselineMeasurement:
         `on_end` is called with the measurement, or with None and the reason."""
         sampling = dataclasses.replace(request.sampling, seed=answer.seed)
         cold = dataclasses.replace(request, sampling=sampling, cold=True)
-        self._requests = [dataclasses.replace(cold, strategy="none"), cold]
+        self._requests = (dataclasses.replace(cold, strategy=NONE), cold)
         self._session = session
         self._prompt = answer.prompt
         self._another = False
@@ -39,11 +46,12 @@ class BaselineMeasurement:
         self._on_progress = on_progress
         self._on_end = on_end
         self._runs: list[Trace] = []  # begun
+        self._loads: list[float | None] = []  # of other programs, in cores; by run that ended
         self._emitted = 0  # tokens of the current run
 
     def start(self) -> None:
-        self._emitted = 0
-        self._session.generate(self._requests[len(self._runs)], self)
+        self._emitted, self._load = 0, OtherLoad()
+        self._session.generate(self._requests[len(self._runs) % 2], self)
 
     def run_progress(self, progress: PromptProgress) -> None:
         """Ignored: reading the prompt takes little time compared with the answer."""
@@ -65,20 +73,44 @@ class BaselineMeasurement:
 
     def _report(self) -> None:
         here = min(1.0, self._emitted / self._expected)
-        self._on_progress((len(self._runs) - 1 + here) / len(self._requests))
+        self._on_progress((len(self._runs) - 1 + here) / (2 * MOST_PAIRS))
 
     def run_finished(self, totals: Totals) -> None:
-        if self._another or totals.finish_reason == "cancelled":
-            self._on_end(None, ANOTHER_PROMPT if self._another else "The measurement was stopped.")
+        if self._another:
+            self._on_end(None, ANOTHER_PROMPT)
             return
-        self._runs[-1].totals = totals
-        if len(self._runs) < len(self._requests):
+        stopped = totals.finish_reason is FinishReason.CANCELLED
+        if not stopped:
+            self._runs[-1].totals = totals
+            self._loads.append(self._load.cores())
+        pairs, alone = divmod(len(self._loads), 2)
+        if stopped and not pairs:
+            self._on_end(None, "The measurement was stopped.")
+        elif alone and not stopped:
             self.start()
-            return
+        else:
+            self._pair_ended(self._runs[: 2 * pairs], stopped)
+
+    def _pair_ended(self, runs: list[Trace], stopped: bool) -> None:
+        """Hand over what these runs tell, unless another pair is needed and may run."""
         try:
-            self._on_end(Measurement(*self._runs), "")
+            measurement = Measurement(*runs, doubts=self._doubts(runs))
         except TraceError as error:
             self._on_end(None, error.message)
+            return
+        if stopped or measurement.is_clear:
+            self._on_end(measurement, "")
+        else:
+            self.start()
+
+    def _doubts(self, runs: list[Trace]) -> list[str]:
+        """What disturbed the runs, as Compare says it."""
+        threads = runs[0].header.pair.target.threads
+        records = [
+            msgspec.structs.replace(RunRecord.of(run, repeat=at // 2, lane=at % 2), other_load=load)
+            for at, (run, load) in enumerate(zip(runs, self._loads, strict=False))
+        ]
+        return [*other_load(records, os.cpu_count() or 1, threads), *unsteady(records, 0, NONE)]
 
     def run_failed(self, failed: Failed) -> None:
         self._on_end(None, failed.message)

@@ -203,6 +203,8 @@ class SpeedPlot(PlotCard):
             end_to_end = "" if measurement.end_to_end_factor is None else f", {whole} end to end"
             shown, note = measurement.strategy_speed, f"{factor} measured{end_to_end}"
             came = f"The answer itself came at {numbers.per_second(own)}."
+            low, high = map(numbers.factor, (measurement.low, measurement.high))
+            came += f" The measured pairs of runs gave {low} to {high}." * (measurement.pairs > 1)
             about = f"{definitions.SPEED_UP}\n{definitions.END_TO_END}\n{came}"
         self.value.setText(numbers.significant(shown))
         self.note.setText(note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from PySide6.QtCore import Qt
 
 from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
+from app.lab.runs.other_load import OtherLoad
 from app.saved.chats.measurement import Measurement
 from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.state.engine.engine_session import Activity, RunSink
@@ -57,24 +59,65 @@ class Measured:
         self.run.run_finished(msgspec.structs.replace(make_totals("aaaa", reason), seconds=4 * seconds))
 
 
-def test_both_runs_are_cold_and_alike_but_for_the_strategy() -> None:
+def test_runs_take_turns_cold_and_alike_but_for_the_strategy() -> None:
     measured = Measured()
-    measured.answer(0.5)
-    assert measured.ends == []
-    measured.answer(0.25)
-    first, second = measured.session.requests
-    assert (first.strategy, second.strategy) == ("none", "prompt-lookup")
-    for request in (first, second):
+    for seconds in (0.5, 0.25, 0.5, 0.25):
+        assert measured.ends == []
+        measured.answer(seconds)
+    assert [request.strategy for request in measured.session.requests] == ["none", "prompt-lookup"] * 2
+    for request in measured.session.requests:
         assert request.cold and request.sampling == Sampling(0.7, seed=77)
         assert (request.messages, request.max_tokens) == (REQUEST.messages, 9)
-    assert measured.progress[0] == 0 and measured.progress[-1] == 1
+    assert measured.progress[0] == 0 and measured.progress[-1] == 0.5, "four pairs would have been possible"
     assert measured.progress == sorted(measured.progress)
     measurement = measured.ends[0][0]
     assert measurement is not None and measurement.baseline_speed == pytest.approx(2)
-    assert measurement.factor == pytest.approx(2)
-    for run in (measurement.baseline, measurement.strategy):
+    assert measurement.factor == measurement.low == measurement.high == pytest.approx(2)
+    assert measurement.verdict == "faster"
+    for run in measurement.runs:
         assert len(run.rounds) == 4 and run.totals is not None
         assert (run.totals.text, run.totals.finish_reason) == ("aaaa", FinishReason.LENGTH)
+
+
+def test_pairs_that_disagree_are_followed_by_more_and_said_as_a_range() -> None:
+    measured = Measured()
+    for strategy in (0.25, 1.0, 0.4, 0.5):
+        assert measured.ends == []
+        measured.answer(0.5)
+        measured.answer(strategy)
+    ((measurement, why),) = measured.ends
+    assert measurement is not None and why == ""
+    assert (measurement.low, measurement.high) == (pytest.approx(0.5), pytest.approx(2))
+    assert measurement.factor == pytest.approx(2 / 2.15), "all tokens over all time"
+    assert measurement.verdict == "no clear difference" and measurement.pairs == 4
+
+
+def test_a_baseline_that_changes_its_speed_makes_it_doubtful() -> None:
+    measured = Measured()
+    for plain in (0.5, 1.0):
+        measured.answer(plain)
+        measured.answer(plain / 2)
+    ((measurement, _),) = measured.ends
+    assert measurement is not None and measurement.factor == pytest.approx(2)
+    assert measurement.doubts[-1].startswith("The baseline drifted: none was 50")
+
+
+def test_other_programs_make_it_doubtful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OtherLoad, "cores", lambda _self: 99.0)
+    measured = Measured()
+    for seconds in (0.5, 0.25, 0.5, 0.25):
+        measured.answer(seconds)
+    ((measurement, _),) = measured.ends
+    assert measurement is not None and measurement.doubts[0].startswith("The machine was busy: for 100")
+
+
+def test_a_stop_keeps_the_whole_pairs() -> None:
+    measured = Measured()
+    for seconds in (0.5, 0.25):
+        measured.answer(seconds)
+    measured.answer(0.5, FinishReason.CANCELLED)
+    ((measurement, _),) = measured.ends
+    assert measurement is not None and measurement.pairs == 1 and measurement.factor == pytest.approx(2)
 
 
 def test_a_stopped_run_gives_no_number() -> None:
@@ -153,7 +196,8 @@ def test_the_button_measures_and_shows_the_factor(windows: Windows) -> None:
     desk.until(status.speed_up.isVisible)
     desk.until_ready()
     assert "Measuring" in said
-    assert "× measured, " in status.speed_up.text() and " against baseline " in status.speed_up.text()
+    assert re.match(r"(Faster|Slower|No clear difference): \S+× \(\S+× to \S+×\), ", status.speed_up.text())
+    assert " against baseline " in status.speed_up.text()
     assert desk.texts() == texts and desk.error() == ""
     desk.header.regenerate.click()
     assert not status.speed_up.isVisible(), "another answer was not measured"
