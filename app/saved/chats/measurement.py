@@ -16,6 +16,7 @@ from app.engine.record.trace import Trace, salvage_trace, write_trace
 
 MOST_PAIRS = 4
 """Of runs: where even these leave a factor unclear, its range says so."""
+FASTER, SLOWER, UNCLEAR = "faster", "slower", "no clear difference"
 _LEAST_PAIRS = 2
 _NARROW = 1.2  # from the lowest to the highest factor of pairs that agree
 _MOST_BYTES = 2**16  # of the sentences about disturbances
@@ -50,13 +51,13 @@ class Measurement:
     def verdict(self) -> str:
         """What the pairs agree on."""
         if self.low > 1:
-            return "faster"
-        return "slower" if self.high < 1 else "no clear difference"
+            return FASTER
+        return SLOWER if self.high < 1 else UNCLEAR
 
     @property
     def is_clear(self) -> bool:
         """Whether more pairs would hardly change what is said."""
-        agree = self.verdict in ("faster", "slower") and self.high <= self.low * _NARROW
+        agree = self.verdict is not UNCLEAR and self.high <= self.low * _NARROW
         return self.pairs >= MOST_PAIRS or (agree and self.pairs >= _LEAST_PAIRS)
 
 

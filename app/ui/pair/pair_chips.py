@@ -12,7 +12,7 @@ from app.ui.pair.server_form import told_words
 from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
-from app.ui.widgets.words.model_words import chip_words, file_name, fit_words, full_words
+from app.ui.widgets.words.model_words import chip_words, fit_words, full_words, unread_name
 
 ModelChip = PanelChip[ModelPanel]
 
@@ -46,7 +46,7 @@ class PairChips(QObject):
         if pair is not None:
             self._target.set_text(*chip_words(pair.target), full_words(pair.target))
         else:
-            self._target.set_text(file_name(settings.target.path))
+            self._target.set_text(unread_name(settings.target.path))
         if settings.draft is None:
             self._draft.set_text("none")
         elif pair is not None and pair.draft is not None:
@@ -55,7 +55,7 @@ class PairChips(QObject):
                 name = f"{name} {quantisation}"
             self._draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
         else:
-            self._draft.set_text(file_name(settings.draft.path))
+            self._draft.set_text(unread_name(settings.draft.path))
         unused = settings.draft is not None and not _needs_draft(settings.strategy)
         why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
         self._draft.set_unused(why)

@@ -111,7 +111,7 @@ class PairController(QObject):
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)
-        self._asked, self._by_hand = (target, draft), True
+        self._asked, self._by_hand, self._fatal = (target, draft), True, None
         settings = self._settings.now
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):

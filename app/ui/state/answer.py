@@ -16,7 +16,7 @@ from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
-from app.saved.chats.measurement import Measurement
+from app.saved.chats.measurement import UNCLEAR, Measurement
 from app.ui.state.folds import RoundFolds
 from app.ui.state.series import RoundSeries, RunClock
 
@@ -167,8 +167,9 @@ class AnswerModel(QObject):
 
     @property
     def speed_up(self) -> float | None:
-        """The measured factor; None where no baseline was measured."""
-        return self.measurement.factor if self.measurement is not None else None
+        """The measured factor; None where no baseline was measured, or where its pairs of runs disagree."""
+        measurement = self.measurement
+        return measurement.factor if measurement is not None and measurement.verdict is not UNCLEAR else None
 
     def advice(
         self,

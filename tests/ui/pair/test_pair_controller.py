@@ -14,7 +14,7 @@ from app.engine.types import ModelOptions, Role
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.state.engine.engine_session import Activity
 from tests.ui.homes import Homes, loaded
-from tests.ui.windows import Desk, Windows
+from tests.ui.windows import Desk, Windows, doubted
 
 SAME = {Role.TARGET: ModelOptions("/large/model.gguf"), Role.DRAFT: ModelOptions("/small/model.gguf")}
 OTHER = {Role.TARGET: Role.DRAFT, Role.DRAFT: Role.TARGET}
@@ -113,9 +113,10 @@ def test_a_pair_killed_in_its_own_reload_loads_again_by_one_button(windows: Wind
     os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(lambda: desk.session.activity is Activity.EMPTY and desk.error())
     assert desk.offers()[0] == "Load again"
+    assert doubted(desk.header.target)
     press(desk, "Load again")
     desk.until_ready()
-    assert desk.error() == ""
+    assert desk.error() == "" and not doubted(desk.header.target)
 
 
 def press(desk: Desk, words: str) -> None:

@@ -154,6 +154,7 @@ def test_a_measurement_of_several_pairs_says_its_range_and_its_doubts(bar) -> No
     assert not bar.measure.isHidden() and bar.measure.text() == "Measure again"
     model.measure(Measurement(*slow.runs, *measurement(1.2).runs))
     assert bar.speed_up.text().startswith("No clear difference: ") and bar.measure.isHidden()
+    assert model.speed_up is None, "no advice goes by it"
 
 
 def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:

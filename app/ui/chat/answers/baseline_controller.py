@@ -9,7 +9,6 @@ from app.saved.chats.conversation import Answer
 from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answers.asking import loaded_alike
-from app.ui.chat.answers.baseline import BaselineMeasurement
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel
@@ -53,6 +52,10 @@ class BaselineController(QObject):
                 "Load that pair with those options, or answer again with this pair.",
             )
             return
+        from app.ui.chat.answers.baseline import (
+            BaselineMeasurement,
+        )  # with the lab, which the start leaves out
+
         chat_id, stored = self._chat.chat_id, self._chat.shown.stored
         measurement = BaselineMeasurement(
             self._session,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.compat import FitKind
 from app.engine.types import ModelInfo, PairInfo
 from app.ui.widgets.words.numbers import file_size
@@ -10,6 +11,13 @@ from app.ui.widgets.words.numbers import file_size
 def file_name(path: str) -> str:
     """The last part of a path of any system."""
     return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def unread_name(path: str) -> str:
+    """The name of a model whose file has not been read, from its path as the settings have it."""
+    return (
+        "bundled demo" if path in (BUNDLED_TARGET, BUNDLED_DRAFT) else file_name(path).removesuffix(".gguf")
+    )
 
 
 def parameters(count: int) -> str:
