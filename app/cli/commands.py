@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "explain": Subcommand(
         "explain:explain",
-        "say what a llama-server command or log does about speculation, and why it does not draft",
+        "say what a command or log of llama.cpp or vLLM does about speculation, and why it does not draft",
     ),
     "replay": Subcommand("answer.replay:replay", "print a recorded trace, or verify it"),
     "lessons": Subcommand("lessons:lessons", "list the lessons, or print one"),

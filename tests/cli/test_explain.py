@@ -54,7 +54,7 @@ def test_a_log_that_is_too_long_is_said_to_be_cut(
     file.write_text(TWO_ANSWERS)
     assert "Only the first" not in command("explain", file).out
     monkeypatch.setattr(explain, "LARGEST", len(TWO_ANSWERS) - 1)
-    assert command("explain", file).out.endswith("of the file were read.\n")
+    assert command("explain", file).out.endswith("of the text were read.\n")
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-this-name/t.gguf", "t" * 5000])
@@ -64,11 +64,42 @@ def test_names_that_no_file_can_have_are_explained(command: Command, name: str) 
     assert ended.out.startswith(f"Answers from {name}")
 
 
+def test_what_comes_on_standard_input_is_explained(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(TWO_ANSWERS)
+    with (tmp_path / "log").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert "2 answers, 60 tokens" in command("explain", "-").out
+
+
+def test_our_own_statistics_are_explained(command: Command, pair_files: tuple[Path, Path]) -> None:
+    target, draft = pair_files
+    words = ["-m", target, "-md", draft, "-p", "abcabcabcabc", "--ignore-eos", "-n", 30]
+    run = command("run", *words, "--strategy", "ngram-simple:size_n=2+draft-simple")
+    said = command("explain", run.err)
+    assert said.code == 0, said.err
+    assert "Drafts with ngram-simple and draft-simple." in said.out
+    assert "1 answer, 30 tokens" in said.out
+    assert all(f"  {name}:" in said.out for name in ("#calls(b,g,a)", "#gen drafts", "dur(b,g,a)"))
+
+
+def test_a_script_is_explained_and_not_run(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "serve.py"
+    file.write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\nllm = LLM('m', speculative_config=dict(method='ngram'))\n"
+    )
+    assert "strategy prompt-lookup:max_ngram_size=5." in command("explain", file).out
+    assert not (tmp_path / "ran").exists()
+
+
 def test_other_files_are_refused_in_a_sentence(command: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Buy milk.")
     ended = command("explain", tmp_path / "notes.txt")
     assert ended.code == 1
-    assert "notes.txt holds neither a llama-server command nor its log." in ended.err
-    assert "cannot be read" in command("explain", tmp_path / "none.log").err
+    assert "notes.txt: This is not a command of llama-server" in ended.err
+    assert "cannot be read" in command("explain", tmp_path).err
+    assert "none.log is no file." in command("explain", tmp_path / "none.log").err
     assert "There is nothing to explain." in command("explain", " ").err
-    assert "a llama-server command with its options" in command("explain", "llama-server").err
+    assert "Give a command with its options" in command("explain", "llama-server").err
+    assert "This is not a command" in command("explain", "Buy milk").err

@@ -10,7 +10,7 @@ from app.cli.answer.options import RunPlan, parse_run
 from app.cli.measure.bench import parse_bench
 from app.cli.terminal.arguments import UsageError
 from app.engine.errors import SettingError
-from app.engine.explain.llama_flags import NAMES, PROGRAMS, knows
+from app.engine.explain.llama_flags import NAMES, PROGRAMS, known_flags
 from tests.commands import Command
 
 PROMPT = ["--prompt", "a"]
@@ -57,7 +57,7 @@ def test_a_short_flag_is_no_beginning_of_another(flag: str) -> None:
 
 
 def test_the_table_names_flags_that_llama_cpp_has() -> None:
-    unknown = {name for name in NAMES if not any(knows(program, name) for program in PROGRAMS)}
+    unknown = {name for name in NAMES if not any(name in known_flags(program) for program in PROGRAMS)}
     assert unknown == {"-cd"}  # which it had
 
 

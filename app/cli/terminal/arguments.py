@@ -49,13 +49,15 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Shows of llama.cpp's names for an option the short ones."""
+    """Shows of llama.cpp's names for an option the short ones, where there are any."""
 
     @override
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        shown = [name for name in action.option_strings if not (name in NAMES and name.startswith("--"))]
-        if not shown:
+        if not action.option_strings:
             return super()._format_action_invocation(action)
+        names = list(action.option_strings)
+        short = any(name in NAMES and not name.startswith("--") for name in names)
+        shown = [name for name in names if not (short and name in NAMES and name.startswith("--"))]
         value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
         return ", ".join(shown) + value
 

@@ -6,6 +6,8 @@ They are those of the built-in version's common/arg.cpp. The command line takes 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 NAMES = {
     "-m": "--target", "--model": "--target", "-hf": "--target", "-hfr": "--target", "--hf-repo": "--target",
     "-md": "--draft", "--model-draft": "--draft", "--spec-draft-model": "--draft",
@@ -36,6 +38,43 @@ NAMES = {
 """llama.cpp's name -> ours, where they differ."""
 DRAFT_KEYS = {"--draft-max": "n_max", "--draft-min": "n_min", "--draft-p-min": "p_min"}
 """Flags of the draft's strategy, and the setting that each stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaPreset:
+    """The models and settings that a single flag of llama.cpp stands for."""
+
+    target: str
+    draft: str = ""
+    options: tuple[str, ...] = ()
+    sampling: dict[str, str] = field(default_factory=dict)
+
+
+def _coder(size: str, draft: str = "") -> LlamaPreset:
+    def model(size: str) -> str:
+        return f"ggml-org/Qwen2.5-Coder-{size}-Q8_0-GGUF/qwen2.5-coder-{size.lower()}-q8_0.gguf"
+
+    return LlamaPreset(model(size), model(draft) if draft else "", _FIM)
+
+
+_FIM = ("--batch-size", "1024", "--ubatch-size", "1024")
+_GPT_OSS = {"temperature": "1", "top_p": "1", "top_k": "0", "min_p": "0.01"}
+PRESETS = {
+    "--fim-qwen-1.5b-default": _coder("1.5B"),
+    "--fim-qwen-3b-default": _coder("3B"),
+    "--fim-qwen-7b-default": _coder("7B"),
+    "--fim-qwen-7b-spec": _coder("7B", "0.5B"),
+    "--fim-qwen-14b-spec": _coder("14B", "0.5B"),
+    "--fim-qwen-30b-default": LlamaPreset(
+        "ggml-org/Qwen3-Coder-30B-A3B-Instruct-Q8_0-GGUF/qwen3-coder-30b-a3b-instruct-q8_0.gguf", "", _FIM
+    ),
+    "--gpt-oss-20b-default": LlamaPreset(
+        "ggml-org/gpt-oss-20b-GGUF/gpt-oss-20b-mxfp4.gguf", sampling=_GPT_OSS
+    ),
+    "--gpt-oss-120b-default": LlamaPreset("ggml-org/gpt-oss-120b-GGUF", sampling=_GPT_OSS),
+    "--vision-gemma-4b-default": LlamaPreset("ggml-org/gemma-3-4b-it-qat-GGUF"),
+    "--vision-gemma-12b-default": LlamaPreset("ggml-org/gemma-3-12b-it-qat-GGUF"),
+}
 LAYERS = {"all": "-1", "auto": "-1"}
 """What llama.cpp takes for a number of layers, as ours."""
 
@@ -135,6 +174,6 @@ def other_names(flag: str) -> list[str]:
     return sorted(names, key=lambda name: name.startswith("--"))
 
 
-def knows(program: str, flag: str) -> bool:
-    """Whether a program of the built-in llama.cpp starts with a flag; removed ones count as known."""
-    return flag in _KNOWN[program]
+def known_flags(program: str) -> frozenset[str]:
+    """The flags that a program of the built-in llama.cpp knows, those among them that it has removed too."""
+    return _KNOWN[program]

@@ -1,4 +1,4 @@
-"""What a llama-server command line does, why it does not draft, and the lane that does the same here.
+"""What a command line of llama.cpp does, why it does not draft, and the lane that does the same here.
 
 Flags and their effects are those of the built-in version's common/arg.cpp. `llama_command.py` is the other
 direction.
@@ -6,42 +6,31 @@ direction.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import PurePosixPath
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import LLAMA_TYPES, spec_flag
-from app.engine.params import params_of
+from app.engine.explain.llama_flags import DRAFT_KEYS, LAYERS, NAMES, PRESETS, PROGRAMS, known_flags
+from app.engine.params import Param, params_of
 from app.engine.strategy import LLAMA_CPP_ONLY, NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
 _ENVIRONMENT = "LLAMA_ARG_"
-_SOURCES = {
-    "-m": "target", "--model": "target",
-    "-hf": "target", "-hfr": "target", "--hf-repo": "target", "-hff": "file", "--hf-file": "file",
-    "-md": "draft", "--model-draft": "draft", "--spec-draft-model": "draft",
-    "-hfd": "draft", "-hfrd": "draft", "--hf-repo-draft": "draft", "--spec-draft-hf": "draft",
+_VARIABLES = {
+    "--n-parallel": "--parallel", "--batch": "--batch-size", "--ubatch": "--ubatch-size",
+    "--spec-draft-hf-repo": "--spec-draft-hf", "--spec-draft-cache-type-k": "--spec-draft-type-k",
+    "--spec-draft-cache-type-v": "--spec-draft-type-v",
 }  # fmt: skip
-_SHORT = {
-    "-c": "--ctx-size", "-t": "--threads", "-tb": "--threads-batch", "-b": "--batch-size",
-    "-ub": "--ubatch-size", "-ngl": "--n-gpu-layers", "--gpu-layers": "--n-gpu-layers",
-    "-ctk": "--cache-type-k", "-ctv": "--cache-type-v", "-fa": "--flash-attn", "-dev": "--device",
-    "-sm": "--split-mode", "-ts": "--tensor-split", "-mg": "--main-gpu", "-cmoe": "--cpu-moe",
-    "-ncmoe": "--n-cpu-moe", "-nkvo": "--no-kv-offload", "-nr": "--no-repack",
-    "-td": "--threads-draft", "-tbd": "--threads-batch-draft", "-ngld": "--n-gpu-layers-draft",
-    "--gpu-layers-draft": "--n-gpu-layers-draft", "-devd": "--device-draft",
-    "-ctkd": "--cache-type-k-draft", "-ctvd": "--cache-type-v-draft", "-cmoed": "--cpu-moe-draft",
-    "-ncmoed": "--n-cpu-moe-draft", "--temp": "--temperature", "-s": "--seed",
-    "--typical": "--typical-p", "--draft-p-min": "--spec-draft-p-min",
-    "--spec-draft-ngl": "--n-gpu-layers-draft", "--spec-draft-device": "--device-draft",
-    "--spec-draft-threads": "--threads-draft", "--spec-draft-threads-batch": "--threads-batch-draft",
-    "--spec-draft-type-k": "--cache-type-k-draft", "--spec-draft-type-v": "--cache-type-v-draft",
-    "--spec-draft-cpu-moe": "--cpu-moe-draft", "--spec-draft-n-cpu-moe": "--n-cpu-moe-draft",
-    "-lcs": "--lookup-cache-static", "-lcd": "--lookup-cache-dynamic",
-    "-np": "--parallel",
-}  # fmt: skip
+"""Environment variables that have another name than their flag: as flags -> the flag."""
+API_SERVER = "vllm.entrypoints.openai.api_server"
+_IMAGES = {"llama.cpp:server": PROGRAMS[0], "vllm/vllm-openai": API_SERVER}
+_ENDS = frozenset((";", "&&", "||", "|", "&"))  # words of a shell that end a command
 _REMOVED = {
     **dict.fromkeys(("--draft", "--draft-n", "--draft-max"), "n_max"),
     **dict.fromkeys(("--draft-min", "--draft-n-min"), "n_min"),
@@ -57,13 +46,15 @@ _SERVER_SAMPLING = {"temperature": "0.8", "top_k": "40", "top_p": "0.95", "min_p
 
 @dataclass(slots=True)
 class ServerCommand:
-    """A llama-server command, in our terms."""
+    """A command of another program, in our terms."""
 
+    program: str = PROGRAMS[0]
     target: str = ""  # a file, or a name on the Hub; "" where none is named
     draft: str = ""
     strategy: str = NONE  # in the grammar of strategy.py
     options: list[str] = field(default_factory=list)
     """Words for `draftscope bench`: how models are loaded and tokens drawn."""
+    prompt: str | None = None
     problems: list[str] = field(default_factory=list)
     """Why it does not start, or does not draft as it seems to be meant to."""
     notes: list[str] = field(default_factory=list)
@@ -75,59 +66,101 @@ class ServerCommand:
         words = ["draftscope", "bench", "--target", self.target]
         if self.draft:
             words += ["--draft", self.draft]
-        return [*words, "--strategy", self.strategy, *self.options, "--suite", "general"]
+        prompts = ["--suite", "general"] if self.prompt is None else ["--prompt", self.prompt]
+        return [*words, "--strategy", self.strategy, *self.options, *prompts]
 
 
-def explain_command(text: str) -> ServerCommand:
-    """Read a command as typed in a shell. Raises SettingError where it cannot be read as one."""
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    name: str  # as written, with - for _
+    values: tuple[str, ...] = ()  # the words up to the next flag
+    written: bool = True  # on the command line, not as a variable
+
+
+def shell_words(text: str) -> list[str]:
+    """A command as typed in a shell, as words. Raises SettingError where it cannot be read as one."""
     try:
-        words = shlex.split(text.replace("\\\r\n", " ").replace("\\\n", " "), comments=True)
+        return shlex.split(text.replace("\\\r\n", " ").replace("\\\n", " "), comments=True)
     except ValueError as error:
         raise SettingError(
             f"The command cannot be read: {str(error).lower()}.", "Check its quotes."
         ) from None
-    return _FlagReader(_flags(words)).read()
 
 
-def _flags(words: Sequence[str]) -> list[tuple[str, str | None]]:
-    """The flags in order, each with its value, None where the next word is another flag; environment
-    variables of llama.cpp as the flags that they stand for."""
-    found: list[tuple[str, str | None]] = []
+def explain_command(text: str) -> ServerCommand:
+    """Read a command of llama.cpp as typed in a shell. Raises SettingError where it cannot be read as one."""
+    words = shell_words(text)
+    found = [(at, name) for at, word in enumerate(words) if (name := program_of(word)) in PROGRAMS]
+    at, program = found[0] if found else (-1, PROGRAMS[0])
+    before = [word for word in words[: at + 1] if word.startswith(_ENVIRONMENT)]
+    return _FlagReader(program, _flags([*before, *words[at + 1 :]])).read()
+
+
+def program_of(word: str) -> str:
+    """The name of the program that a word of a command runs, or the image of a container."""
+    for image, program in _IMAGES.items():
+        if image in word:
+            return program
+    return PurePosixPath(word.replace("\\", "/")).name.removesuffix(".exe")
+
+
+def _flags(words: Sequence[str]) -> list[_Flag]:
+    """The flags in order, each with the words behind it; environment variables of llama.cpp as the flags
+    that they stand for."""
+    found: list[_Flag] = []
     for word in words:
+        if word in _ENDS:
+            break
         if word.startswith(_ENVIRONMENT) and "=" in word:
             name, value = word.removeprefix(_ENVIRONMENT).split("=", 1)
-            found.append(("--" + name.lower().replace("_", "-"), value))
-        elif _is_flag(word):
+            flag = "--" + name.lower().replace("_", "-")
+            found.append(_Flag(_VARIABLES.get(flag, flag), (value,), written=False))
+        elif is_flag(word):
             name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            found.append((name, value if equals else None))
-        elif found and found[-1][1] is None:
-            found[-1] = (found[-1][0], word)
+            if name.startswith("--"):
+                name = name.replace("_", "-")  # as llama.cpp does
+            found.append(_Flag(name + equals if equals else name, (value,) if equals else ()))
+        elif found:
+            last = found[-1]
+            found[-1] = _Flag(last.name, (*last.values, word), last.written)
     return found
 
 
-def _is_flag(word: str) -> bool:
+def is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not word[1].isdigit() and word[1] != "."
 
 
 class _FlagReader:
     """Reads one command's flags."""
 
-    def __init__(self, flags: Sequence[tuple[str, str | None]]) -> None:
+    def __init__(self, program: str, flags: Sequence[_Flag]) -> None:
+        self._program = program
         self._flags = flags
-        self._command = ServerCommand()
+        self._command = ServerCommand(program)
         self._types: list[str] = []
         self._keys: dict[str, dict[str, str]] = {}  # strategy -> key -> value
         self._meant: dict[str, dict[str, str]] = {}  # the same, of removed flags
+        self._replaced: list[tuple[str, ...]] = []
         self._sampling = dict(_SERVER_SAMPLING)
         self._others: list[str] = []  # flags that nothing here stands for
         self._file = ""
 
     def read(self) -> ServerCommand:
-        for name, value in self._flags:
-            self._take(_SHORT.get(name, name), value or "")
+        for flag in self._flags:
+            name = flag.name.removesuffix("=")
+            if name != flag.name:
+                self._stops(f"it takes {name} VALUE, not {name}=VALUE")
+            carried = self._take(name, flag.values)
+            if flag.written and name not in known_flags(self._program):
+                self._unknown(name, carried)
+            elif not carried:
+                self._others.append(name)
         command = self._command
         if self._file and command.target:
             command.target = f"{command.target.split(':')[0]}/{self._file}"
+        if self._replaced:
+            pairs = json.dumps(self._replaced, ensure_ascii=False)
+            self._keys.setdefault("draft-simple", {})["replace"] = pairs
         command.problems += self._why_not()
         command.strategy = self._strategy()
         command.options += [
@@ -140,50 +173,109 @@ class _FlagReader:
             command.problems.append("No model is named: --model or --hf-repo is missing.")
         return command
 
-    def _take(self, name: str, value: str) -> None:
+    def _stops(self, why: str) -> None:
+        self._command.problems.append(f"{self._program} does not start: {why}.")
+
+    def _unknown(self, name: str, carried: bool) -> None:
+        """A flag with which the program does not start."""
+        near = get_close_matches(name, known_flags(self._program), 1, 0.8)
+        if carried:
+            ours = "draft-simple:replace=…" if name == "--spec-replace" else NAMES.get(name, name)
+            rest = f". {ours} does the same here"
+        else:
+            rest = f". {near[0]} may be meant" if near else ", and nothing here is like it"
+        self._stops(f"it has no {name}{rest}")
+
+    def _take(self, name: str, values: tuple[str, ...]) -> bool:
+        """Take a flag over; False where nothing here stands for it."""
         command = self._command
+        value = values[0] if values else ""
+        ours = NAMES.get(name, name)
         if name in _REMOVED:
             owners = [kind for kind in LLAMA_TYPES if _REMOVED[name] in _keys_of(kind)]
             flags = " or ".join(spec_flag(kind, _REMOVED[name]) for kind in owners)
-            command.problems.append(f"llama-server does not start: {name} has been removed. Use {flags}.")
+            command.problems.append(f"{self._program} does not start: {name} has been removed. Use {flags}.")
             for kind in owners:
                 self._meant.setdefault(kind, {})[_REMOVED[name]] = value
-        elif name in _SOURCES:
-            where = _SOURCES[name]
-            if where == "file":
-                self._file = value
-            else:
-                setattr(command, where, value)
+        elif name in ("-hff", "--hf-file"):
+            self._file = value
+        elif ours in ("--target", "--draft"):
+            setattr(command, ours.removeprefix("--"), value)
+        elif name in PRESETS:
+            preset = PRESETS[name]
+            command.target, command.draft = preset.target, preset.draft
+            command.options += preset.options
+            self._sampling |= preset.sampling
         elif name == "--spec-type":
             self._types += [part.strip() for part in value.split(",") if part.strip()]
         elif name == "--spec-default":
             self._types.append("ngram-mod")
-        elif name in _STRATEGY_FLAGS:
-            for strategy, key in _STRATEGY_FLAGS[name]:
+        elif name == "--spec-replace":
+            self._replaced.append(values[:2])
+        elif ours in DRAFT_KEYS:
+            self._keys.setdefault("draft-simple", {})[DRAFT_KEYS[ours]] = value
+        elif ours in _STRATEGY_FLAGS:
+            for strategy, key in _STRATEGY_FLAGS[ours]:
                 self._keys.setdefault(strategy, {})[key] = value
-        elif (key := name.removeprefix("--").replace("-", "_")) in _SAMPLING:
-            self._sampling[key] = value
-        elif name in _LOADING:
-            if name.startswith("--n-gpu-layers"):
-                value = {"all": "-1", "auto": "-1"}.get(value, value)
-            command.options += [name, value] if value else [name]
-        elif name == "--parallel":
+        elif (key := ours.removeprefix("--").replace("-", "_")) in _SAMPLING:
+            return self._take_checked(ours, _SAMPLING[key], value, into_sampling=True)
+        elif ours in _LOADING:
+            return self._take_loading(name, ours, values)
+        elif ours == "--prompt":
+            command.prompt = value
+        elif ours == "--max-tokens":
+            if not value.isdecimal() or not int(value):
+                return False  # llama.cpp's -1: until the model ends the answer
+            command.options += [ours, value]
+        elif ours == "--stop":
+            command.options += [ours, value]
+        elif ours == "--parallel":
             if value not in ("", "1"):
                 command.notes.append(
                     f"{value} requests share the machine there; here a lane answers one at a time."
                 )
         else:
-            self._others.append(name)
+            return False
+        return True
+
+    def _take_loading(self, name: str, ours: str, values: tuple[str, ...]) -> bool:
+        param = _LOADING[ours]
+        if param.kind is bool:
+            if ours.startswith("--no-") == param.default:  # the other is our default
+                self._command.options.append(ours)
+            return True
+        if not values:
+            bare = name in ("-fa", "--flash-attn")
+            self._stops(f"{name} needs a value{': on, off or auto' if bare else ''}")
+            if bare:  # as older versions had it
+                self._command.options += [ours, "on"]
+            return bare
+        value = LAYERS.get(values[0], values[0]) if param.name == "n_gpu_layers" else values[0]
+        return self._take_checked(ours, param, value)
+
+    def _take_checked(self, ours: str, param: Param, value: str, *, into_sampling: bool = False) -> bool:
+        """Take a value that ours allows; another is noted."""
+        try:
+            param.parse(value)
+        except SettingError as error:
+            self._command.notes.append(f"{ours} {value} is not carried over. {error.hint}")
+            return True
+        if into_sampling:
+            self._sampling[param.name] = value
+        else:
+            self._command.options += [ours, value]
+        return True
 
     def _why_not(self) -> Iterator[str]:
-        """Why the server does not draft, or not with everything that is named."""
+        """Why the program does not draft, or not with everything that is named."""
         types = [kind for kind in self._types if kind != NONE]
         draft = self._command.draft
-        if draft and not any(kind.startswith("draft-") for kind in types):
+        drafts_anyway = self._program == "llama-speculative"  # which has no types
+        if draft and not drafts_anyway and not any(kind.startswith("draft-") for kind in types):
             why = (
                 f"--spec-type is {','.join(self._types)}. Add draft-simple to it."
                 if self._types
-                else f"without --spec-type llama-server drafts with {_FROM_FILE} only. Add --spec-type "
+                else f"without --spec-type {self._program} drafts with {_FROM_FILE} only. Add --spec-type "
                 "draft-simple."
             )
             yield f"The draft model is not used: {why}"
@@ -195,21 +287,27 @@ class _FlagReader:
         for kind in types:
             if kind not in LLAMA_TYPES and kind not in LLAMA_CPP_ONLY:
                 allowed = ", ".join(sorted({*LLAMA_TYPES, *LLAMA_CPP_ONLY}))
-                yield f"llama-server does not start: it has no type {kind}. It has {allowed}."
+                yield f"{self._program} does not start: it has no type {kind}. It has {allowed}."
 
     def _strategy(self) -> str:
         """Our spec: llama.cpp's order of precedence is that of the registry, n-grams before a draft."""
         types = self._types
-        if self._command.draft and not types:
-            self._command.notes.append("The lane drafts as the command seems to be meant: draft-simple.")
-            types = ["draft-simple"]
+        if self._command.draft and NONE not in types and not any(kind.startswith("draft-") for kind in types):
+            types = [*types, "draft-simple"]
+            if self._program != "llama-speculative":
+                meant = " and ".join(types)
+                self._command.notes.append(f"The lane drafts as the command seems to be meant: {meant}.")
         missing = [kind for kind in types if kind in LLAMA_CPP_ONLY]
         if missing:
             self._command.notes.append(f"Draftscope has no {' and no '.join(missing)}: it is left out.")
         parts = [kind for kind in KINDS if kind in types and kind in LLAMA_TYPES]
+        # Where a draft model is, --draft-max was that of the draft.
+        of_the_draft = set(DRAFT_KEYS.values()) if self._command.draft else set()
         specs = []
         for part in parts:
-            keys = self._meant.get(part, {}) | self._keys.get(part, {})
+            kept = of_the_draft if part != "draft-simple" else set()
+            meant_keys = {key: value for key, value in self._meant.get(part, {}).items() if key not in kept}
+            keys = meant_keys | self._keys.get(part, {})
             specs.append(":".join([part, *(f"{key}={quote(value)}" for key, value in keys.items())]))
         try:
             return str(StrategySpec.parse("+".join(specs) or NONE))
@@ -218,7 +316,7 @@ class _FlagReader:
             return "+".join(parts) or NONE
 
     def _without_effect(self) -> Iterator[str]:
-        used = {*self._types} or ({"draft-simple"} if self._command.draft else set())
+        used = {*self._types} | ({"draft-simple"} if self._command.draft else set())
         for strategy, keys in self._keys.items():
             if strategy not in used and not (strategy == "draft-simple" and used & {*LLAMA_CPP_ONLY}):
                 flags = ", ".join(spec_flag(strategy, key) for key in keys)
@@ -240,9 +338,9 @@ def _strategy_flags() -> dict[str, list[tuple[str, str]]]:
 
 
 _STRATEGY_FLAGS = _strategy_flags()
-_SAMPLING = {param.name for param in params_of(Sampling)}
+_SAMPLING = {param.name: param for param in params_of(Sampling)}
 _LOADING = {
-    f"--{no}{param.name.replace('_', '-')}{whose}"
+    f"--{no}{param.name.replace('_', '-')}{whose}": param
     for param in params_of(ModelOptions)
     for no in ("", *(("no-",) if param.kind is bool else ()))
     for whose in ("", "-draft")

@@ -1,7 +1,8 @@
-"""What a llama-server log says about speculation: what drafts, how well, and why not.
+"""What a log says about speculation: what drafts, how well, and why not.
 
-The messages are those of the built-in version's common/speculative.cpp, common/arg.cpp and
-tools/server/server-context.cpp. Most of them are printed from `--verbosity 4` on.
+The messages are those of the built-in llama.cpp's common/speculative.cpp, common/arg.cpp and
+tools/server/server-context.cpp, most of them printed from `--verbosity 4` on; older forms of its statistics;
+Draftscope's own statistics; what llama-speculative and vLLM count.
 """
 
 from __future__ import annotations
@@ -9,6 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
+from app.engine.params import params_of
+from app.engine.strategy import NONE, StrategySpec, quote
 
 _STRATEGY = re.compile(r"adding speculative implementation '([\w-]+)'")
 # Each pair ends at a comma or the line: two ways to cut the same text would take exponential time.
@@ -16,6 +23,16 @@ _SETTINGS = re.compile(r"\s- (?!gpu_layers|mod size)((?:\w+=[^,\s]+(?:, |(?=\s*$
 _ACCEPTANCE = re.compile(
     r"draft acceptance(?: rate)? = +[\d.]+ \( *(\d{1,15}) accepted / +(\d{1,15}) generated\)"
 )
+_STATISTICS = re.compile(
+    r"statistics +([\w-]{1,40}): #calls(?:\(b,g,a\))? = *(\d{1,15})(?: +(\d{1,15}) +(\d{1,15}))?"
+    r", #gen drafts = *(\d{1,15}), #acc drafts = *(\d{1,15})"
+    r", #gen tokens = *(\d{1,15}), #acc tokens = *(\d{1,15})"
+)
+_DURATIONS = re.compile(r", dur\(b,g,a\) = *([\d.]{1,20}), *([\d.]{1,20}), *([\d.]{1,20}) ms")
+_VLLM = re.compile(r"Accepted: (\d{1,15}) tokens, Drafted: (\d{1,15}) tokens")  # of some seconds
+_N_DRAFTED, _N_ACCEPT = re.compile(r"\bn_drafted += +(\d{1,15})"), re.compile(r"\bn_accept += +(\d{1,15})")
+_OUR_ANSWER = re.compile(r"answer (\d[\d,]{0,18}) tokens? in (\d{1,15}(?:\.\d+)?) s")
+_DECODED = re.compile(r"\bdecoded +(\d{1,15}) tokens in +(\d{1,15}(?:\.\d+)?) seconds")
 _SPEED = re.compile(r"(?<!prompt) eval time = +(\d{1,15}(?:\.\d+)?) ms / +(\d{1,15}) tokens")
 _RESTORED = re.compile(r"accepted +(\d+)/ *(\d+) draft tokens \(restore checkpoint\)")
 _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -79,9 +96,46 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _CHECKPOINTS = "speculative decoding will use checkpoints"
 
 
+class StrategyCounts(NamedTuple):
+    """One strategy's line of statistics; llama-server adds up from its start. None where it does not tell."""
+
+    begun: int | None  # prompts
+    calls: int  # for a draft
+    learned: int | None  # calls that told it what was accepted
+    drafts: int
+    accepted_drafts: int  # with an accepted token
+    drafted: int
+    accepted: int
+    milliseconds: tuple[float, float, float] | None  # to begin, to draft, to learn
+
+    def follows(self, other: StrategyCounts) -> bool:
+        """Whether these were counted on from `other`."""
+        return (self.begun or self.calls) > (other.begun or other.calls) and self.drafted >= other.drafted
+
+    def plus(self, other: StrategyCounts) -> StrategyCounts:
+        """The sums of both; what one of them does not tell is not told."""
+        times = None
+        if self.milliseconds and other.milliseconds:
+            b, g, a = (one + more for one, more in zip(self.milliseconds, other.milliseconds, strict=True))
+            times = (b, g, a)
+        return StrategyCounts(
+            None if self.begun is None or other.begun is None else self.begun + other.begun,
+            self.calls + other.calls,
+            None if self.learned is None or other.learned is None else self.learned + other.learned,
+            self.drafts + other.drafts,
+            self.accepted_drafts + other.accepted_drafts,
+            self.drafted + other.drafted,
+            self.accepted + other.accepted,
+            times,
+        )
+
+
 @dataclass(slots=True)
 class ServerLog:
-    """What a log holds. Counts are sums over its requests."""
+    """What a log holds. StrategyCounts are sums over its requests."""
+
+    counts: dict[str, StrategyCounts] = field(default_factory=dict)
+    """Type -> its statistics."""
 
     strategies: dict[str, str] = field(default_factory=dict)
     """Type -> its settings as the log has them; in order of precedence."""
@@ -98,12 +152,28 @@ class ServerLog:
     @property
     def known(self) -> bool:
         """Whether it holds anything of llama-server's on speculation or speed."""
-        return bool(self.strategies or self.problems or self.requests or self.checkpoints)
+        found = self.strategies or self.problems or self.requests or self.counts
+        return bool(found or self.drafted or self.checkpoints)
+
+    @property
+    def strategy(self) -> str:
+        """The spec of what drafts, in our grammar; none where that is not known."""
+        names = [name for name in KINDS if name in self.strategies or name in self.counts]
+        specs = []
+        for name in names:
+            known = {param.name for param in params_of(KINDS[name].params)}
+            pairs = [pair.split("=", 1) for pair in self.strategies.get(name, "").split(", ") if pair]
+            specs.append(":".join([name, *(f"{key}={quote(value)}" for key, value in pairs if key in known)]))
+        try:
+            return str(StrategySpec.parse("+".join(specs) or NONE))
+        except SettingError:
+            return "+".join(names)
 
 
 def read_log(lines: Iterable[str]) -> ServerLog:
     """Read a log line by line."""
     log = ServerLog()
+    reader = _CountSums()
     last = ""
     for line in lines:
         if found := _STRATEGY.search(line):
@@ -112,13 +182,22 @@ def read_log(lines: Iterable[str]) -> ServerLog:
         elif last and (found := _SETTINGS.search(line)):
             log.strategies[last], last = found[1].rstrip(", "), ""
         elif found := _SPEED.search(line):
-            log.requests += 1
-            log.tokens += int(found[2])
-            log.seconds += float(found[1]) / 1000
-        elif found := _ACCEPTANCE.search(line):
+            _answered(log, found[2], float(found[1]) / 1000)
+        elif found := _OUR_ANSWER.search(line):
+            _answered(log, found[1].replace(",", ""), float(found[2]))
+        elif found := _DECODED.search(line):
+            _answered(log, found[1], float(found[2]))
+        elif found := _ACCEPTANCE.search(line) or _VLLM.search(line):
             log.drafting += 1
             log.accepted += int(found[1])
             log.drafted += int(found[2])
+        elif found := _N_DRAFTED.search(line):
+            log.drafting += 1
+            log.drafted += int(found[1])
+        elif found := _N_ACCEPT.search(line):
+            log.accepted += int(found[1])
+        elif found := _STATISTICS.search(line):
+            reader.add(found, line)
         elif _RESTORED.search(line):
             log.restored += 1
         elif _CHECKPOINTS in line:
@@ -127,7 +206,58 @@ def read_log(lines: Iterable[str]) -> ServerLog:
             for sentence in _problem(line):
                 if sentence not in log.problems:
                     log.problems.append(sentence)
+    log.counts = reader.totals()
+    if not log.drafted:
+        log.drafted = sum(counts.drafted for counts in log.counts.values())
+        log.accepted = sum(counts.accepted for counts in log.counts.values())
     return log
+
+
+def _answered(log: ServerLog, tokens: str, seconds: float) -> None:
+    log.requests += 1
+    log.tokens += int(tokens)
+    log.seconds += seconds
+
+
+class _CountSums:
+    """Adds up the lines of statistics: where a count goes on from an earlier line, the last one counts."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, StrategyCounts] = {}
+        self._last: dict[str, StrategyCounts] = {}
+
+    def add(self, found: re.Match[str], line: str) -> None:
+        name = found[1].replace("_", "-")  # as older versions wrote it
+        name = "draft-simple" if name == "draft" else name
+        begun, asked, learned = found[2], found[3], found[4]
+        if asked is None:  # #calls alone
+            begun, asked = None, found[2]
+        times = _DURATIONS.search(line, found.end())
+        try:
+            milliseconds = (float(times[1]), float(times[2]), float(times[3])) if times else None
+        except ValueError:
+            milliseconds = None
+        counts = StrategyCounts(
+            None if begun is None else int(begun),
+            int(asked),
+            None if learned is None else int(learned),
+            int(found[5]),
+            int(found[6]),
+            int(found[7]),
+            int(found[8]),
+            milliseconds,
+        )
+        last = self._last.get(name)
+        if last is not None and not counts.follows(last):
+            before = self._before.get(name)
+            self._before[name] = last if before is None else before.plus(last)
+        self._last[name] = counts
+
+    def totals(self) -> dict[str, StrategyCounts]:
+        return {
+            name: self._before[name].plus(counts) if name in self._before else counts
+            for name, counts in self._last.items()
+        }
 
 
 def _problem(line: str) -> Iterator[str]:

@@ -64,6 +64,73 @@ def test_removed_flags_are_named_with_what_replaced_them(flag: str) -> None:
     assert read.strategy == "draft-simple:n_max=16"
 
 
+def test_a_draft_beside_n_grams_is_kept_and_has_the_removed_flag() -> None:
+    read = explain_command(
+        "llama-server -m t -md D --draft 16 --spec-type ngram-mod --spec-ngram-mod-n-match 8"
+    )
+    assert read.strategy == "ngram-mod:n_match=8+draft-simple:n_max=16"
+    assert read.draft == "D"
+    assert "The draft model is not used: --spec-type is ngram-mod. Add draft-simple to it." in read.problems
+    alone = explain_command("llama-server -m t --draft-max 70 --spec-type ngram-mod")
+    assert alone.strategy == "ngram-mod:n_max=70"
+
+
+def test_flags_that_llama_server_does_not_have_are_told_apart() -> None:
+    read = explain_command(
+        f"{DRAFT} --spec-type draft-simple -cd 2048 --spec-replace a B --no-such-flag 3 --spec-tyqe x "
+        "--port 80"
+    )
+    stops = "llama-server does not start: it has no "
+    assert read.problems == [
+        f"{stops}-cd. --ctx-size-draft does the same here.",
+        f"{stops}--spec-replace. draft-simple:replace=… does the same here.",
+        f"{stops}--no-such-flag, and nothing here is like it.",
+        f"{stops}--spec-tyqe. --spec-type may be meant.",
+    ]
+    assert read.strategy == 'draft-simple:replace=[["a", "B"]]'
+    assert read.options[:2] == ["--ctx-size-draft", "2048"]
+    assert read.notes == ["Not carried over: --port."]
+
+
+@pytest.mark.parametrize(("preset", "size"), [("--fim-qwen-7b-spec", "7B"), ("--fim-qwen-14b-spec", "14B")])
+def test_presets_name_both_models(preset: str, size: str) -> None:
+    read = explain_command(f"llama-server {preset}")
+    assert read.target == f"ggml-org/Qwen2.5-Coder-{size}-Q8_0-GGUF/qwen2.5-coder-{size.lower()}-q8_0.gguf"
+    assert read.draft == "ggml-org/Qwen2.5-Coder-0.5B-Q8_0-GGUF/qwen2.5-coder-0.5b-q8_0.gguf"
+    assert read.strategy == "draft-simple"
+    assert any("Add --spec-type draft-simple" in problem for problem in read.problems)
+
+
+def test_the_other_programs_of_llama_cpp_are_read() -> None:
+    chat = explain_command(
+        "./build/bin/llama-cli -m t.gguf -p 'Say -n 5' -n 64 -cnv --spec-default | tee log"
+    )
+    assert (chat.prompt, chat.strategy) == ("Say -n 5", "ngram-mod")
+    assert "llama-cli does not start: it has no -cnv" in chat.problems[0]
+    tree = explain_command("llama-speculative.exe -m t.gguf -md d.gguf --spec-draft-n-max 5 -p a")
+    assert (tree.strategy, tree.problems) == ("draft-simple:n_max=5", [])
+    docker = "docker run -p 80:80 -v m:/m ghcr.io/ggml-org/llama.cpp:server-cuda -m /m/t.gguf --spec-default"
+    assert (explain_command(docker).target, explain_command(docker).problems) == ("/m/t.gguf", [])
+
+
+def test_flags_without_their_value_are_said() -> None:
+    read = explain_command(f"{DRAFT} --spec-type draft-simple --top-k=5 -fa -ub --swa-full --kv-offload -c")
+    assert read.problems == [
+        "llama-server does not start: it takes --top-k VALUE, not --top-k=VALUE.",
+        "llama-server does not start: -fa needs a value: on, off or auto.",
+        "llama-server does not start: -ub needs a value.",
+        "llama-server does not start: -c needs a value.",
+    ]
+    assert read.options[:2] == ["--flash-attn", "on"]
+    parse_bench(shlex.split(shlex.join(read.bench))[2:])
+
+
+def test_values_that_are_not_ours_are_said() -> None:
+    read = explain_command(f"{DRAFT} --spec-type draft-simple -t -1 -n -1 --seed 5")
+    assert "--threads -1 is not carried over. Allowed: a whole number from 0 to 1,024." in read.notes
+    parse_bench(shlex.split(shlex.join(read.bench))[2:])
+
+
 def test_a_type_without_its_draft_is_said() -> None:
     read = explain_command("llama-server -m t.gguf --spec-type draft-simple")
     assert read.problems == [

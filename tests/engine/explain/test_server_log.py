@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.explain.server_log import read_log
+from app.engine.explain.server_log import StrategyCounts, read_log
 
 LINES = (
     "0.02.113.410 I spec common_specu: adding speculative implementation 'ngram-mod'",
@@ -76,6 +76,67 @@ def test_every_reason_for_not_drafting_is_found(line: str, words: str) -> None:
 def test_the_usage_of_a_removed_flag_is_no_second_problem() -> None:
     usage = "--draft, --draft-n, --draft-max N       the argument has been removed. use --spec-draft-n-max or"
     assert not read_log([usage]).problems
+
+
+GUIDE = (
+    "draft acceptance rate = 0.57576 (  171 accepted /   297 generated)",
+    "statistics ngram_simple: #calls = 15, #gen drafts = 5, #acc drafts = 5, #gen tokens = 187, "
+    "#acc tokens = 73",
+    "statistics draft: #calls = 10, #gen drafts = 10, #acc drafts = 10, #gen tokens = 110, #acc tokens = 98",
+)
+
+
+def line(begun: int, calls: int, drafts: int) -> str:
+    return (
+        f"T spec common_specu: statistics        ngram-mod: #calls(b,g,a) = {begun:4d} {calls:6d} "
+        f"{drafts:6d}, #gen drafts = {drafts:6d}, #acc drafts = {drafts:5d}, "
+        f"#gen tokens = {10 * drafts:6d}, #acc tokens = {7 * drafts:5d}, #mean acc len = 8.00, "
+        "#acc rate/pos = (1.000), dur(b,g,a) = 1.500, 2.000, 0.250 ms"
+    )
+
+
+def test_statistics_of_older_versions_are_read() -> None:
+    """As llama.cpp's own guide prints them."""
+    log = read_log(GUIDE)
+    assert log.known
+    assert (log.accepted, log.drafted) == (171, 297)
+    assert log.counts["ngram-simple"] == StrategyCounts(None, 15, None, 5, 5, 187, 73, None)
+    assert log.counts["draft-simple"].accepted == 98
+    assert log.strategy == "ngram-simple+draft-simple"
+
+
+def test_statistics_alone_are_a_log() -> None:
+    assert read_log(GUIDE[:1]).known
+    log = read_log(GUIDE[1:])
+    assert (log.accepted, log.drafted) == (171, 297)
+
+
+def test_a_count_that_goes_on_is_counted_once_and_one_that_starts_anew_is_added() -> None:
+    ended = StrategyCounts(2, 30, 5, 5, 5, 50, 35, (1.5, 2.0, 0.25))
+    assert read_log([line(1, 10, 2), line(2, 30, 5)]).counts == {"ngram-mod": ended}
+    again = read_log([line(1, 10, 2), line(2, 30, 5), line(1, 40, 6), line(1, 50, 7)]).counts["ngram-mod"]
+    assert again == StrategyCounts(4, 120, 18, 18, 18, 180, 126, (4.5, 6.0, 0.75))
+
+
+def test_what_other_programs_count_is_read() -> None:
+    simple = [
+        "decoded   48 tokens in    2.000 seconds",
+        "n_drafted = 60",
+        "n_accept  = 30",
+        "accept    = 50%",
+    ]
+    vllm = [
+        "SpecDecoding metrics: Mean acceptance length: 2.1, Accepted: 20 tokens, Drafted: 40 tokens, Per"
+    ] * 2
+    log = read_log(simple)
+    assert (log.requests, log.tokens, log.seconds, log.accepted, log.drafted) == (1, 48, 2.0, 30, 60)
+    assert (read_log(vllm).accepted, read_log(vllm).drafted) == (40, 80)
+
+
+def test_the_strategy_of_a_log_is_one_of_ours() -> None:
+    assert read_log(LINES).strategy == "ngram-mod+draft-simple:n_max=4"
+    wrong = [LINES[0], "spec: - n_match=999999999, n_max=3"]
+    assert read_log(wrong).strategy == "ngram-mod"
 
 
 def test_other_texts_hold_nothing() -> None:
