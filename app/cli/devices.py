@@ -93,6 +93,10 @@ def _print(
         hand_over(_json(listed, measured))
     else:
         put(_lines(listed, measured, arguments.fit))
+    if arguments.fit and measured is not None and measured.memory.shortages:
+        raise UserError(
+            "No number of layers fits.", "Choose a smaller context (--ctx-size), cache type or model."
+        )
     return 0
 
 
@@ -129,7 +133,7 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
         return
     yield ""
     yield from _memory_lines(measured.memory)
-    if fit:
+    if fit and not measured.memory.shortages:
         options = f"--n-gpu-layers {measured.target.n_gpu_layers}"
         if measured.draft is not None:
             options += f" --n-gpu-layers-draft {measured.draft.n_gpu_layers}"

@@ -182,6 +182,7 @@ class Engine:
         """Check the whole request; nothing is decoded yet."""
         spec, sampling = self._checked(request), request.sampling
         verification = spec.verification_at(sampling.temperature)
+        spec.check_lengths()
         if request.depth:
             request = filled(request, document(self.vocabulary, request.filler, request.depth))
         prompt = self.tokenize(request)

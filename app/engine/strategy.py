@@ -161,6 +161,20 @@ class StrategySpec:
             )
         return self.verification
 
+    def check_lengths(self) -> None:
+        """Raise SettingError where length=ewma should draft more than any strategy may, at first or at
+        least."""
+        longest = max((part.longest for part in self.parts), default=0)
+        if self.length is not LengthRule.EWMA or not longest:
+            return
+        for param in params_of(EwmaParams):
+            value = getattr(self.ewma, param.name)
+            if param.unit == "tokens" and param.default != value > longest:
+                raise SettingError(
+                    f"{param.name}={value} is above the longest draft, {longest} tokens.",
+                    f"Lower {param.name}, or allow longer drafts.",
+                )
+
 
 def is_synthetic(spec: str) -> bool:
     """Whether a written spec drafts from a rehearsal of the answer; False for a spec of another version."""

@@ -250,6 +250,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
             continue
         spec = StrategySpec.parse(lane.strategy)
         spec.verification_at(sampling.temperature)
+        spec.check_lengths()
         if spec.needs_draft and experiment.pair_of(index).draft is None:
             raise SettingError(f"{lane.name} needs a draft model.", "Choose a draft for its lane.")
     return experiment

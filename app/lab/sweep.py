@@ -67,6 +67,7 @@ def _cell_lane(base: Experiment, strategy: str, values: Values, resolve: Resolve
         spec = StrategySpec.parse(lane.strategy)
         pair, sampling = _setting_of(base, lane)
         spec.verification_at(sampling.temperature)
+        spec.check_lengths()
         if spec.needs_draft and pair.draft is None:
             raise SettingError(f"{spec} needs a draft model.", "Choose a draft.")
         return Lane(str(spec) if spec.parts else NONE, lane_name(lane.strategy, values), pair, sampling), ""

@@ -69,6 +69,17 @@ def test_workers_memory_and_fit(command: Command, six: Path, pair_files: tuple[P
         assert run.code == 0 and run.out.strip()
 
 
+def test_what_fits_nowhere_has_no_options_and_ends_with_1(
+    command: Command, demo_pair: tuple[Path, Path]
+) -> None:
+    words = ("--ctx-size", 2**24, "--cache-type-k", "f32", "--cache-type-v", "f32")  # half a TB
+    ended = command("devices", "--target", demo_pair[0], *words, "--fit")
+    assert ended.code == 1
+    assert "Does not fit: " in ended.out and "Fits: " not in ended.out
+    assert ended.err.startswith("draftscope devices: No number of layers fits. Choose a smaller context")
+    assert ended.err.count("\n") == 1
+
+
 def test_what_cannot_be_listed(command: Command, tmp_path: Path) -> None:
     nobody = f"127.0.0.1:{free_port()}"
     for words, code, said in [

@@ -187,6 +187,28 @@ def test_settings_of_ewma_are_written_behind_its_rule() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "draft-simple:n_max=4:length=ewma:ewma_start=8",
+            "ewma_start=8 is above the longest draft, 4",
+        ),
+        ("draft-simple:n_max=4:length=ewma:ewma_min=5", "ewma_min=5 is above the longest draft, 4 tokens"),
+        ("ngram-mod:n_max=64+draft-simple:n_max=4:length=ewma:ewma_start=8", ""),
+        ("draft-simple:n_max=2:length=ewma", ""),
+        ("draft-simple:n_max=4", ""),
+    ],
+)
+def test_a_length_above_every_draft_is_refused_and_not_capped(text: str, said: str) -> None:
+    spec = StrategySpec.parse(text)
+    if not said:
+        spec.check_lengths()
+        return
+    with pytest.raises(SettingError, match=said):
+        spec.check_lengths()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("suffix:ewma_start=5", "ewma_start belongs to length=ewma"),
         ("suffix:length=auto:ewma_min=2", "ewma_min belongs to length=ewma"),
         ("suffix:length=ewma:ewma_weight=0", "ewma_weight cannot be"),

@@ -8,6 +8,7 @@ from app.base.numbers import significant
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
+from app.engine.record.length_fold import lengths_of
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
@@ -74,12 +75,19 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def statistics_lines(trace: Trace) -> list[str]:
-    """A line on the answer, whether its drafts are synthetic, then llama.cpp's lines on them."""
+    """A line on the answer, whether its drafts are synthetic, how a rule chose their length, then llama.cpp's
+    lines on them."""
     statistics = Statistics.of(trace.rounds)
     # A server tells neither how often a strategy was asked nor how long it took.
     names = () if trace.header.pair.server is not None else strategy_names(trace.header.strategy)
     said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
     limit = longest_draft(trace.header.strategy)
+    if lengths := lengths_of(trace):
+        every = [at.k for at in lengths]
+        said.append(
+            f"draft length: k {every[0]} at first, {every[-1]} at the end ({min(every)} to {max(every)}); "
+            f"smoothed acceptance {significant(lengths[-1].acceptance)} at the end"
+        )
     return [_answer_line(trace, statistics), *said, *llama_cpp_lines(statistics, names, limit)]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.engine.errors import SettingError
 from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.ewma import EwmaLength
+from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import LengthRule, Round
 
@@ -80,6 +82,16 @@ class LengthFold:
 def length_fold(spec: StrategySpec) -> LengthFold | None:
     """The fold for a strategy; None where its drafts are as long as its own settings say."""
     return LengthFold(spec) if spec.parts and spec.length is not LengthRule.FIXED else None
+
+
+def lengths_of(trace: Trace) -> list[LengthAt]:
+    """The state of the rule at every round; empty where drafts are as long as the strategy's settings say, or
+    the strategy is of another version."""
+    try:
+        fold = length_fold(StrategySpec.parse(trace.header.strategy))
+    except SettingError:
+        return []
+    return list(map(fold.add, trace.rounds)) if fold is not None else []
 
 
 def _ended(round: Round, reason: str) -> bool:

@@ -91,12 +91,13 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
 
 
 def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """By verdict, then those of the target's own architecture, then by size: nearest to a tenth of the
-    target's, where a draft costs little and still agrees often."""
+    """By verdict, then those that share the target's vocabulary, then those of its own architecture, then by
+    size: nearest to a tenth of the target's, where a draft costs little and still agrees often."""
 
-    def key(candidate: Candidate) -> tuple[int, bool, float, str]:
+    def key(candidate: Candidate) -> tuple[int, bool, bool, float, str]:
         distance = abs(math.log(max(candidate.share, 1e-9) / IDEAL_SHARE))
-        return _ORDER.index(candidate.verdict), not candidate.related, distance, str(candidate.model.path)
+        of_another = candidate.through_text, not candidate.related
+        return _ORDER.index(candidate.verdict), *of_another, distance, str(candidate.model.path)
 
     return tuple(sorted(candidates, key=key))
 

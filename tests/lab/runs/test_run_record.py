@@ -8,6 +8,8 @@ import re
 import msgspec
 import pytest
 
+from app.base.numbers import significant
+from app.cli.answer.strategies import statistics_lines
 from app.engine.engine import Engine
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
@@ -128,3 +130,22 @@ def test_a_trace_that_breaks_off_counts_as_failed(trace: Trace) -> None:
 
 def test_it_is_one_line(trace: Trace) -> None:
     assert RunRecord.of(trace).to_json().count(b"\n") == 1
+
+
+def test_the_lengths_that_a_rule_chose_are_in_the_record_and_on_the_line(shared_engine: Engine) -> None:
+    shared_engine.reset()
+    strategy = "draft-simple:n_max=8:length=ewma:ewma_start=5"
+    trace = answer(shared_engine, strategy=strategy, max_tokens=40, cold=True, ignore_eos=True)
+    record = RunRecord.of(trace)
+    assert record.k_by_round[0] == 5 and len(record.k_by_round) == record.rounds
+    drafted = [len(round.drafted) for round in trace.rounds]
+    assert all(k >= length for k, length in zip(record.k_by_round, drafted, strict=True))
+    smoothed = 0.55
+    for round, at in zip(trace.rounds, record.smoothed_by_round, strict=True):
+        if round.drafted:
+            smoothed += 0.2 * (round.accepted / len(round.drafted) - smoothed)
+        assert at == pytest.approx(smoothed)
+    line = next(line for line in statistics_lines(trace) if line.startswith("draft length: k 5 at first, "))
+    assert f"smoothed acceptance {significant(smoothed)} at the end" in line
+    plain = RunRecord.of(answer(shared_engine, strategy="draft-simple:n_max=4", max_tokens=8))
+    assert plain.k_by_round == plain.smoothed_by_round == ()

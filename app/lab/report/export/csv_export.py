@@ -11,7 +11,7 @@ from app.lab.runs.journal.run_record import RunRecord
 _LEFT_OUT = {
     "token_ids", "text", "first_divergence", "acc_per_pos", "acceptance_by_place",
     "judged_acceptance_by_place", "accepted_per_round", "lengths", "rejections", "strategies",
-    "alternatives", "whole_server", "arrival_gaps",
+    "k_by_round", "smoothed_by_round", "alternatives", "whole_server", "arrival_gaps",
 }  # fmt: skip
 """Fields that are no single number or too long for a cell; they are in the JSON."""
 _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -6,6 +6,7 @@ import msgspec
 
 from app.engine.fates import Verdict
 from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.length_fold import lengths_of
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import is_synthetic
@@ -111,6 +112,10 @@ class RunRecord(Latency, frozen=True):
     accepted_per_round: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
     rejections: tuple[int, ...] = ()
+    k_by_round: tuple[int, ...] = ()
+    """With length=ewma or auto: the most tokens that each round was allowed to draft, as LengthAt."""
+    smoothed_by_round: tuple[float, ...] = ()
+    """The smoothed acceptance that the rule went by, with each round counted."""
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
@@ -143,6 +148,7 @@ class RunRecord(Latency, frozen=True):
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
         statistics, alternatives = Statistics.of_answer(trace), AlternativeStatistics.of(trace.rounds)
+        lengths = lengths_of(trace)
         folds = {
             name: getattr(statistics, name) for name in cls.__struct_fields__ if hasattr(statistics, name)
         }
@@ -173,6 +179,8 @@ class RunRecord(Latency, frozen=True):
             target_rest=alternatives.target_rest,
             alternatives=alternatives,
             whole_server=totals.whole_server if totals else None,
+            k_by_round=tuple(at.k for at in lengths),
+            smoothed_by_round=tuple(at.acceptance for at in lengths),
             arrival_gaps=gaps,
             **percentiles([first], [(statistics.emitted, gaps)]),
             **folds | {"strategies": strategy_shares(statistics)} | _untold(header.pair.server),

@@ -69,6 +69,7 @@ class StrategyContext:
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:
     """Raise SettingError where a strategy cannot be used in this context."""
     spec.verification_at(context.sampling.temperature)
+    spec.check_lengths()
     if spec.needs_draft and context.draft is None:
         raise SettingError(
             "This strategy needs a draft model, and none is chosen.",
