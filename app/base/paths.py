@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ HOME_VARIABLE = "DRAFTSCOPE_HOME"
 BUNDLED = "bundled:"
 BUNDLED_TARGET = BUNDLED + "demo_pair/target.gguf"
 BUNDLED_DRAFT = BUNDLED + "demo_pair/draft.gguf"
+REAL_TARGET = "real:target"
+"""SmolLM2-135M-Instruct, which set-up or a package brings; it may be missing."""
+_REAL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,24 @@ class Paths:
     def chats(self) -> Path:
         return self.data / "chats"
 
+    @property
+    def real_target(self) -> Path:
+        """Where SmolLM2 is: inside a package, or where set-up links it (packaging/setup/real_model.py)."""
+        inside = self.resources / "real" / _REAL_FILE
+        return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
+
     def model(self, path: str) -> str:
-        """The real path of a model path: `bundled:` stands for the resources."""
+        """The real path of a model path: `bundled:` stands for the resources, `real:target` for SmolLM2."""
+        if path == REAL_TARGET:
+            return str(self.real_target)
         if not path.startswith(BUNDLED):
             return path
         return str(self.resources.joinpath(*path.removeprefix(BUNDLED).split("/")))
 
     def named(self, path: Path | str) -> str:
-        """A model's path as the settings name it: bundled files by their symbol."""
-        bundled = (name for name in (BUNDLED_TARGET, BUNDLED_DRAFT) if self.model(name) == str(path))
-        return next(bundled, str(path))
+        """A model's path as the settings name it: our own models by their symbol."""
+        own = (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_TARGET)
+        return next((name for name in own if self.model(name) == str(path)), str(path))
 
     def prepare(self) -> None:
         """Make the folders that are written to; raises UserError where one cannot be used."""

@@ -272,7 +272,7 @@ def _describe(context: Context) -> ModelInfo:
     model = context.model
     return ModelInfo(
         path=str(model.path),
-        name=model.metadata("general.name") or model.path.stem,
+        name=model.name,
         architecture=model.metadata("general.architecture"),
         quantisation=model.quantisation,
         size=size_of(model.path),

@@ -418,7 +418,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     """Facts about a loaded model file."""
 
     path: str
-    name: str  # general.name, else the file name
+    name: str  # for people: general.name, or the file's name if that says nothing
     architecture: str
     quantisation: str  # llama.cpp's own words, such as "Q8_0"
     size: int  # bytes of the file

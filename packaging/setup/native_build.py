@@ -55,7 +55,7 @@ def source_archive(python: Path) -> Path:
     digest = package_lock().partition(" --hash=sha256:")[2]
     folder = wheels_folder() / "sources"
     target = folder / f"{_locked_name()}.tar.gz"
-    if target.is_file() and _sha256(target) in digest:
+    if target.is_file() and sha256(target) in digest:
         return target
     say("fetching llama.cpp's source (77 MB)")
     folder.mkdir(parents=True, exist_ok=True)
@@ -208,7 +208,7 @@ def kept_wheel(folder: Path) -> Path | None:
     return next(iter(folder.glob("llama_cpp_python-*.whl")), None)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import kernel
+import real_model
 from console import CommandError, SetupError, answer, disk_error, disk_full, not_writable, run, say
 from recipe import (
     LOCKS,
@@ -54,6 +55,7 @@ class Notes:
     native: str = ""
     wheel: str = ""  # key of the installed wheel
     kernel: str = ""
+    real_missed: float = 0.0  # when SmolLM2 could not be fetched, seconds since 1970; 0 if it could
     models: str = ""  # folder of llama.cpp's vocabularies and chat templates: for tests, which read it here
     choice: dict[str, str] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ def set_up(stage: str, gpu: str) -> None:
         if recipe is not None:
             _native(choice, recipe, notes)
         _kernel(choice, notes)
+        _real(notes)
         if stage == "dev":
             _models(notes)
         say("ready")
@@ -159,6 +162,7 @@ def _is_ready(stage: str, gpu: str, notes: Notes) -> bool:
         and notes.qt in _qt_enough(stage)
         and notes.native == _native_note(choice)
         and notes.kernel == _kernel_note(choice)
+        and real_model.is_settled(VENV, notes.real_missed)
         and (stage == "app" or os.path.isdir(notes.models))
     )
 
@@ -289,6 +293,12 @@ def _kernel(choice: Choice, notes: Notes) -> None:
     if notes.kernel != _kernel_note(choice):
         kernel.compile_into(VENV / "lib", choice.cflags)
         notes.kernel = _kernel_note(choice)
+        notes.save()
+
+
+def _real(notes: Notes) -> None:
+    if not real_model.is_settled(VENV, notes.real_missed):
+        notes.real_missed = real_model.bring(PYTHON, VENV)
         notes.save()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.base.paths import BUNDLED_TARGET, HOME_VARIABLE, Paths, find_paths, make_folder
+from app.base.paths import BUNDLED_TARGET, HOME_VARIABLE, REAL_TARGET, Paths, find_paths, make_folder
 from app.engine.errors import UserError
 
 
@@ -52,3 +52,14 @@ def test_a_file_in_the_way_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_clear_error() -> None:
     with pytest.raises(UserError, match="cannot be used"):
         make_folder(Path("/proc/self"))  # it exists, but nothing can be made in it
+
+
+@pytest.mark.real
+def test_set_ups_model_has_a_symbol(tmp_path: Path) -> None:
+    paths = find_paths({HOME_VARIABLE: str(tmp_path)})
+    assert paths.named(paths.model(REAL_TARGET)) == REAL_TARGET
+    inside = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
+    (tmp_path / "real").mkdir()
+    file = tmp_path / "real" / paths.real_target.name
+    file.write_bytes(b"in a package")
+    assert inside.model(REAL_TARGET) == str(file), "a package's own comes first"

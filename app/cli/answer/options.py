@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.base.files import read_file, reason
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, find_paths
 from app.cli.answer.draft_options import (
     DraftOption,
     add_draft_options,
@@ -219,7 +219,8 @@ def add_pair_options(parser: Parser) -> None:
     add_pair_names(
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here (default: the bundled pair)",
+        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2 (default: the bundled "
+        "pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
     add_draft_options(pair)
@@ -272,6 +273,8 @@ def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptio
             raise UsageError("--draft needs a target.", "Give one with --target.")
         paths = find_paths()
         target, draft = paths.model(BUNDLED_TARGET), paths.model(BUNDLED_DRAFT)
+    else:
+        target, draft = _local_name(target), draft and _local_name(draft)
     values = TARGET.given(arguments)
     first = ModelOptions(target, **values)
     if draft is None:
@@ -279,6 +282,14 @@ def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptio
             raise UsageError(f"{flags[0]} needs a draft model.", "Give one with --draft.")
         return first, None
     return first, ModelOptions(draft, **DRAFT.resolved(arguments, values))
+
+
+def _local_name(written: str) -> str:
+    """A model as the command line names it; `bundled:` and `real:` become the paths of our own models."""
+    path = find_paths().model(written)
+    if written == REAL_TARGET and not os.path.exists(path):
+        raise UsageError("SmolLM2 is not here.", "Connect to the network; make run fetches it.")
+    return path
 
 
 def local_pair(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.base.files import DamagedError, decode_object, read_file
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
+from app.base.paths import find_paths
 from app.hub.hub import Hub
-from app.hub.library import Shelf
+from app.hub.library import Shelf, own_models
 
 
 def make_hub() -> Hub:
@@ -27,4 +27,4 @@ def _is_offline(settings: Path) -> bool:
 def open_shelf() -> Shelf:
     """The window's library."""
     paths = find_paths()
-    return Shelf(paths.data, bundled=[Path(paths.model(path)) for path in (BUNDLED_TARGET, BUNDLED_DRAFT)])
+    return Shelf(paths.data, own=own_models(paths))

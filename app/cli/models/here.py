@@ -15,8 +15,8 @@ from app.hub.library import DraftVerdict, LocalModel, Shelf, best_first, find_mo
 
 PROG = "draftscope models"
 _DESCRIPTION = """\
-List the models on this machine: those in the Hugging Face cache, the files and folders that you added, and
-the bundled pair. The network is not used."""
+List the models on this machine: those in the Hugging Face cache, the files and folders that you added, the
+bundled pair, and SmolLM2 where set-up brought it. The network is not used."""
 
 
 def models(argv: list[str]) -> int:
@@ -114,12 +114,14 @@ def _facts(model: LocalModel) -> dict[str, object]:
         "path": str(model.path),
         "files": [str(file) for file in model.files],
         "size": model.size,
-        "from": model.origin,
+        "source": model.origin,
+        "from": model.origin,  # its name before "source"
         "repository": model.repo or None,
         "architecture": facts.architecture if facts else None,
         "parameters": facts.parameters if facts else None,
         "quantisation": None if model.quantisation == "?" else model.quantisation,
         "context": (facts.context or None) if facts else None,
+        "licence": (facts.licence or None) if facts else None,
         "problem": model.refusal or None,
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import llama_cpp
 
 from app.engine.native.heads import why_head
-from app.engine.native.library import captured_log, read_metadata
+from app.engine.native.library import captured_log, model_name, read_metadata
 from app.engine.native.model import check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
 
@@ -54,6 +54,11 @@ class FileHeader:
     def metadata(self, key: str) -> str:
         """A metadata value as text; empty if the file has none."""
         return read_metadata(self._handle, key)
+
+    @property
+    def name(self) -> str:
+        """The model's name for people."""
+        return model_name(self.metadata, self._path)
 
     @property
     def why_head(self) -> tuple[str, str] | None:

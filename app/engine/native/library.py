@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -159,6 +160,22 @@ def read_metadata(handle: Any, key: str) -> str:
         if n < room:
             return buffer.raw[:n].decode("utf-8", errors="replace")
         room = n + 1
+
+
+def model_name(metadata: Callable[[str], str], path: Path) -> str:
+    """A model's name for people: `general.name`, or the file's name without its quantisation if that name is
+    missing, or says only which run of a training wrote the file (as a digest, or "... Mix1 Ep2")."""
+    name = metadata("general.name").strip()
+    if name and not _OF_A_RUN.search(name):
+        return name
+    return _QUANTISED.sub("", path.stem) or name or path.stem
+
+
+_OF_A_RUN = re.compile(
+    r"(?i)^[0-9a-f]{16,}$|^(model|hf|merged|output|snapshot)$"
+    r"|\b(ep|epoch|steps?|checkpoint|ckpt)[-_ ]?\d+\b"
+)
+_QUANTISED = re.compile(r"(?i)[-._](UD-)?(I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|MXFP4\w*|NVFP4)$")
 
 
 class AbortFlag:

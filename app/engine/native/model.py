@@ -15,7 +15,7 @@ from app.base.files import NotAFileError, open_file
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
 from app.engine.native.heads import refuse_head
-from app.engine.native.library import captured_log, captured_report, read_metadata
+from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.shards import parts_of
@@ -151,6 +151,11 @@ class Model:
     def metadata(self, key: str) -> str:
         """A metadata value as text; empty where the file has none."""
         return read_metadata(self.handle, key)
+
+    @property
+    def name(self) -> str:
+        """The model's name for people."""
+        return model_name(self.metadata, self.path)
 
     @property
     def quantisation(self) -> str:

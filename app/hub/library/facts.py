@@ -19,6 +19,7 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     recurrent: bool = False  # its state cannot be rolled back
     chat: bool = False  # it has a chat template
     refusal: str = ""  # why it cannot be loaded as a language model, as a clause after "because"
+    licence: str = ""  # as the file names it, such as "apache-2.0"
 
 
 def short_number(count: int) -> str:

@@ -22,6 +22,7 @@ class FileOrigin(StrEnum):
     HUB = "Hub"  # in the Hugging Face cache
     ADDED = "added"  # a file, or in a folder, that the user added
     BUNDLED = "bundled"  # part of Draftscope: cannot be deleted
+    SET_UP = "set-up"  # brought by set-up, or by a package: cannot be deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class LocalModel:
 
     @property
     def can_delete(self) -> bool:
-        return self.origin is not FileOrigin.BUNDLED
+        return self.origin not in (FileOrigin.BUNDLED, FileOrigin.SET_UP)
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:

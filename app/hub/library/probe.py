@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _KEPT_OPEN = 2  # a target, and one draft after another
 _EMBEDDING = ("bert", "embedding")
+_LONGEST_LICENCE = 80  # characters: a file may hold any text
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag=True):
@@ -135,7 +136,7 @@ class _Headers:
 def _facts(header: FileHeader) -> Facts:
     return Facts(
         header.architecture,
-        header.metadata("general.name"),
+        header.name,
         header.n_params,
         header.quantisation,
         header.number("context_length"),
@@ -145,6 +146,7 @@ def _facts(header: FileHeader) -> Facts:
         header.is_recurrent,
         bool(header.metadata("tokenizer.chat_template")),
         _refusal(header),
+        header.metadata("general.license")[:_LONGEST_LICENCE],
     )
 
 

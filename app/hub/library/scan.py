@@ -1,13 +1,14 @@
-"""Finds model files: in the Hugging Face cache, among what the user added, and those bundled with
+"""Finds model files: in the Hugging Face cache, among what the user added, and those that come with
 Draftscope."""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, Paths
 from app.engine.shards import parts_of, shard_of
 from app.hub.cache import Cache
 from app.hub.library.model import FileOrigin, LocalModel
@@ -16,11 +17,17 @@ from app.hub.names import is_model
 _DEEPEST = 6  # folders below one that was added
 
 
-def scan(cache: Cache, added: Sequence[Path], bundled: Sequence[Path]) -> tuple[LocalModel, ...]:
+def own_models(paths: Paths) -> dict[Path, FileOrigin]:
+    """The models that come with Draftscope; those that are missing too."""
+    bundled = {Path(paths.model(name)): FileOrigin.BUNDLED for name in (BUNDLED_TARGET, BUNDLED_DRAFT)}
+    return bundled | {Path(paths.model(REAL_TARGET)): FileOrigin.SET_UP}
+
+
+def scan(cache: Cache, added: Sequence[Path], own: Mapping[Path, FileOrigin]) -> tuple[LocalModel, ...]:
     """Every model on this machine, each once, without its facts. Never raises: what cannot be read is left
     out."""
     models = [
-        *_group([path for path in bundled if path.is_file()], FileOrigin.BUNDLED),
+        *(model for path, origin in own.items() if path.is_file() for model in _group([path], origin)),
         *_of_cache(cache),
         *_group((path for place in added for path in _files(place)), FileOrigin.ADDED),
     ]

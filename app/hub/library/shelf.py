@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +24,13 @@ class Shelf:
         self,
         folder: Path | None,
         cache: Cache | None = None,
-        bundled: Sequence[Path] = (),
+        own: Mapping[Path, FileOrigin] | None = None,
         reader: Reader | None = None,
     ) -> None:
-        """`folder` is where it saves what it learns (None saves nothing); `bundled` are files that come with
-        Draftscope."""
+        """`folder` is where it saves what it learns (None saves nothing); `own` are the models that come with
+        Draftscope (`own_models`)."""
         self._cache = cache or Cache()
-        self._bundled = bundled
+        self._own = own or {}
         self._reader = reader or Reader()
         self.places = Places(folder / "library.json" if folder else None)
         self._known = RememberedFiles(folder / "library-cache.json" if folder else None)
@@ -39,7 +39,7 @@ class Shelf:
 
     def scan(self) -> tuple[LocalModel, ...]:
         """The models that are here now, with what is known of them; opens no file."""
-        found = scan(self._cache, self.places.added, self._bundled)
+        found = scan(self._cache, self.places.added, self._own)
         return tuple(self._recalled(model) for model in found)
 
     def _recalled(self, model: LocalModel) -> LocalModel:
@@ -111,7 +111,7 @@ class Shelf:
             if place.is_file():
                 if place.suffix.lower() != ".gguf":
                     raise UserError(f"{place.name} is not a GGUF file.", "Choose a .gguf file.")
-            elif not scan(Cache(place / "no cache"), [place], ()):
+            elif not scan(Cache(place / "no cache"), [place], {}):
                 raise UserError(f"There is no .gguf file in {place}.", "Choose a folder that holds one.")
         self.places.add(absolute)
 

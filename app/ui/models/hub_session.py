@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
+from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.cache.here import find_entry
@@ -29,6 +29,7 @@ from app.hub.library import (
     LocalModel,
     Reader,
     Shelf,
+    own_models,
 )
 from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
@@ -87,8 +88,7 @@ class HubSession(QObject):
             self._show_queue(self.downloads_queue().downloads)
         self.models: tuple[LocalModel, ...] = ()
         self.reading = True
-        bundled = [Path(paths.model(name)) for name in (BUNDLED_TARGET, BUNDLED_DRAFT)]
-        shelf = Shelf(paths.data, self.cache, bundled)
+        shelf = Shelf(paths.data, self.cache, own_models(paths))
         self.library = Library(shelf, self._post(self._library_event))
         self.library.refresh()
 
@@ -209,7 +209,7 @@ class HubSession(QObject):
         return max(0.0, (download.retry_in or 0.0) - passed)
 
     def as_setting(self, path: Path | str) -> str:
-        """A model's path as the settings name it: bundled files by their symbol."""
+        """A model's path as the settings name it: our own models by their symbol."""
         return self._named(path)
 
     def place_of(self, model: LocalModel) -> Path | None:

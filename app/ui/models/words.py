@@ -15,7 +15,12 @@ from app.ui.widgets.words.numbers import SPACE, count, file_size, percent
 from app.ui.widgets.words.relative_time import relative_time
 
 DOT = " · "
-ORIGINS = {FileOrigin.HUB: "Hub", FileOrigin.ADDED: "added", FileOrigin.BUNDLED: "bundled"}
+ORIGINS = {
+    FileOrigin.HUB: "Hub",
+    FileOrigin.ADDED: "added",
+    FileOrigin.BUNDLED: "bundled",
+    FileOrigin.SET_UP: "set-up",
+}
 
 
 def joined(*parts: str) -> str:
@@ -139,4 +144,5 @@ def more_words(model: LocalModel) -> str:
         f"{count(facts.layers)} layers" if facts.layers else "",
         f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
         "chat template" if facts.chat else "no chat template",
+        f"licence {facts.licence}" if facts.licence else "",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
+from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.engine.explain.remedies import DraftFile
 from app.ui.state.mailbox import Mailbox, call_each
@@ -103,10 +103,9 @@ class LibraryDrafts(QObject):
         return self._askers
 
     def _shelf(self) -> Shelf:
-        from app.hub.library import Shelf  # slow to import
+        from app.hub.library import Shelf, own_models  # slow to import
 
-        bundled = [Path(self._paths.model(name)) for name in (BUNDLED_TARGET, BUNDLED_DRAFT)]
-        return Shelf(self._paths.data, bundled=bundled)
+        return Shelf(self._paths.data, own=own_models(self._paths))
 
 
 def _unknown(_error: UserError) -> None:

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def shelf(tmp_path: Path, cache: Cache, reader: Reader) -> Shelf:
     """Not closed: its reader is shared."""
-    return Shelf(tmp_path / "data", cache, (), reader)
+    return Shelf(tmp_path / "data", cache, {}, reader)
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ class Dying(Reader):
 
 
 def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: Cache, put: Put) -> None:
-    with Shelf(tmp_path / "data", cache, (), reader := Dying()) as shelf:
+    with Shelf(tmp_path / "data", cache, {}, reader := Dying()) as shelf:
         shelf.add([put(TARGET)])
         (model,) = shelf.scan()
         assert "reading it ended the process twice" in shelf.read(model).problem

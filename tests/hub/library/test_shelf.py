@@ -80,12 +80,12 @@ def test_what_was_read_is_remembered_until_the_file_changes(
     tmp_path: Path, cache: Cache, reader: Reader, put: Put, folder: Path
 ) -> None:
     path = put(TARGET)
-    first = Shelf(tmp_path / "data", cache, (), reader)
+    first = Shelf(tmp_path / "data", cache, {}, reader)
     first.add([folder])
     found = [first.read(model) for model in first.scan()]
     first.save(found)
 
-    second = Shelf(tmp_path / "data", cache, (), reader)
+    second = Shelf(tmp_path / "data", cache, {}, reader)
     assert second.scan() == tuple(found)
     put(DRAFT, "target.gguf")
     os.utime(path, (1, 1))
@@ -236,11 +236,12 @@ def test_deleting_where_the_client_passes_over_a_repository(
     assert not blob.exists() and shelf.scan() == ()
 
 
-def test_what_comes_along_stays(cache: Cache, put: Put, reader: Reader) -> None:
+@pytest.mark.parametrize("origin", [FileOrigin.BUNDLED, FileOrigin.SET_UP])
+def test_what_comes_along_stays(cache: Cache, put: Put, reader: Reader, origin: FileOrigin) -> None:
     path = put(TARGET)
-    shelf = Shelf(None, cache, [path], reader)
+    shelf = Shelf(None, cache, {path: origin}, reader)
     (model,) = shelf.scan()
-    assert model.origin is FileOrigin.BUNDLED and not model.can_delete
+    assert model.origin is origin and not model.can_delete
     with pytest.raises(UserError, match="part of Draftscope"):
         shelf.delete(model)
     assert path.exists()
