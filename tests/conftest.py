@@ -29,6 +29,16 @@ settings.load_profile("same")
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 
 
+@pytest.fixture(autouse=True)
+def _without_set_ups_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SmolLM2 is here or not, as set-up could fetch it: only tests marked `real` see it."""
+    if "real" not in request.keywords:
+        from app.base.paths import Paths
+
+        missing = property(lambda paths: paths.resources / "real" / "missing.gguf")
+        monkeypatch.setattr(Paths, "real_target", missing)
+
+
 @pytest.fixture(scope="session")
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tiny], Path]:
     """Makes tiny GGUF files, each only once per session."""
