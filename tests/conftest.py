@@ -32,7 +32,7 @@ DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 @pytest.fixture(autouse=True)
 def _without_set_ups_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """SmolLM2 is here or not, as set-up could fetch it: only tests marked `real` see it."""
-    if "real" not in request.keywords:
+    if request.node.get_closest_marker("real") is None:
         from app.base.paths import Paths
 
         missing = property(lambda paths: paths.resources / "real" / "missing.gguf")
