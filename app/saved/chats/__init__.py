@@ -6,7 +6,8 @@ change of a chat touches `.changed` beside the chats, which each window checks o
 clock that advances by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
 nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. The options of the chat
 template (`template_options`) belong to the chat, as the system prompt does. A question with a `suffix` asks
-to fill the gap between its two texts, whatever the mode of its chat is when it is answered again.
+to fill the gap between its two texts, whatever the mode of its chat is when it is answered again. What is
+typed and not sent (`unsent.py`) is written within a second, without the lock: only its own window writes it.
 """
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn

@@ -43,6 +43,7 @@ from app.saved.chats.recorder import AnswerRecorder
 from app.saved.chats.search import SearchTexts
 from app.saved.chats.superseded import Superseded
 from app.saved.chats.trash import KEPT, SteadyClock, Trash
+from app.saved.chats.unsent import Unsent
 
 CUT_OFF = "The answer was cut off."
 _ID = re.compile(r"[0-9a-f-]{8,64}")
@@ -64,6 +65,7 @@ class ChatStore:
         self._lock = lock_at(folder / ".lock")
         self._changed = folder / ".changed"
         self._texts = SearchTexts()
+        self.unsent = Unsent(folder)
 
     # ------------------------------------------------------------------ looking
 

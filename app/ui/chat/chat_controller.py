@@ -14,11 +14,12 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answers.answering import CONTINUE
+from app.ui.chat.answers.answering import CONTINUE, Answering
 from app.ui.chat.answers.answers_controller import AnswersController
 from app.ui.chat.answers.asking import loaded_alike, request_for, request_to_go_on, why_not
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
+from app.ui.chat.prompt.unsent_words import UnsentWords
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.folds import RoundFolds
@@ -47,13 +48,15 @@ class ChatController(QObject):
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
         self.chats = ChatListController(page, store, session, self.shown, self.answers)
+        self.unsent = UnsentWords(page.prompt, store.unsent, self._saved_id, self._unsent_words)
         self._connect()
         self.chats.refresh()
-        self.shown.show(self.shown.chat)
+        self._show(self.shown.chat)
 
     def _connect(self) -> None:
         page = self._page
         page.prompt.submitted.connect(self.send)
+        page.prompt.refused.connect(self._say_why_not)
         page.prompt.stop_requested.connect(self.stop)
         page.prompt.mode_changed.connect(self._change_mode)
         page.prompt.system_changed.connect(self._change_system)
@@ -113,7 +116,7 @@ class ChatController(QObject):
     def ask_in_new_chat(self, text: str, mode: str = "chat") -> None:
         """Ask in a new chat of this mode, whatever the mode of new chats is."""
         self._leave()
-        self.shown.show(self._new(mode))
+        self._show(self._new(mode))
         self.send(Question(text))
 
     @Slot(object, object)
@@ -176,6 +179,10 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             self._page.prompt.give_back(question, *why_not(self._session.activity))
             return
+        self._begin(at, question)
+        self.unsent.keep()
+
+    def _begin(self, at: int, question: Question | None) -> None:
         seen = self.shown.chat.head.revision
         self._page.prompt.tell_system()
         chat = self.shown.chat
@@ -201,6 +208,10 @@ class ChatController(QObject):
             stop=header.stop,
             template_options=header.template_options,
         )
+
+    @Slot()
+    def _say_why_not(self) -> None:
+        self._page.prompt.notices.tell(*why_not(self._session.activity))
 
     @Slot()
     def stop(self) -> None:
@@ -255,6 +266,24 @@ class ChatController(QObject):
         """Keep what was typed in this chat before another chat is shown."""
         self._take_back()
         self._page.prompt.tell_system()
+        self.unsent.keep()
+
+    def _show(self, chat: Conversation, live: Answering | None = None) -> None:
+        """Show a chat, and what was typed in it."""
+        self.shown.show(chat, live)
+        self.unsent.show()
+
+    def _saved_id(self) -> str:
+        chat = self.shown.chat
+        return chat.id if chat.head.revision else ""
+
+    def _unsent_words(self) -> Question:
+        """What was typed and is not in the chat yet: it may wait for the models."""
+        typed, waiting = self._page.prompt.unsent, self._waiting
+        if waiting is None:
+            return typed
+        text = "\n\n".join(filter(str.strip, (waiting.text, typed.text)))
+        return Question(text, waiting.suffix or typed.suffix)
 
     def _new(self, mode: str = "") -> Conversation:
         """An empty chat in the mode chosen last, where the loaded target can be asked in it."""
@@ -266,7 +295,7 @@ class ChatController(QObject):
     def new_chat(self) -> None:
         """Begin an empty chat."""
         self._leave()
-        self.shown.show(self._new())
+        self._show(self._new())
         self._page.prompt.setFocus()
 
     @Slot(str)
@@ -282,7 +311,7 @@ class ChatController(QObject):
             self._page.prompt.notices.tell(error)
             self._page.chats.set_current(self.shown.chat.id)
             return
-        self.shown.show(chat, live)
+        self._show(chat, live)
         if chat.head.damaged:
             kept = "The next change saves the chat anew and keeps a copy of the damaged file."
             hint = "" if chat.head.newer else kept
@@ -306,6 +335,7 @@ class ChatController(QObject):
         if self.shown.recording is None:
             self._before_recording = self.shown.id
         self.shown.open_trace(trace, file, self._new(), folds)
+        self.unsent.show()
 
     @Slot()
     def _close_recording(self) -> None:

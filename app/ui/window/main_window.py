@@ -418,6 +418,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         settle_typing()
+        self.controller.unsent.keep()
         self.save()
         for place in self.places:
             if isinstance(place.widget, PlaceWidget):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -69,11 +71,107 @@ def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Wind
     desk.ask("first")
     desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
     assert desk.session.activity is Activity.LOADING
+    first = desk.controller.chat_id
     desk.type("for the first chat")
     desk.page.prompt.set_text("typed since")
     desk.controller.new_chat()
     desk.until_ready()
-    assert desk.items() == [] and desk.page.prompt.text() == "for the first chat\n\ntyped since"
+    assert desk.items() == [] and desk.page.prompt.text() == ""
+    desk.controller.open_chat(first)
+    assert desk.page.prompt.text() == "for the first chat\n\ntyped since"
+
+
+def test_what_is_typed_is_kept_with_its_chat_whatever_ends_the_window(windows: Windows) -> None:
+    desk = windows.open()
+    files = desk.paths.chats
+
+    def again() -> Desk:
+        """Another window on the same chats: what a new start finds, while nothing was closed."""
+        return windows.open(ready=False)
+
+    desk.qtbot.keyClicks(desk.prompt, "new and unsent")
+    desk.until(lambda: "unsent" in (files / ".unsent.json").read_text())
+    assert again().page.prompt.text() == "new and unsent"
+    desk.press(Qt.Key.Key_Return)
+    desk.answered()
+    first = desk.controller.chat_id
+    assert not (files / ".unsent.json").exists() and not (files / first / "unsent.json").exists()
+    desk.qtbot.keyClicks(desk.prompt, "for the first")
+    desk.until(lambda: (files / first / "unsent.json").exists() and "first" in _unsent(files / first))
+    desk.controller.new_chat()
+    assert desk.page.prompt.text() == ""
+    desk.qtbot.keyClicks(desk.prompt, "another")
+    desk.window.save()  # the chat on the screen
+    desk.controller.open_chat(first)
+    assert desk.page.prompt.text() == "for the first"
+    desk.prompt.clear()
+    desk.until(lambda: not (files / first / "unsent.json").exists())
+    desk.controller.new_chat()
+    assert desk.page.prompt.text() == "another"
+
+
+def _unsent(chat: Path) -> str:
+    return (chat / "unsent.json").read_text(encoding="utf-8")
+
+
+def test_a_window_that_closes_keeps_what_was_just_typed(windows: Windows) -> None:
+    desk = windows.open()
+    desk.qtbot.keyClicks(desk.prompt, "just typed")
+    desk.window.close()
+    assert "just typed" in (desk.paths.chats / ".unsent.json").read_text(encoding="utf-8")
+
+
+def test_what_waits_for_the_models_is_kept_as_unsent(windows: Windows) -> None:
+    desk = windows.open()
+    desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
+    desk.type("waits")
+    desk.page.prompt.set_text("typed since")
+    desk.window.close()
+    assert ChatStore(desk.paths.chats).unsent.read("") == Question("waits\n\ntyped since")
+
+
+def test_what_cannot_be_kept_is_said_until_it_can(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+    with monkeypatch.context() as full:
+        full.setattr("app.saved.chats.unsent.write_atomic", _no_room)
+        desk.qtbot.keyClicks(desk.prompt, "lost?")
+        desk.until(lambda: "What you type is not saved" in desk.error())
+    desk.qtbot.keyClicks(desk.prompt, " no")
+    desk.until(lambda: desk.error() == "")
+    assert ChatStore(desk.paths.chats).unsent.read("") == Question("lost? no")
+
+
+def _no_room(*_what: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_damaged_words_are_said_and_set_aside(windows: Windows) -> None:
+    folder = windows.paths.chats
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".unsent.json").write_bytes(b'{"type":"question","te')
+    desk = windows.open(ready=False)
+    assert "What was typed here is damaged" in desk.error() and desk.page.prompt.text() == ""
+    assert [file.read_bytes()[:7] for file in folder.glob(".unsent.json.damaged-*")] == [b'{"type"']
+
+
+def test_enter_says_why_nothing_is_sent(windows: Windows) -> None:
+    desk = windows.open(max_tokens=100_000, target=ModelOptions(windows.pair[0].as_posix()))
+    desk.type("write on")
+    desk.until_streaming()
+    desk.press(Qt.Key.Key_Return)
+    assert desk.error() == "", "nothing was to be sent"
+    desk.type("and then")
+    assert "still at work" in desk.error() and desk.page.prompt.text() == "and then"
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.error() == "" and desk.page.prompt.text() == "and then"
+
+
+def test_enter_without_a_model_says_so(windows: Windows) -> None:
+    desk = windows.open(ready=False, target=ModelOptions("/nowhere/target.gguf"), draft=None)
+    desk.until(lambda: desk.session.state.failed)
+    desk.type("hello")
+    assert "No model is loaded." in desk.error() and desk.page.prompt.text() == "hello"
 
 
 def test_another_message_while_the_models_load_loses_none(windows: Windows) -> None:

@@ -43,6 +43,8 @@ class PromptBox(QWidget):
     """The prompt box. Sending clears the field; Up in the empty field brings the text back."""
 
     submitted = Signal(object)  # Question
+    refused = Signal()  # Enter, while an answer streams
+    typed = Signal()  # what is not sent changed
     stop_requested = Signal()
     mode_changed = Signal(str)
     system_changed = Signal(str)
@@ -53,7 +55,7 @@ class PromptBox(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._busy = False
+        self._busy = self._sending = False
         self.suggestion = ""  # what Enter sends from the empty field
         self._last: Question | None = None
         self._why_not = ""  # why the loaded target cannot be asked to fill a gap
@@ -96,6 +98,8 @@ class PromptBox(QWidget):
         layout.addWidget(self.remark)
         layout.addWidget(self.notices)
         layout.addWidget(self._frame)
+        for field in (self._edit, self._suffix.edit):
+            field.textChanged.connect(self._tell_typed)
         self.setFocusProxy(self._edit)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         theme.changed.connect(self._restyle)
@@ -115,6 +119,17 @@ class PromptBox(QWidget):
         """Take the focus and a key press that no other widget used."""
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self._edit.keyPressEvent(event)
+
+    @property
+    def unsent(self) -> Question:
+        """What stands in the fields."""
+        return Question(self._edit.text(), self._suffix.edit.text() or None)
+
+    def set_unsent(self, words: Question) -> None:
+        """Put what was typed in another chat into the fields."""
+        for field, text in ((self._edit, words.text), (self._suffix.edit, words.suffix or "")):
+            if field.text() != text:
+                field.set_text(text)
 
     def put_back(self, question: Question) -> None:
         """Put a question that could not be sent before what was typed since."""
@@ -200,6 +215,8 @@ class PromptBox(QWidget):
     @Slot()
     def _send(self) -> None:
         if self._busy:
+            if not self.unsent.is_blank:
+                self.refused.emit()
             return
         question = self._typed()
         if question.is_blank:
@@ -207,11 +224,19 @@ class PromptBox(QWidget):
         self._system.tell()
         self.notices.clear_passing()
         self._last = question
+        self._sending = True  # until the chat has it, it is not sent
         self._edit.clear()
         if question.suffix is not None:
             self._suffix.edit.clear()
             self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.submitted.emit(question)
+        self._sending = False
+        self._tell_typed()
+
+    @Slot()
+    def _tell_typed(self) -> None:
+        if not self._sending:
+            self.typed.emit()
 
     def _typed(self) -> Question:
         """What is to be sent now; an empty field sends the suggestion."""
