@@ -16,7 +16,7 @@ from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Qu
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answers.answering import CONTINUE, Answering
 from app.ui.chat.answers.answers_controller import AnswersController
-from app.ui.chat.answers.asking import loaded_alike, request_for, request_to_go_on, why_not
+from app.ui.chat.answers.asking import asked_in, loaded_alike, request_for, request_to_go_on, why_not
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
 from app.ui.chat.prompt.unsent_words import UnsentWords
@@ -154,7 +154,7 @@ class ChatController(QObject):
             tell(*why_not(self._session.activity))
         elif at != len(self.shown.chat.turns) - 1:
             tell("Only the last answer of a chat can be continued.", "Ask for more of it in a message.")
-        elif trace is None or not _can_go_on(self.shown.chat, trace):
+        elif trace is None or not _can_go_on(asked_in(self.shown.chat, pair), trace):
             tell("Not all tokens of this answer are known.", "Ask for more of it in a message.")
         elif pair is None or not loaded_alike(pair, trace.header.pair):
             tell(
@@ -193,7 +193,8 @@ class ChatController(QObject):
             return
         settings = self._settings.now
         strategy = settings.strategy if self._session.server is None else SERVER
-        self.answers.begin(chat, at, question, request_for(chat, at, question, settings, strategy))
+        asked = asked_in(chat, self._session.pair)
+        self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy))
 
     def request_of_answer(self) -> GenerationRequest | None:
         """The request behind the answer that the instruments show, to be measured again."""
@@ -202,7 +203,9 @@ class ChatController(QObject):
             return None
         header = answer.header
         return dataclasses.replace(
-            request_for(self.shown.chat, at, None, self._settings.now, header.strategy),
+            request_for(
+                asked_in(self.shown.chat, self._session.pair), at, None, self._settings.now, header.strategy
+            ),
             sampling=header.sampling,
             max_tokens=header.max_tokens,
             stop=header.stop,

@@ -10,15 +10,18 @@ from pathlib import Path
 import psutil
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
 from app.base.paths import find_paths
 from app.demo import read_demo
 from app.engine.types import ModelOptions, Sampling
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
+from app.ui.chat.prompt.prompt_box import NO_TEMPLATE
 from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
+from tests.files.tiny import Tiny
 from tests.quiet import stays
 from tests.stopping import ATTEMPTS, stop_limit
 from tests.ui.named import named, words_in
@@ -165,6 +168,46 @@ def test_enter_says_why_nothing_is_sent(windows: Windows) -> None:
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
     assert desk.error() == "" and desk.page.prompt.text() == "and then"
+
+
+def _mode(desk: Desk) -> Segmented:
+    (mode,) = desk.page.prompt.findChildren(Segmented)
+    return mode
+
+
+def test_a_target_without_a_template_continues_texts_until_one_with_it_is_back(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    desk = windows.open()
+    desk.ask("in chat")
+    desk.load(tiny_file(Tiny(name="base", template="")))
+    assert _mode(desk).choice() == "completion" and NO_TEMPLATE in _mode(desk).toolTip()
+    desk.press(Qt.Key.Key_Left, _mode(desk))
+    assert _mode(desk).choice() == "completion" and NO_TEMPLATE in desk.error()
+    desk.ask("continue me")
+    assert desk.trace is not None
+    assert (desk.trace.header.prompt, desk.trace.header.messages) == ("continue me", ())
+    desk.controller.new_chat()
+    assert _mode(desk).choice() == "completion" and desk.saved()["mode"] == "chat"
+    desk.load(windows.pair[0])
+    assert _mode(desk).choice() == "chat" and desk.error() == ""
+    desk.ask("in chat again")
+    assert [message.content for message in desk.trace.header.messages] == ["in chat again"]
+
+
+def test_a_template_that_fails_has_a_button_to_completion(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    failing = tiny_file(Tiny(name="failing", template="{{ raise_exception('not like this') }}"))
+    desk = windows.open(target=ModelOptions(str(failing)), draft=None, strategy="none")
+    desk.type("hello")
+    desk.until(lambda: "not like this" in desk.error())
+    assert desk.offers() == ["Use completion"] and desk.page.prompt.text() == "hello"
+    named(desk.page.prompt.notices, "Use completion", QPushButton).click()
+    assert desk.error() == "" and _mode(desk).choice() == "completion"
+    desk.press(Qt.Key.Key_Return)
+    desk.answered()
+    assert desk.texts()[0] == "hello" and desk.saved()["mode"] == "completion"
 
 
 def test_enter_without_a_model_says_so(windows: Windows) -> None:

@@ -15,6 +15,9 @@ from app.ui.chat.answers.answering import Answering
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine.engine_session import EngineSession
+from app.ui.widgets.notice import WayOut
+
+_TEMPLATE = "chat template"  # in the words of every error of one
 
 
 class AnswersController(QObject):
@@ -80,7 +83,10 @@ class AnswersController(QObject):
         assert refused is not None
         if refused is self._shown.live:
             self._shown.show(refused.chat)
-        self._page.prompt.give_back(refused.question, failed.message, failed.hint)
+        prompt = self._page.prompt
+        # A template may be missing on a server, or fail on these messages.
+        offers = [WayOut("Use completion", prompt.use_completion)] if _TEMPLATE in failed.message else []
+        prompt.give_back(refused.question, failed.message, failed.hint, *offers)
 
     @Slot(object)
     def _not_saved(self, error: UserError) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
+
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
 from app.saved.chats.conversation import Conversation, Question
@@ -35,6 +37,13 @@ def request_for(
         stop=settings.stop,
         template_options=chat.template_options,
     )
+
+
+def asked_in(chat: Conversation, pair: PairInfo | None) -> Conversation:
+    """The chat in the mode in which this pair is asked: a target without a chat template continues texts."""
+    if chat.head.mode != "chat" or pair is None or pair.target.has_chat_template:
+        return chat
+    return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, mode="completion"))
 
 
 def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:

@@ -23,7 +23,7 @@ from app.ui.chat.try_panel import TryPanel
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
-from app.ui.widgets.notice import Notices, Remark
+from app.ui.widgets.notice import Notices, Remark, WayOut
 
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
@@ -34,6 +34,8 @@ MODE_HELP = (
 NO_TARGET = "No target is loaded."
 NO_TOKENS = "This target has no tokens to fill in the middle."
 INFILL_NEEDS = "Infill needs a code model, such as Qwen2.5-Coder."
+NO_TEMPLATE = "This target has no chat template: it continues texts."
+CHAT_NEEDS = "Chat needs an instruct model, whose file has a template."
 GAP_LINES = 6  # of the text before the gap; each field is lower, so that the transcript keeps its room
 SIDES = (16, 12, 8, 8)  # between the frame and what is inside
 FRAME = SIDES[0] + SIDES[2]
@@ -58,7 +60,8 @@ class PromptBox(QWidget):
         self._busy = self._sending = False
         self.suggestion = ""  # what Enter sends from the empty field
         self._last: Question | None = None
-        self._why_not = ""  # why the loaded target cannot be asked to fill a gap
+        self._wished = "chat"  # the chosen mode; another one is shown while the target cannot be asked in it
+        self._why_not: dict[str, tuple[str, str]] = {}  # by mode in which the loaded target cannot be asked
         self.notices = Notices(theme)
         self.remark = Remark(theme)  # about the question on the screen
         self.try_panel = TryPanel(theme)
@@ -156,7 +159,12 @@ class PromptBox(QWidget):
 
     def set_mode(self, mode: str) -> None:
         """Show one of MODES, without a signal."""
-        self._mode.set_choice(mode)
+        self._wished = mode
+        self._show_mode()
+
+    def _show_mode(self) -> None:
+        without_template = self._wished == "chat" and "chat" in self._why_not
+        self._mode.set_choice("completion" if without_template else self._wished)
         self._refresh()
 
     def set_system(self, text: str) -> None:
@@ -176,24 +184,36 @@ class PromptBox(QWidget):
 
     def set_pair(self, pair: PairInfo | None) -> None:
         """Offer what the loaded pair can do; None where none is loaded."""
-        self.notices.withdraw(self._why_not)
-        self._why_not = NO_TARGET if pair is None else "" if pair.fills_middle else NO_TOKENS
-        self._mode.set_unavailable((INFILL,) if self._why_not else ())
-        help_lines = [MODE_HELP, f"{self._why_not} {INFILL_NEEDS}"] if self._why_not else [MODE_HELP]
-        self._mode.setToolTip("\n".join(help_lines))
+        for message, _hint in self._why_not.values():
+            self.notices.withdraw(message)
+        self._why_not = {}
+        if pair is not None and not pair.target.has_chat_template:
+            self._why_not["chat"] = NO_TEMPLATE, CHAT_NEEDS
+        if pair is None or not pair.fills_middle:
+            self._why_not[INFILL] = NO_TARGET if pair is None else NO_TOKENS, INFILL_NEEDS
+        self._mode.set_unavailable(self._why_not)
+        self._mode.setToolTip("\n".join([MODE_HELP, *map(" ".join, self._why_not.values())]))
         self._mode.setAccessibleDescription(self._mode.toolTip())
-        self._suffix.set_why_not(self._why_not if pair is not None else "")
+        self._suffix.set_why_not(self._why_not.get(INFILL, ("",))[0] if pair is not None else "")
+        self._show_mode()
         self.set_thinking(pair.thinking if pair is not None else None)
 
     def tell_system(self) -> None:
         """Report an edited system prompt now instead of after a pause in typing."""
         self._system.tell()
 
-    def give_back(self, question: Question | None, message: str, hint: str) -> None:
+    def give_back(self, question: Question | None, message: str, hint: str, *offers: WayOut) -> None:
         """Put a question that could not be sent, if there is one, back into the fields, and say why."""
         if question is not None:
             self.put_back(question)
-        self.notices.tell(message, hint)
+        self.notices.tell(message, hint, *offers)
+
+    def use_completion(self) -> None:
+        """Choose the mode in which no template is needed."""
+        self.notices.clear_passing()
+        self.set_mode("completion")
+        self._to_prompt()
+        self.mode_changed.emit("completion")
 
     def set_try_offered(self, offered: bool) -> None:
         """Show the button for the prompts to try, where the pair has any."""
@@ -262,16 +282,17 @@ class PromptBox(QWidget):
 
     @Slot(str)
     def _mode_chosen(self, mode: str) -> None:
+        self._wished = mode
         self._refresh()
         if by_mouse(self._mode):  # the user types the next prompt
             self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.mode_changed.emit(mode)
 
-    @Slot()
-    def _mode_refused(self) -> None:
+    @Slot(str)
+    def _mode_refused(self, mode: str) -> None:
         if by_mouse(self._mode):
             self._to_prompt()
-        self.notices.tell(self._why_not, INFILL_NEEDS)
+        self.notices.tell(*self._why_not[mode])
 
     @Slot(bool)
     def _toggle_system(self, opened: bool) -> None:
