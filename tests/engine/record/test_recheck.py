@@ -295,6 +295,19 @@ def test_a_resampled_token_without_a_draft_is_said(traces: dict[str, Trace], kin
     assert f"Round {index}: it emitted resampled, not plain." in found
 
 
+@pytest.mark.parametrize("kind", ["block", "block, one-hot"])
+def test_a_block_is_accepted_as_far_as_it_passes(traces: dict[str, Trace], kind: str) -> None:
+    trace = traces[kind]
+    index = first(trace, lambda round: round.accepted > 0 and round.emitted[-1].origin is not Origin.ACCEPTED)
+    passed = trace.rounds[index].accepted
+    drafted = list(trace.rounds[index].drafted)
+    drafted[passed - 1] = replace(drafted[passed - 1], verdict=Verdict.REJECTED)
+    found = recheck(
+        Trace(trace.header, [*trace.rounds[:index], replace(trace.rounds[index], drafted=tuple(drafted))])
+    )
+    assert f"Round {index}: {passed - 1} drafted tokens are accepted, but {passed} pass as a block." in found
+
+
 def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None:
     trace = traces["greedy"]
     top = trace.rounds[0].target_top
