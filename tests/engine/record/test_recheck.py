@@ -308,6 +308,26 @@ def test_a_block_is_accepted_as_far_as_it_passes(traces: dict[str, Trace], kind:
     assert f"Round {index}: {passed - 1} drafted tokens are accepted, but {passed} pass as a block." in found
 
 
+@pytest.mark.parametrize("kind", ["block", "block, one-hot"])
+def test_a_block_that_the_end_cuts_passes_further_than_it_is_accepted(
+    traces: dict[str, Trace], kind: str
+) -> None:
+    trace = traces[kind]
+    assert trace.totals is not None
+    index = first(trace, lambda round: round.accepted > 1)
+    whole = trace.rounds[index]
+    ignored = tuple(replace(token, verdict=Verdict.IGNORED) for token in whole.drafted[1:])
+    cut = replace(
+        whole,
+        drafted=(whole.drafted[0], *ignored),
+        emitted=whole.emitted[:1],
+        target_top=whole.target_top[:1],
+    )
+    text = Trace(trace.header, trace.rounds[:index]).text
+    totals = replace(trace.totals, finish_reason=FinishReason.END, text=text)
+    assert recheck(Trace(trace.header, [*trace.rounds[:index], cut], totals)) == []
+
+
 def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None:
     trace = traces["greedy"]
     top = trace.rounds[0].target_top

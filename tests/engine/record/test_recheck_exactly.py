@@ -354,3 +354,24 @@ def test_tokens_are_ignored_without_a_rejection_only_at_an_end() -> None:
     assert recheck(Trace(with_values(sound(), stopped).header, [*sound().rounds[:3], more])) == [
         "Round 3: tokens are ignored without a rejected token or an end before them."
     ]
+
+
+@pytest.mark.parametrize(("p", "possible"), [(0.25, True), (0.0, True), (-0.1, False), (0.26, False)])
+def test_an_unlisted_token_has_at_most_what_the_list_leaves(p: float, possible: bool) -> None:
+    listed = Alternatives((3,), (piece(3),), (0.75,))
+    found = recheck(with_values(sound(), {"rounds.0.target_top.1": listed, "rounds.0.drafted.1.p": p}))
+    said = f"Round 0: the target's alternatives at place 1 do not give token 2 the p {p:g}."
+    assert found == ([] if possible else [said])
+
+
+@pytest.mark.parametrize(("p", "possible"), [(0.02, True), (0.03, False)])
+def test_a_token_behind_a_full_list_has_at_most_its_last_p(p: float, possible: bool) -> None:
+    ids = (3, *range(4, 13))
+    listed = Alternatives(ids, tuple(map(piece, ids)), (0.75, *[0.02] * 9))
+    changes = {"header.pair.target.n_vocab": 13, "rounds.0.target_top.1": listed, "rounds.0.drafted.1.p": p}
+    assert bool(recheck(with_values(sound(), changes))) is not possible
+
+
+def test_a_token_is_never_rejected_and_emitted() -> None:
+    found = recheck(with_values(sound(), {"rounds.0.drafted.1.id": 3}))
+    assert "Round 0: token 3 was rejected and emitted." in found
