@@ -17,6 +17,7 @@ from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
 from app.engine.lengths.ewma import EwmaLength, EwmaParams
+from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 from app.engine.types import GenerationRequest
 from tests.answers import answer
@@ -251,6 +252,8 @@ def test_ewma_goes_by_its_settings() -> None:
     assert lengths(EwmaParams(ewma_weight=1.0), 1.0)[2] > usual[2], "the newest round alone"
     assert lengths(EwmaParams(ewma_raise=1.0), 1.0) == [3] * 12
     assert lengths(EwmaParams(ewma_lower=0.0), 0.0) == [3] * 12
+    at_the_limit = EwmaParams(ewma_weight=1.0, ewma_lower=0.0, ewma_raise=1.0)
+    assert lengths(at_the_limit, 1.0) == lengths(at_the_limit, 0.0) == [3] * 12
     assert lengths(EwmaParams(ewma_min=2), 0.0)[-1] == 2
 
 
@@ -327,6 +330,68 @@ def test_what_was_won_pays_for_so_much_and_no_more() -> None:
     assert 0 < ledger.left(256) - ledger.left(0) < ledger.left(512) - ledger.left(256), (
         "an early share is less"
     )
+
+
+@pytest.mark.parametrize(("asked", "proposed"), [(16, 3), (16, 1), (3, 3), (1, 1)])
+def test_a_draft_is_expected_to_be_as_long_as_drafts_were(asked: int, proposed: int) -> None:
+    seen = Acceptance()
+    for _ in range(2000):
+        seen.add(asked, proposed, proposed)
+    *_, last = seen.prospects(asked)
+    assert last.drafted == pytest.approx(proposed, rel=0.02)
+
+
+def test_failed_trials_become_rare_and_a_passed_one_is_followed_at_once() -> None:
+    facts = LengthFacts(StrategyLimits("draft", 1, 12, 0.1))
+    place = 0
+
+    def waits_after(passed: bool) -> int:
+        nonlocal place
+        place = facts.trial_due
+        facts.probing = True
+        facts.learn(Attempt("draft", facts.trial, range(facts.trial)), facts.trial if passed else 0, place)
+        return facts.trial_due - place
+
+    assert [waits_after(passed=False) for _ in range(6)] == [8, 16, 32, 64, 128, 128]
+    assert [(waits_after(passed=True), facts.trial) for _ in range(4)] == [(0, 4), (0, 8), (0, 12), (0, 12)]
+    assert (waits_after(passed=False), facts.trial) == (8, 2), "patience is as at the start"
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(4, 12), (12, 12)])
+def test_auto_drafts_as_many_as_the_strategy_needs_at_least(shortest: int, longest: int) -> None:
+    """Two tokens would pay best, but asked for them the strategy proposes nothing."""
+    length = AutoLength()
+    length.begin(Outset([StrategyLimits("long", shortest, longest)], 600, 40, 0.1))
+    alpha = {4: 0.6, 12: 0.9}[shortest]
+    runs, place, drafted = by_chance(alpha, 600), 0, []
+    while place < 500:
+        k = 0 if length.sit_out() else min(length.choose("long", 99, lambda: 0), longest)
+        accepted = min(runs[place], k)
+        attempts = [Attempt("long", k, range(k))] if k else []
+        cost = RoundCost(attempts, accepted, range(accepted + 1), 0.0, 0.1 * (1 + 0.1 * k))
+        length.observe(cost)
+        place += accepted + 1
+        drafted.append(k)
+    assert min(k for k in drafted if k) >= shortest
+    assert sum(k > 0 for k in drafted) > 0.7 * len(drafted)
+
+
+def test_every_answer_of_a_warm_engine_may_lose_as_little_as_the_first() -> None:
+    """What the answers before it wrote is no credit."""
+    pair = pair_of(LINES["0.2 a token"], 0.3)
+    for seed in range(5):
+        length = AutoLength()
+        simulate(length, pair, by_chance(0.95, 6000, seed))
+        run = simulate(length, pair, [0] * 256)
+        assert run.seconds <= 1.03 * baseline(pair, 256)
+
+
+def test_auto_measures_plain_passes_now_and_then_while_it_drafts() -> None:
+    pair = pair_of(LINES["0.1 a token"], 0.05)
+    run = simulate(AutoLength(), pair, by_chance(0.9, 6000))
+    plain = [place for place, k in zip(run.places, run.lengths, strict=True) if not k and place > 1000]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(plain) if later - earlier > 1]
+    assert 300 < statistics.median(gaps) <= max(gaps) <= 400 + 13
 
 
 def test_acceptance_is_told_by_position_and_ages() -> None:
