@@ -14,7 +14,7 @@ from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.templates.options import TemplateOptions, check_options
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.runs.order import TurnOrder
+from app.lab.runs.order import TurnOrder, mixed
 from app.servers.address import is_address
 
 T = TypeVar("T")
@@ -126,7 +126,10 @@ class Experiment(msgspec.Struct, frozen=True):
 
     def jobs(self) -> tuple[Job, ...]:
         """All runs in order. For each prompt the lanes of one target follow each other, so that compared runs
-        are measured side by side; their order differs by prompt and repeat (TurnOrder)."""
+        are measured side by side; their order differs by prompt and repeat (TurnOrder), that of conversations
+        by repeat (`mixed`)."""
+        places = iter(range(len(self.prompts)))
+        asked = [[next(places) for _turn in turns] for turns in conversations(self.prompts)]
         groups = [TurnOrder(group, self.sampling.seed) for group in self._groups()]
         rounds = [(repeat, group) for repeat in range(self.repeats) for group in _rotated(groups, repeat)]
         if self.loads_once:
@@ -134,7 +137,8 @@ class Experiment(msgspec.Struct, frozen=True):
         return tuple(
             Job(repeat, prompt, lane)
             for repeat, group in rounds
-            for prompt in range(len(self.prompts))
+            for conversation in mixed(len(asked), repeat, self.sampling.seed)
+            for prompt in asked[conversation]
             for lane in group.turns(repeat, prompt)
         )
 

@@ -85,6 +85,14 @@ def test_every_lane_runs_every_prompt_and_repeat_and_begins_equally_often() -> N
     assert jobs == made.jobs()
 
 
+def test_prompts_are_mixed_and_turns_stay_behind_each_other() -> None:
+    prompts = (*(Prompt(str(n)) for n in range(6)), Prompt("a"), Prompt("b", before=("a",)))
+    made = msgspec.structs.replace(experiment(Lane("suffix"), repeats=2), prompts=prompts)
+    orders = [list(dict.fromkeys(job.prompt for job in made.jobs() if job.repeat == at)) for at in (0, 1)]
+    assert orders[0] != orders[1] and [sorted(order) for order in orders] == [list(range(8))] * 2
+    assert all(order.index(7) == order.index(6) + 1 for order in orders)
+
+
 def test_lanes_of_one_target_stay_together() -> None:
     made = experiment(Lane("suffix"), Lane("suffix", "", OTHER_TARGET), repeats=2)
     targets = [made.pair_of(job.lane).target.path for job in made.jobs()]

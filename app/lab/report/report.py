@@ -117,6 +117,7 @@ class Report(msgspec.Struct, frozen=True):
     by_category: tuple[Summary, ...]  # one for each category and lane
     sweep: SweepFacts | None = None
     by_depth: tuple[Summary, ...] = ()  # one for each depth and lane
+    resumed: int = 0  # how often the measurement was resumed from its journal
     left_out: tuple[LeftOut, ...] = ()
     """What the summaries of all prompts leave out, so that they compare the same prompts. Those of a category
     or a depth leave out what lanes failed to answer there."""
@@ -248,6 +249,7 @@ def make_report(
         by_category=parts,
         sweep=sweep,
         by_depth=depth_summaries(strategies, runs, depths_of(experiment.prompts)),
+        resumed=max((run.resumed for run in runs), default=0),
         left_out=left_out(runs),
     )
 

@@ -1,19 +1,22 @@
-"""Disturbances of a measurement: other programs, and a baseline whose speed changed."""
+"""Disturbances of a measurement: other programs, a baseline whose speed changed, a break."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from statistics import fmean
+from statistics import fmean, linear_regression
 
 from app.base import numbers
 from app.lab.report.compare import is_measured
+from app.lab.report.interval import student_t
 from app.lab.report.report import Report
 from app.lab.runs.journal.run_record import RunRecord
 
 _SPARE = 0.5  # cores that other programs may take where our threads leave none
 _MUCH = 0.2  # share of the measured time
+_FEWEST_IN_TIME = 4  # runs
+_CLEAR = 1.5  # times Student's t at 97.5 %: prompts differ too, and chance orders them
 _UNSTEADY = 0.10  # share of the speed: on a quiet machine a baseline differs by a few per cent
 
 
@@ -24,6 +27,7 @@ def disturbances(report: Report) -> list[str]:
     found = other_load(report.runs, report.system.cores, report.system.threads)
     return [
         *_left_out(report),
+        *_breaks(report),
         *found,
         *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane])),
     ]
@@ -60,12 +64,61 @@ def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterato
         )
 
 
+def _breaks(report: Report) -> Iterator[str]:
+    """A sentence where the measurement was resumed."""
+    if report.resumed:
+        times = {1: "once", 2: "twice"}.get(report.resumed, f"{report.resumed} times")
+        before = sum(run.resumed == 0 for run in report.runs)
+        runs = numbers.count(len(report.runs), "run")
+        yield (
+            f"The measurement was resumed {times}: {before:,} of {runs} were made before the first break, "
+            "perhaps under other conditions."
+        )
+
+
 def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
-    """A sentence where a baseline's speed on the same prompts differed between repeats."""
+    """A sentence where a baseline's speed differed between repeats on the same prompts, or over time."""
+    mine = [run for run in runs if run.lane == lane and is_measured(run) and run.tokens_per_second]
+    between = list(_between_repeats(mine, name))
+    yield from between or _over_time(mine, name)
+
+
+def _over_time(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
+    """A sentence where the speed rose or fell from the first run to the last, also within one repeat. Prompts
+    are in random order, so they explain no such trend; early records, in the order of prompts, are left out.
+
+    The trend is a line through the logarithms of the speeds, less what each prompt adds where it was asked
+    several times. It counts if it is large, and clear beside what is left around the line.
+    """
+    ordered = sorted((run for run in runs if run.started_at), key=lambda run: run.started_at)
+    if len(ordered) < _FEWEST_IN_TIME:
+        return
+    speeds = [math.log(run.tokens_per_second or 1.0) for run in ordered]
+    by_prompt: dict[int, list[float]] = defaultdict(list)
+    for run, speed in zip(ordered, speeds, strict=True):
+        by_prompt[run.prompt_index].append(speed)
+    if len(by_prompt) < len(ordered):
+        mean = fmean(speeds)
+        means = [fmean(by_prompt[run.prompt_index]) for run in ordered]
+        speeds = [speed - of_prompt + mean for speed, of_prompt in zip(speeds, means, strict=True)]
+    slope, start = linear_regression(range(len(speeds)), speeds)
+    end = start + slope * (len(speeds) - 1)
+    rest = math.fsum((speed - start - slope * at) ** 2 for at, speed in enumerate(speeds))
+    degrees = len(speeds) - 2
+    spread = math.sqrt(rest / degrees / (len(speeds) * (len(speeds) ** 2 - 1) / 12))  # of the slope
+    if abs(slope) > _CLEAR * student_t(degrees) * spread and 1 - math.exp(-abs(end - start)) > _UNSTEADY:
+        first, last = numbers.digits(math.exp(start)), numbers.digits(math.exp(end))
+        yield (
+            f"The baseline drifted: {name} went from {first} to {last} tokens/s between its first and its "
+            "last run."
+        )
+
+
+def _between_repeats(runs: Sequence[RunRecord], name: str) -> Iterator[str]:
+    """A sentence where the speed on the same prompts differed between repeats."""
     logs: dict[int, dict[int, float]] = defaultdict(dict)  # by prompt, then by repeat
     for run in runs:
-        if run.lane == lane and is_measured(run) and run.tokens_per_second:
-            logs[run.prompt_index][run.repeat] = math.log(run.tokens_per_second)
+        logs[run.prompt_index][run.repeat] = math.log(run.tokens_per_second or 1.0)
     apart = [
         (repeat, value - fmean(each.values()))
         for each in logs.values()

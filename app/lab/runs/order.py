@@ -1,4 +1,4 @@
-"""The order in which lanes take turns, so that no lane gains by when it runs."""
+"""The order of lanes and of prompts, so that nothing is measured better or worse by when it runs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,21 @@ class TurnOrder:
         return known
 
 
+def mixed(count: int, repeat: int, seed: int) -> tuple[int, ...]:
+    """The order of 0 to `count` - 1, prompts, in a repeat: a row of such a square, in which each has every
+    place once in `count` repeats. A machine that becomes slower then meets no kind of prompt alone."""
+    if not count:
+        return ()
+    drawn = random.Random(f"{seed} prompts {repeat // count}")
+    names, shifts = (drawn.sample(range(count), count) for _ in range(2))
+    return tuple(names[place] for place in _row(count, shifts[repeat % count]))
+
+
 def _williams(n: int) -> list[list[int]]:
     """n rows of 0 to n - 1. Each number is once in every column; for an even n it follows every other number
     once, for an odd n half of them twice."""
-    first = [(n - at // 2) % n if at % 2 == 0 else at // 2 + 1 for at in range(n)]
-    return [[(place + shift) % n for place in first] for shift in range(n)]
+    return [_row(n, shift) for shift in range(n)]
+
+
+def _row(n: int, shift: int) -> list[int]:
+    return [((n - at // 2 if at % 2 == 0 else at // 2 + 1) + shift) % n for at in range(n)]

@@ -89,6 +89,7 @@ class Runner:
         self._lock = lock_journal(journal) if journal else None
         self._journal: Journal | None = None
         self._records: dict[Job, RunRecord] = {}
+        self._resumed = 0  # times
         self.pairs: dict[int, PairInfo] = {}
         """The loaded pair, by lane."""
         self._before: dict[int, PairInfo] = {}  # `pairs` when the journal was written
@@ -152,6 +153,8 @@ class Runner:
         if not self._journal.records:
             self.traces.clear()  # of an earlier measurement of this name
         self._records = compared_runs(self.experiment, done_of(self._journal), self.traces)
+        before = (record.resumed for record in self._journal.records.values())
+        self._resumed = max(before, default=-1) + 1
         self.pairs, self._before = dict(self._journal.pairs), dict(self._journal.pairs)
 
     def _release(self) -> None:
@@ -349,6 +352,7 @@ class Runner:
             for known, kept in self._latest.items()
             if (known.repeat, known.prompt) == (job.repeat, job.prompt)
         }
+        record = msgspec.structs.replace(record, resumed=self._resumed)
         # The trace first: every run in the journal has one.
         if trace is not None:
             self._latest[job] = trace

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import html
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.cli.measure.measuring import outcome_lines
+from app.engine.process.host import ThreadHome
+from app.engine.types import FinishReason, ModelOptions, Sampling
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.report.export.markdown_export import markdown
 from app.lab.report.page.page import html_page
-from app.lab.report.report import Report
+from app.lab.report.report import Report, make_report
 from app.lab.runs.disturbance import disturbances, other_load
+from app.lab.runs.events import RunDone
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.other_load import OtherLoad
+from app.lab.runs.runner import Runner
 from tests.lab.experiments import finished, small
 from tests.lab.report.reports import made_report
 
@@ -81,6 +87,84 @@ def test_a_baseline_that_is_now_fast_and_now_slow_is_said() -> None:
     )
     assert len(disturbances(odd)) == 1
     assert disturbances(odd)[0].startswith("The baseline was unsteady: none differed by 1")
+
+
+def in_time(speeds: Sequence[float], repeats: int = 1, *, known: bool = True) -> Report:
+    """A report whose baseline had these speeds, one run after another in the order of the experiment."""
+    experiment = make_experiment(
+        Experiment(
+            Pair(ModelOptions("t.gguf")),
+            (Lane("suffix"),),
+            tuple(Prompt(str(at)) for at in range(len(speeds) // repeats)),
+            Sampling(seed=3),
+            repeats=repeats,
+        )
+    )
+    jobs, left = experiment.jobs(), iter(speeds)
+    records = {
+        job: msgspec.structs.replace(
+            RunRecord.of_failed(experiment, job, ""),
+            finish_reason=FinishReason.LENGTH,
+            n_tokens=100,
+            tokens_per_second=next(left) if job.lane == 0 else 100.0,
+            started_at=f"2026-11-24T12:{at:02}:00+00:00" if known else "",
+        )
+        for at, job in enumerate(jobs)
+    }
+    return make_report(experiment, records, {})
+
+
+RISING = [75 * (160 / 75) ** (at / 11) for at in range(12)]
+
+
+@pytest.mark.parametrize("speeds", [RISING, RISING[::-1]])
+def test_a_baseline_that_drifts_within_one_repeat_is_said(speeds: list[float]) -> None:
+    noisy = [speed * (1 + 0.03 * (-1) ** at) for at, speed in enumerate(speeds)]
+    (said,) = disturbances(in_time(noisy))
+    assert said.startswith("The baseline drifted: none went from ") and "first and its last run" in said
+    ends = [float(word) for word in said.split() if word[0].isdigit()]
+    assert ends == pytest.approx([speeds[0], speeds[-1]], rel=0.05)
+
+
+def test_prompts_of_different_speeds_are_no_drift() -> None:
+    """What is no trend over time, what is small, and runs of which nobody knows the order."""
+    assert disturbances(in_time([100, 60, 110, 70, 100, 65, 105, 62, 99, 71])) == []
+    assert disturbances(in_time([100 + at / 2 for at in range(12)])) == []
+    assert disturbances(in_time(RISING, known=False)) == []
+    assert disturbances(in_time([75, 160])) == []
+
+
+def test_with_repeats_a_drift_is_told_from_what_prompts_add() -> None:
+    """Six prompts twice; the machine is 40 % slower at the end of both repeats than at their start."""
+    experiment = in_time([1.0] * 12, repeats=2)
+    order = [run.prompt_index for run in experiment.runs if run.lane == 0]
+    saw = [100 * (1 - 0.4 * (at % 6) / 5) * (1 + prompt) for at, prompt in enumerate(order)]
+    assert any("drifted" in said or "unsteady" in said for said in disturbances(in_time(saw, repeats=2)))
+    steady = [100.0 * (1 + prompt) for prompt in order]
+    assert disturbances(in_time(steady, repeats=2)) == []
+
+
+def test_a_measurement_that_was_resumed_says_so_in_table_json_and_page(
+    pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    journal = tmp_path / "j.jsonl"
+    experiment = small(pair_files, repeats=2)
+    first = Runner(experiment, ThreadHome, journal=journal)
+    for event in first.run():
+        if isinstance(event, RunDone) and event.done == 2:
+            first.control.cancel()
+    assert make_report(experiment, first.records, first.pairs).resumed == 0
+    second, _events = finished(experiment, journal=journal)
+    report = make_report(experiment, second.records, second.pairs)
+    assert report.complete and report.resumed == 1 and json.loads(report.to_json())["resumed"] == 1
+    assert sorted({run.resumed for run in report.runs}) == [0, 1]
+    said = f"The measurement was resumed once: 2 of {len(report.runs)} runs were made before the first break"
+    for text in (markdown(report), html_page(report), "\n".join(outcome_lines(report))):
+        assert said in text
+    third, _events = finished(experiment, journal=journal)
+    assert make_report(experiment, third.records, third.pairs).resumed == 1, "nothing was left to do"
+    for runner in (first, second, third):
+        runner.close()
 
 
 def write_proc(proc: Path, everything: int, engine: int) -> None:

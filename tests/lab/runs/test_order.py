@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from app.lab.runs.order import TurnOrder
+from app.lab.runs.order import TurnOrder, mixed
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8])
@@ -62,3 +62,15 @@ def test_with_many_lanes_none_stands_always_behind_the_same() -> None:
     order = TurnOrder(range(65), 2)
     before = {(row := order.turns(0, prompt))[row.index(1) - 1] for prompt in range(24)}
     assert len(before) > 12
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_prompts_are_mixed_and_each_has_every_place_once(count: int) -> None:
+    orders = [mixed(count, repeat, 3) for repeat in range(2 * count)]
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    for place in range(count):
+        assert {order[place] for order in orders[:count]} == set(range(count))
+    assert orders == [mixed(count, repeat, 3) for repeat in range(2 * count)]
+    if count > 2:
+        assert orders != [mixed(count, repeat, 4) for repeat in range(2 * count)]
+    assert mixed(0, 0, 3) == ()

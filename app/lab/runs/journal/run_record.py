@@ -123,6 +123,8 @@ class RunRecord(Latency, frozen=True):
     energy_of: str = ""  # what was counted, such as "RAPL package-0"
     depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
     turn: int = 1  # of the prompt's conversation
+    started_at: str = ""  # ISO 8601, UTC; "" in early records, which ran prompt by prompt
+    resumed: int = 0  # how often the measurement had been resumed from its journal before
     arrival_gaps: tuple[float, ...] | None = None  # between the ends of rounds; None in early records
 
     @property
@@ -181,6 +183,7 @@ class RunRecord(Latency, frozen=True):
             whole_server=totals.whole_server if totals else None,
             k_by_round=tuple(at.k for at in lengths),
             smoothed_by_round=tuple(at.acceptance for at in lengths),
+            started_at=header.started_at,
             arrival_gaps=gaps,
             **percentiles([first], [(statistics.emitted, gaps)]),
             **folds | {"strategies": strategy_shares(statistics)} | _untold(header.pair.server),
