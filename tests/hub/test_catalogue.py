@@ -39,11 +39,23 @@ def test_the_catalogue_that_comes_along() -> None:
     asked = (
         "Llama 3.1 70B with 8B, Llama 3.3 70B, Qwen2.5 72B, Qwen2.5 32B, Qwen3 30B-A3B, Coder 14B, Coder 32B"
     )
+    asked += ", Llama 3.1 70B with Llama 3.2 3B, Qwen2.5 72B with 7B, DeepSeek Coder 33B with Qwen2.5 Coder 1.5B"
+    asked += ", Mixtral 8x7B with Mistral 7B, Coder 14B at 8 bits with 0.5B"
     for name in (*asked.split(", "), "DeepSeek R1 Distill Qwen 32B", "gpt-oss", "MTP"):
         assert name in titles
     assert max(pair.size for pair in pairs) > 40e9, "up to 70B"
     said = {(model.file, model.size, model.repo, model.licence) for pair in pairs for model in pair.models}
     assert len(said) == len({model.file for pair in pairs for model in pair.models}), "one size for one file"
+
+
+def test_the_pair_of_llama_cpps_preset_is_the_one_that_it_names() -> None:
+    """arg.cpp of llama.cpp, --fim-qwen-14b-spec."""
+    pairs = load_catalogue(find_paths().resources / "catalogue.json")
+    (pair,) = (pair for pair in pairs if "--fim-qwen-14b-spec" in pair.good_for)
+    assert [(model.repo, model.file) for model in pair.models] == [
+        ("ggml-org/Qwen2.5-Coder-14B-Q8_0-GGUF", "qwen2.5-coder-14b-q8_0.gguf"),
+        ("ggml-org/Qwen2.5-Coder-0.5B-Q8_0-GGUF", "qwen2.5-coder-0.5b-q8_0.gguf"),
+    ]
 
 
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
