@@ -30,6 +30,9 @@ COMMANDS = {
     "tune": Subcommand(
         "measure.tune:tune", "find the fastest strategy on your prompts, within a time budget"
     ),
+    "advise": Subcommand(
+        "advise:advise", "propose a strategy for your kind of work, with the commands of llama.cpp and vLLM"
+    ),
     "drafts": Subcommand(
         "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing, in seconds"
     ),

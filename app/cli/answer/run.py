@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from app.cli.advise import advice_text
 from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without_gpu
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
@@ -104,6 +105,8 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
             write_file(plan.json, RunRecord.of(trace).to_json())
     for line in statistics_lines(trace):
         say(line)
+    if advice := advice_text([trace], plan.target, plan.draft):
+        say(advice)
     totals = trace.totals
     if totals and totals.error and totals.finish_reason is not FinishReason.FAILED:
         complain(PROG, totals.error)  # the answer is whole; the drafter's work after it failed

@@ -14,7 +14,7 @@ from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
 from app.cli.measure.load import add_load_options, asked_load, measure_load
-from app.cli.measure.measuring import depth_lines, ended, measured, outcome_lines, summary_lines
+from app.cli.measure.measuring import advice_lines, depth_lines, ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
     Outputs,
     add_journal_option,
@@ -145,9 +145,19 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
     )
     try:
         report, problem = measured(runner, interrupt, plan.outputs)
+        advice = advice_lines(report, runner)
     finally:
         runner.close()
-    put([*summary_lines(report), *depth_lines(report), "", *server_notes(report), *outcome_lines(report)])
+    put(
+        [
+            *summary_lines(report),
+            *depth_lines(report),
+            "",
+            *server_notes(report),
+            *outcome_lines(report),
+            *advice,
+        ]
+    )
     return ended(report, problem, interrupt)
 
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from app.base import numbers
 from app.base.files import read_file
+from app.cli.advise import advice_text
 from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
@@ -18,6 +19,7 @@ from app.cli.terminal.console import say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
 from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
+from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
@@ -47,6 +49,7 @@ _SHOWN = (
     "tokens_per_second", "speedup", "whole_speedup", "acceptance_rate", "alpha", "tau", "draft_share",
     "joules_per_token", "equal",
 )  # fmt: skip
+_ADVISED = 30  # answers of a lane
 _LATENCY = ("first_token_seconds", "inter_token")
 _SHAPE = (
     "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place", "accepted_per_round", "strategies",
@@ -255,6 +258,24 @@ def depth_lines(report: Report) -> list[str]:
         return []
     rows = ["", *table(list(HEAD), list(depth_rows(report))), *depths_left_out(report)]
     return [*rows, DEFINITION]
+
+
+def advice_lines(report: Report, runner: Runner) -> list[str]:
+    """What the window would say about each lane that drafts, from its newest answers."""
+    traces: dict[int, list[Trace]] = {}
+    for job in reversed(runner.records):
+        mine = traces.setdefault(job.lane, [])
+        if len(mine) < _ADVISED and (trace := runner.traces.readable(job)) is not None and trace.rounds:
+            mine.append(trace)
+    lines = []
+    for summary, lane in zip(report.summary, report.lanes, strict=True):
+        mine, base = traces.get(summary.lane, []), lane.baseline
+        if mine and base not in (None, summary.lane):
+            pair = runner.experiment.pair_of(summary.lane)
+            factor = summary.speedup.factor if summary.speedup is not None else None
+            text = advice_text(mine, pair.target, pair.draft, traces.get(base or 0, ()), factor)
+            lines += [f"{lane.name}: {text}"] if text else []
+    return lines
 
 
 def outcome_lines(report: Report) -> list[str]:

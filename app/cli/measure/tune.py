@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from app.base import numbers
+from app.cli.advise import add_work_option
 from app.cli.answer.draft_options import asked_strategies, draft_flags
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
@@ -59,6 +60,7 @@ def tune(argv: list[str]) -> int:
         default=[],
         help="Try this strategy instead of Draftscope's own candidates; may be given several times",
     )
+    add_work_option(search, "Try the strategy for this kind of work first")
     search.add_argument("--json", metavar="OUT.json", type=Path, help="Write everything that was tried")
     search.add_argument(
         "--html",
@@ -82,7 +84,16 @@ def tune(argv: list[str]) -> int:
 
 def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interrupt) -> int:
     home = partial(make_home, arguments.engine)
-    tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy)
+    first = arguments.work.first(asked.pair.draft is not None) if arguments.work else None
+    if first is not None:
+        say(f"{first.strategy} is tried first. {first.reason}")
+    tuner = Tuner(
+        asked,
+        home,
+        arguments.seconds,
+        strategies=arguments.strategy,
+        first=first.strategy if first is not None else "",
+    )
     tuner.experiment = local_experiment(tuner.experiment, interrupt)  # after the options are checked
     interrupt.stops(tuner.control.cancel)
     progress = ProgressLine(counted=False)

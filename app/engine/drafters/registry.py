@@ -98,9 +98,9 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-map-k4v",
             NgramMapK4vParams,
-            "Copies what followed a long match where one continuation is much more frequent than the "
-            "others. Helps where the same passage continues in few ways: logs, tables, generated code. Keeps "
-            "0.3 kB per token of the text.",
+            "Experimental in llama.cpp. Copies what followed a long match where one continuation is much "
+            "more frequent than the others. Helps where the same passage continues in few ways: logs, "
+            "tables, generated code. Keeps 0.3 kB per token of the text.",
             keeps=Keeps(300),
             needs_draft=False,
             memory=("size_n", "size_m"),

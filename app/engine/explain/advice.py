@@ -17,6 +17,7 @@ from app.engine.explain.remedies import (
     UNDRAFTED,
     AnswerSetup,
     Remedy,
+    another_draft,
     another_kind,
     better_length,
     discards,
@@ -58,6 +59,12 @@ class Finding(StrEnum):
     NO_GAIN = "many tokens are accepted, without gain"
     SYNTHETIC = "the draft is synthetic"
     LOSES = "drafting costs more than it saves"
+
+
+OTHER_DRAFTS = frozenset({
+    Finding.NOTHING, Finding.DRAFT_LARGE, Finding.LOW_ACCEPTANCE, Finding.DRAFT_ON_CPU
+})  # fmt: skip
+"""Findings whose remedies may name other drafts of the library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +134,14 @@ def _advice(
     few_tokens = statistics.accepted < SELDOM * statistics.emitted  # a few drafts may be long
     tried = statistics.drafted_rounds >= _ENOUGH_ROUNDS or not few_rounds
     if tried and not statistics.accepted:
-        text, remedies = _nothing(spec, statistics)
+        text, remedies = _nothing(spec, statistics, setup)
         return Advice(Finding.NOTHING, text, speedup, speedup is not None, remedies)
     if few_rounds and few_tokens:
         text, remedies = _seldom(spec, statistics, setup)
         return Advice(Finding.SELDOM, text, speedup, speedup is not None, remedies)
     shares = balance(statistics, cost)
     if shares is None:
-        return _unmeasured(spec, statistics, cost)
+        return _unmeasured(spec, statistics, cost, setup)
     factor = shares.factor if speedup is None else speedup
     said = _said(shares) if speedup is None else f"{speedup:.2f}× was measured"
     finding, text, remedies = (
@@ -150,10 +157,10 @@ def _chances(spec: StrategySpec, statistics: Statistics) -> int:
     return statistics.rounds if spec.length is LengthRule.AUTO else statistics.attempts
 
 
-def _unmeasured(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> Advice:
+def _unmeasured(spec: StrategySpec, statistics: Statistics, cost: CostModel, setup: AnswerSetup) -> Advice:
     """Advice without a pass over a single token: what drafting costs is not known, what is accepted is."""
     rate = statistics.acceptance_rate or 0.0
-    remedies = tuple(remedy for remedy in _remedies(spec, statistics, cost) if remedy is not PLAIN)
+    remedies = tuple(remedy for remedy in _remedies(spec, statistics, cost, setup) if remedy is not PLAIN)
     if rate >= _LOW_ACCEPTANCE or not remedies:
         text = (
             "No pass over a single token was measured yet: measure the baseline to see what drafting saves."
@@ -201,7 +208,7 @@ def _losing(
         return Finding.TARGET_SMALL, f"{text} of experts, try {LONG_DRAFTS.text}.", (PLAIN, LONG_DRAFTS)
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
         return _dear_draft(c, setup)
-    remedies = _remedies(spec, statistics, cost)
+    remedies = _remedies(spec, statistics, cost, setup)
     remedy = f"try {', or '.join(remedy.text for remedy in remedies)}"
     if rate < _LOW_ACCEPTANCE:
         text = f"{_seldom_right(rate)} {_sentence(remedy)}"
@@ -225,7 +232,11 @@ def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remed
         if draft is not None:
             moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
             remedies = (Remedy(f"the draft on {devices}", draft=moved), UNDRAFTED)
-        text += f": the draft is on the CPU, and the target is not. Try the draft on {devices}."
+        text += f": the draft is on the CPU, and the target is not. Try the draft on {devices}"
+        smaller = smaller_draft(setup)
+        text += f", or {smaller.text} if it does not fit there." if smaller is not None else "."
+        if smaller is not None:
+            remedies = (*remedies[:-1], smaller, remedies[-1])
         return Finding.DRAFT_ON_CPU, text, remedies
     text += ": the draft is too large for this target."
     if smaller := smaller_draft(setup):
@@ -245,8 +256,10 @@ def _said(shares: Balance) -> str:
     return f"{costs} and saves {percent(shares.saves, 0)} of it"
 
 
-def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Remedy, ...]]:
-    instead = None if spec.needs_draft else another_kind(spec, statistics)
+def _nothing(
+    spec: StrategySpec, statistics: Statistics, setup: AnswerSetup
+) -> tuple[str, tuple[Remedy, ...]]:
+    instead = another_draft(setup) if spec.needs_draft else another_kind(spec, statistics)
     ways = "Use strategy none, or another draft model."
     if instead is not None:
         ways = f"Use strategy none, or try {instead.text}."
@@ -295,14 +308,16 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
     return f"{text} {_sentence(f'{costs}a draft model may do better')}", ()
 
 
-def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tuple[Remedy, ...]:
+def _remedies(
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, setup: AnswerSetup
+) -> tuple[Remedy, ...]:
     """What to try when nothing is gained."""
     low = (statistics.acceptance_rate or 0.0) < _LOW_ACCEPTANCE
     ways = [better_length(spec, statistics, cost)]
     if low:
         ways.append(surer_drafts(spec, statistics))
     if spec.needs_draft:
-        ways.append(UNDRAFTED)
+        ways += [another_draft(setup) if low else None, UNDRAFTED]
     elif low:
         ways.append(another_kind(spec, statistics))
     return (*(way for way in ways if way is not None), PLAIN)

@@ -62,17 +62,37 @@ LONG_DRAFTS = Remedy("ngram-mod, whose drafts are long", _NGRAM_MOD)
 
 
 def smaller_draft(setup: AnswerSetup) -> Remedy | None:
-    """Of the files clearly smaller than the draft, the one whose size is nearest to a tenth of the
-    target's."""
+    """A file clearly smaller than the draft."""
     pair, draft = setup.pair, setup.draft
     if pair is None or pair.draft is None or draft is None:
         return None
     size = pair.target.size
-    smaller = [file for file in setup.drafts if file.size <= _CLEARLY_SMALLER * pair.draft.size]
-    best = min(smaller, key=lambda file: abs(file.size / size - IDEAL_SHARE), default=None)
+    best = smaller_file(setup.drafts, size, pair.draft.size)
     if best is None:
         return None
     return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
+
+
+def smaller_file(files: Sequence[DraftFile], target: int, draft: int) -> DraftFile | None:
+    """Of the files clearly smaller than the draft, the one whose size is nearest to a tenth of the target's;
+    sizes in bytes."""
+    smaller = [file for file in files if file.size <= _CLEARLY_SMALLER * draft]
+    return min(smaller, key=lambda file: abs(file.size / target - IDEAL_SHARE), default=None)
+
+
+def another_draft(setup: AnswerSetup) -> Remedy | None:
+    """The best of the other files as the draft: one that is larger than the draft in use, which agrees more
+    often, if there is one."""
+    pair, draft = setup.pair, setup.draft
+    if pair is None or pair.draft is None or draft is None:
+        return None
+    others = [file for file in setup.drafts if file.path != draft.path]
+    size = pair.draft.size
+    best = next((file for file in others if file.size > size), next(iter(others), None))
+    if best is None:
+        return None
+    words = f"{best.name} as the draft ({size_words(best.size / pair.target.size)})"
+    return Remedy(words, draft=replace(draft, path=best.path))
 
 
 def larger_contexts(statistics: Statistics, setup: AnswerSetup) -> Iterator[Remedy]:

@@ -44,8 +44,11 @@ def vllm_command(
     part = next((part for part in spec.parts if part.name in _METHODS), None)
     sizes = [size for size in (target.ctx_size, n_ctx) if size]
     words = ["vllm", "serve", _file(target.path), "--max-model-len", str(min(sizes, default=DEFAULT_CTX))]
+    devices = len([name for name in target.device.split(",") if name.strip()])
+    if devices > 1:
+        words += ["--tensor-parallel-size", str(devices)]
     if part is not None:
-        config = dict(_config(part, draft))
+        config = dict(_config(part, draft, devices))
         words += ["--speculative-config", json.dumps(config)]
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
@@ -74,8 +77,10 @@ def _generation(sampling: Sampling, max_tokens: int) -> str:
     return json.dumps(told | {"max_new_tokens": max_tokens})
 
 
-def _config(part: StrategyPart, draft: ModelOptions | None) -> Iterator[tuple[str, str | int | float]]:
-    """The keys of --speculative-config."""
+def _config(
+    part: StrategyPart, draft: ModelOptions | None, devices: int
+) -> Iterator[tuple[str, str | int | float]]:
+    """The keys of --speculative-config. A draft on several devices would wait for them at every token."""
     params = part.params
     yield "method", _METHODS[part.name]
     match part.name:
@@ -96,6 +101,8 @@ def _config(part: StrategyPart, draft: ModelOptions | None) -> Iterator[tuple[st
             if draft is not None:
                 yield "model", _file(draft.path)
             yield "num_speculative_tokens", params.n_max
+            if devices > 1:
+                yield "draft_tensor_parallel_size", 1
             if params.sample:
                 yield "draft_sample_method", "probabilistic"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from app.base.files import reason
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.hub.cache import Cache
-from app.hub.library.drafts import Candidate, judge_draft
+from app.hub.library.drafts import Candidate, DraftVerdict, best_first, judge_draft
 from app.hub.library.model import FileOrigin, LocalModel
 from app.hub.library.reader import NoAnswerError, Reader
 from app.hub.library.remembered import Places, RememberedFiles
@@ -77,6 +77,15 @@ class Shelf:
         for model in models:
             if model.path != target.path:
                 yield self._candidate(target, self.read(model))
+
+    def suiting(self, target: Path) -> tuple[Candidate, ...]:
+        """The models that suit a target well as drafts, the best first: those of its own architecture, if
+        there are any. Saves what it read. Raises ModelFileError where the target cannot be used."""
+        models = [self.read(model) for model in self.scan()]
+        candidates = best_first(self.candidates(self.read(self.at(target, models)), models))
+        self.save(models)
+        good = [candidate for candidate in candidates if candidate.verdict is DraftVerdict.GOOD]
+        return tuple([candidate for candidate in good if candidate.related] or good)
 
     def judge(self, target: Path, draft: Path) -> Candidate:
         """A file as a draft for another; neither has to be listed. Raises ModelFileError where one is not

@@ -64,28 +64,37 @@ class Tuner:
         control: Control | None = None,
         clock: Callable[[], float] = time.monotonic,
         before: Tuned | None = None,
+        first: str = "",
     ) -> None:
         """`experiment` gives pair, prompts, sampling and max_tokens; its lanes are ignored. `budget` is in
-        seconds, without loading. `strategies` are tried instead of `families`. The search continues after
-        `before` with new measurements; if these are cut short, a complete `before` remains the result.
+        seconds, without loading. `strategies` are tried instead of `families`, `first` is tried before all of
+        them. The search continues after `before` with new measurements; if these are cut short, a complete
+        `before` remains the result.
 
         Raises SettingError for a strategy that cannot be used.
         """
         self.control = control or Control()
         has_draft = experiment.pair.draft is not None
-        self._families = [Family(strategy, (strategy,)) for strategy in strategies] or list(
+        found = [Family(strategy, (strategy,)) for strategy in strategies] or list(
             families(has_draft=has_draft, temperature=experiment.sampling.temperature)
         )
+        # In one spelling, as the lanes have them.
+        self._families = [
+            Family(name, tuple(str(StrategySpec.parse(spec)) for spec in settings))
+            for name, settings in found
+        ]
+        if first:
+            first = str(StrategySpec.parse(first))
+            others = [
+                Family(name, tuple(spec for spec in settings if spec != first))
+                for name, settings in self._families
+            ]
+            self._families = [Family(first, (first,)), *(family for family in others if family.settings)]
         self._left_out = [] if strategies else list(cannot_work(has_draft=has_draft))
         tried = in_turn(family.settings for family in self._families)
         self.experiment = make_experiment(
             experiment.with_lanes([Lane(strategy) for strategy in tried]), len(tried) + 1
         )
-        # In one spelling, as the lanes have them.
-        self._families = [
-            Family(name, tuple(str(StrategySpec.parse(spec)) for spec in settings))
-            for name, settings in self._families
-        ]
         """Pair, prompts and settings of the search; its lanes are all candidates."""
         self.pair: PairInfo | None = None
         """The loaded pair; None before."""

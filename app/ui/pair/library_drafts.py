@@ -59,18 +59,9 @@ class LibraryDrafts(QObject):
             self.found.emit()
 
     def _find(self, target: Path) -> Files:
-        from app.hub.library import DraftVerdict, best_first  # slow to import
-
         with self._shelf() as shelf:
-            models = [shelf.read(model) for model in shelf.scan()]
-            model = shelf.read(shelf.at(target, models))
-            candidates = best_first(shelf.candidates(model, models))
-            shelf.save(models)
-        good = [candidate for candidate in candidates if candidate.verdict is DraftVerdict.GOOD]
-        return tuple(
-            DraftFile(self._paths.named(candidate.model.path), candidate.model.size, candidate.model.name)
-            for candidate in [candidate for candidate in good if candidate.related] or good
-        )
+            models = [candidate.model for candidate in shelf.suiting(target)]
+        return tuple(DraftFile(self._paths.named(model.path), model.size, model.name) for model in models)
 
     # ------------------------------------------------------------------ a file chosen by hand
 

@@ -171,6 +171,28 @@ def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
             assert engine.pair.draft is not None and engine.pair.draft.n_gpu_layers > 0
 
 
+def test_another_draft_of_the_library_where_few_tokens_are_accepted(pair: Options) -> None:
+    target, draft = pair
+    with Engine(target, draft) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
+    rounds, header = at_costs(trace.rounds, 0.1), trace.header
+    assert header.pair.draft is not None
+    size = header.pair.draft.size
+    drafts = [
+        DraftFile(f"/m/{name}.gguf", at, name) for name, at in (("less", size // 2), ("more", 2 * size))
+    ]
+    known = AnswerSetup(target=target, draft=draft, drafts=[DraftFile(draft.path, size, "this"), *drafts])
+    advice = advice_on(trace, rounds, known, speedup=0.9)
+    assert advice.finding is Finding.LOW_ACCEPTANCE and "or more as the draft (" in advice.text
+    assert next(remedy.draft for remedy in advice.remedies if remedy.draft) == replace(
+        draft, path="/m/more.gguf"
+    )
+    smaller = advice_on(trace, rounds, replace(known, drafts=drafts[:1]), speedup=0.9)
+    assert "or less as the draft (" in smaller.text, "there is no larger one"
+    alone = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.9)
+    assert "as the draft" not in alone.text
+
+
 def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> None:
     target, draft = pair
     with Engine(target, draft) as engine:

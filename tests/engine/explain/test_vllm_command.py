@@ -101,3 +101,18 @@ def test_what_vllm_does_otherwise_is_said(spec: str, sampling: dict[str, Any], w
 
 def test_where_nothing_drafts_no_rule_is_compared() -> None:
     assert not any("verifies" in line for line in made("ngram-mod:verify=match", temperature=0.8).differences)
+
+
+def test_two_devices_are_tensor_parallel_and_the_draft_stays_on_one() -> None:
+    def on(device: str) -> CopiedCommand:
+        target = ModelOptions("t.gguf", device=device)
+        return vllm_command(
+            StrategySpec.parse("draft-simple"), target, ModelOptions("d.gguf"), Sampling(), 64
+        )
+
+    two = on("CUDA0, CUDA1")
+    assert value(two, "--tensor-parallel-size") == "2"
+    assert json.loads(value(two, "--speculative-config") or "")["draft_tensor_parallel_size"] == 1
+    for device in ("", "CUDA0"):
+        assert value(on(device), "--tensor-parallel-size") is None
+        assert "tensor_parallel" not in on(device).text

@@ -1,0 +1,143 @@
+"""`draftscope advise`: answers "What are you doing?"; and the advice that other commands end with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from app.base.numbers import file_size
+from app.base.paths import find_paths
+from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
+from app.cli.terminal.arguments import Parser
+from app.cli.terminal.console import put
+from app.engine.errors import SettingError, UserError
+from app.engine.explain.advice import OTHER_DRAFTS
+from app.engine.explain.advice import advise as advise_on
+from app.engine.explain.cost import CostModel
+from app.engine.explain.llama_command import llama_command
+from app.engine.explain.purposes import PURPOSES, KindOfWork
+from app.engine.explain.remedies import AnswerSetup, DraftFile, smaller_file
+from app.engine.explain.vllm_command import vllm_command
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Sampling
+
+PROG = "draftscope advise"
+_USAGE = f"{PROG} [--for WORK] [--target MODEL [--draft MODEL]] [options]"
+_DESCRIPTION = """\
+What are you doing? Without --for, list the kinds of work with a strategy to begin with for each. With --for,
+print that strategy, why, and the commands of llama.cpp and vLLM that come nearest to it. Your prompts decide:
+measure them with bench, or let tune search."""
+_WIDTH = 100
+_TOKENS = 256  # of an answer
+
+
+def advise(argv: list[str]) -> int:
+    """Print the kinds of work, or the answer to one; returns the exit code. Raises UserError."""
+    parser = Parser(PROG, _DESCRIPTION, _USAGE)
+    add_work_option(parser, "The kind of work")
+    pair = parser.add_argument_group("the pair")
+    add_pair_names(
+        pair,
+        "The model that answers, for the commands (default: the bundled pair)",
+        "The model that drafts for it; with --target and without it, strategies need no draft model",
+    )
+    TARGET.add_to(parser.add_argument_group("loading the target"))
+    DRAFT.add_to(parser.add_argument_group("loading the draft"))
+    arguments = parser.parse_args(argv)
+    target, draft = chosen_pair(arguments)
+    work: KindOfWork | None = arguments.work
+    put(_list(draft is not None) if work is None else _answer(work, target, draft))
+    return 0
+
+
+def add_work_option(group: argparse._ActionsContainer, what: str) -> None:
+    """Add --for; its value is a KindOfWork."""
+    keys = ", ".join(purpose.key for purpose in PURPOSES)
+    group.add_argument("--for", dest="work", metavar="WORK", type=_work, help=f"{what}: {keys}")
+
+
+def advice_text(
+    traces: Sequence[Trace],
+    target: ModelOptions,
+    draft: ModelOptions | None,
+    plain: Iterable[Trace] = (),
+    speedup: float | None = None,
+) -> str:
+    """What the window says about an answer, or about several of one strategy; "" where it drafts nothing.
+    `plain` are answers of the baseline, and `speedup` is measured against it."""
+    header = traces[0].header
+    try:
+        spec = StrategySpec.parse(header.strategy)
+    except SettingError:  # of a server
+        return ""
+    statistics = Statistics.pooled(map(Statistics.of_answer, traces))
+    cost = CostModel.of(round for trace in (*traces, *plain) for round in trace.rounds)
+    ids = max((trace.token_ids for trace in traces), key=len)  # one text is searched for repetitions
+    setup = AnswerSetup(header.pair, target, draft, ids)
+    advice = advise_on(spec, statistics, cost, speedup, setup)
+    if advice is not None and advice.finding in OTHER_DRAFTS and draft is not None:
+        setup = replace(setup, drafts=_library(target))
+        advice = advise_on(spec, statistics, cost, speedup, setup)
+    return advice.text if advice is not None else ""
+
+
+def _library(target: ModelOptions) -> tuple[DraftFile, ...]:
+    """The files of the library that suit a target as drafts; none where it cannot be read."""
+    from app.cli.models.common import open_shelf  # slow to import
+
+    try:
+        with open_shelf() as shelf:
+            models = [candidate.model for candidate in shelf.suiting(Path(find_paths().model(target.path)))]
+    except UserError:
+        return ()
+    return tuple(DraftFile(str(model.path), model.size, model.name) for model in models)
+
+
+def _smaller(target: ModelOptions, draft: ModelOptions) -> DraftFile | None:
+    """A draft of the library that is smaller than the one in use; None where a file is not here."""
+    sizes = []
+    for options in (target, draft):
+        try:
+            sizes.append(os.stat(find_paths().model(options.path)).st_size)
+        except OSError:
+            return None
+    return smaller_file(_library(target), *sizes)
+
+
+def _work(text: str) -> KindOfWork:
+    known = {purpose.key: purpose for purpose in PURPOSES}
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: {', '.join(known)}.")
+    return known[text]
+
+
+def _list(has_draft: bool) -> Iterator[str]:
+    for purpose in PURPOSES:
+        first = purpose.first(has_draft)
+        yield f"{purpose.key}: {first.strategy}"
+        yield from _wrapped(first.reason)
+
+
+def _answer(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) -> Iterator[str]:
+    """Reason and commands; the last line is the strategy."""
+    first = work.first(draft is not None)
+    settings = (first.spec, target, draft, Sampling(), _TOKENS)
+    yield first.reason
+    if work.key == "little-memory" and draft is not None and (smaller := _smaller(target, draft)):
+        yield f"With a draft, {smaller.name} of your library takes less: {file_size(smaller.size)}."
+    for command in (llama_command(*settings), vllm_command(*settings)):
+        yield ""
+        yield command.text
+        yield from (f"# {difference}" for difference in command.differences)
+    yield ""
+    yield first.strategy
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
