@@ -34,7 +34,7 @@ COMMANDS = {
         "advise:advise", "propose a strategy for your kind of work, with the commands of llama.cpp and vLLM"
     ),
     "drafts": Subcommand(
-        "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing, in seconds"
+        "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"
     ),
     "compare": Subcommand(
         "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"

@@ -364,11 +364,12 @@ class ModelOptions:
     flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
     repack: bool = param(
         True,
-        "Rearrange weights for the CPU's fastest kernels. Turn it off if those crash.",
+        "Rearrange weights for the CPU's fastest kernels. As the file has them they are slower, and safe "
+        "where those kernels crash.",
     )
     swa_full: bool = param(
         True,
-        "Keep the whole KV cache of sliding-window layers. Turned off, it takes less memory, but edited "
+        "Keep the whole KV cache of sliding-window layers. The window alone takes less memory, but edited "
         "chats are read again.",
     )
     rpc: str = param(
@@ -389,7 +390,7 @@ class ModelOptions:
         "memory.",
     )
     main_gpu: int = param(0, "The device in use with split mode none, counted from 0.", low=0, high=1024)
-    kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers, not in main memory.")
+    kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers. Main memory is slower.")
     cpu_moe: bool = param(False, "Keep the expert weights of all layers in main memory.")
     n_cpu_moe: int = param(
         0, "Keep the expert weights of the first N layers in main memory.", low=0, high=1024

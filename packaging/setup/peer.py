@@ -15,6 +15,7 @@ import re
 import shlex
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from native_build import kept_wheel, source_archive, unpack, wheels_folder
 from recipe import Recipe, make_recipe
 from steps import PYTHON, Notes, choose, guarded
 
+_BETWEEN = 15  # seconds between two words on how far a compilation is
 LOOP, SERVER = "llama-speculative-simple", "llama-server"
 LOOP_SOURCE = "examples/speculative-simple/speculative-simple.cpp"
 Levels = Sequence[tuple[str, str]]  # how far sources are optimised, and their pattern
@@ -152,9 +154,13 @@ def _objects(
         words = [level, "-w", f"-I{folder}", "-c", str(file), "-o", str(folder / f"{number}.o")]
         _compile(recipe, source, words, c=file.suffix == ".c")
 
+    said = time.monotonic()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            list(pool.map(compile_one, range(len(jobs))))
+            for done, _ in enumerate(pool.map(compile_one, range(len(jobs))), start=1):
+                if time.monotonic() - said >= _BETWEEN or done == len(jobs):
+                    said = time.monotonic()
+                    say(f"{done} of {len(jobs)} files are compiled")
         except SetupError:
             pool.shutdown(cancel_futures=True)
             raise

@@ -292,6 +292,7 @@ def test_help_has_every_option_and_strategy(command: Command) -> None:
     for part in ("draft-simple", "n_max=3", "prompt-lookup", "verify=greedy|speculative|match"):
         assert part in text
     assert "a number from 0 to 10; default 0" in text
+    assert "Do not rearrange weights" in text and "urned off, it" not in text and "Turn it off" not in text
 
 
 def test_help_and_version_of_the_whole(command: Command) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,3 +98,40 @@ def test_a_file_that_is_missing_is_named(command: Command, pair_files: tuple[Pat
     ended = command("drafts", "/nowhere/d.gguf", "--target", pair_files[0], "--prompt", "abc")
     assert ended.code == 1
     assert "d.gguf is not there." in ended.err
+
+
+def test_a_command_that_judged_no_draft_ends_with_1(
+    command: Command, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGUF and nothing else")
+    words = ["--target", pair_files[0], "--prompt", "abcabc", "--max-tokens", 6, "--ignore-eos"]
+    ended = command("drafts", *words, "--engine", "thread", bad)
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1].startswith("draftscope drafts: No draft could be judged. ")
+    assert "bad.gguf was not judged: " in ended.out
+
+
+def test_an_interrupt_says_how_far_it_came(pair_files: tuple[Path, Path]) -> None:
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "app", "drafts", "--target", pair_files[0], pair_files[1]),
+            *("--suite", "general", "--max-tokens", "64", "--ignore-eos"),
+        ],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("1 of "):
+            break
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert "answers of up to 64 tokens; then it and 1 draft read them." in lines[0]
+    assert "left" in lines[-1]
+    assert "Interrupted: " in rest and " of 1 drafts judged." in rest

@@ -275,6 +275,11 @@ def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
     assert ended.out.count("×") >= 6
     report = Report.from_json(out.read_bytes())
     assert len(report.sweep.cells) == 6
+    begun = ended.err.splitlines()
+    lanes, runs = len(report.lanes), len(report.runs)
+    assert begun[0] == f"{lanes} lanes × 2 prompts × 1 repeat: {runs} answers of up to 12 tokens."
+    first = next(at for at, line in enumerate(begun) if line.startswith("1/"))
+    assert any(line.startswith("That takes at most about ") for line in begun[:first])
     lines = ended.out.splitlines()
     head = lines.index("tokens/s; across n_max, down p_min")
     shown = [row.split()[1:] for row in lines[head + 3 : head + 5]]

@@ -33,7 +33,7 @@ from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.errors import SettingError
 from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
-from app.lab.experiment import Experiment, Lane, make_experiment
+from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
 from app.lab.load.levels import Load
 from app.lab.report.export.server_notes import server_notes
@@ -85,7 +85,8 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="SPEC",
         action="append",
         default=[],
-        help="A strategy to measure, see below; may be given several times",
+        help="A strategy to measure, see below; may be given several times: at most "
+        f"{MOST_LANES} lanes, each target's baseline included",
     )
     lanes.add_argument(
         "--lanes",

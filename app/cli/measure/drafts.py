@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -26,15 +27,24 @@ from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
 from app.lab.drafts.columns import DRAFT_COLUMNS
-from app.lab.drafts.trials import ANSWER_TOKENS, DraftJudged, DraftsReport, DraftTrials, first_of_each
+from app.lab.drafts.trials import (
+    ANSWER_TOKENS,
+    DraftJudged,
+    DraftReads,
+    DraftsReport,
+    DraftTrials,
+    TargetAnswers,
+    first_of_each,
+)
 from app.lab.experiment import Experiment, Pair
 from app.lab.runs.control import Control
 
 PROG = "draftscope drafts"
 _DESCRIPTION = """\
-Find the best draft among the files at hand, in seconds: the target answers a few prompts, then target and
-draft each read these answers once. Printed are how often the draft would be right (α by teacher forcing, with
-its 95 % interval over the prompts), what a draft token costs, and the speed-up predicted from both."""
+Find the best draft among the files at hand: the target answers a few prompts, then target and each draft
+read these answers once. How long that takes is said on the way. Printed are how often the draft would be
+right (α by teacher forcing, with its 95 % interval over the prompts), what a draft token costs, and the
+speed-up predicted from both."""
 
 
 def drafts(argv: list[str]) -> int:
@@ -87,19 +97,36 @@ def _judge(arguments: argparse.Namespace, sampling: Sampling, interrupt: Interru
     control = Control()
     interrupt.stops(control.cancel)
     trials = DraftTrials(experiment, drafts, lambda: make_home(arguments.engine), control)
-    say(f"{Path(target.path).name} answers {numbers.count(len(experiment.prompts), 'prompt')} …")
+    answers = numbers.count(len(experiment.prompts), "answer")
+    limit, these = numbers.count(experiment.max_tokens, "token"), numbers.count(len(drafts), "draft")
+    say(f"{Path(target.path).name} gives {answers} of up to {limit}; then it and {these} read them.")
     done = 0
+    began = time.monotonic()
     for event in trials.run():
-        if isinstance(event, DraftJudged):
+        if isinstance(event, TargetAnswers) and event.done:
+            say(f"{event.done} of {answers}{_left(began, event.done, event.total)}")
+        elif isinstance(event, DraftReads) and not event.done and not done:
+            began = time.monotonic()  # what the target took to answer tells nothing of the drafts
+        elif isinstance(event, DraftJudged):
             done += 1
-            say(f"{done}/{len(drafts)}  {event.score.file}")
-    if interrupt.pressed and not done:
-        return INTERRUPTED
+            say(f"{done}/{len(drafts)}  {event.score.file}{_left(began, done, len(drafts))}")
+    if interrupt.pressed:
+        say(f"Interrupted: {done} of {len(drafts)} drafts judged.")
+        if not done:
+            return INTERRUPTED
     report = trials.report()
     put(_lines(report))
     if arguments.json is not None:
         write_file(arguments.json, report.to_json())
+    if not interrupt.pressed and all(draft.problem for draft in report.drafts):
+        raise UserError("No draft could be judged.", report.drafts[0].problem)
     return INTERRUPTED if interrupt.pressed else 0
+
+
+def _left(began: float, done: int, of: int) -> str:
+    """The time that the rest will take, where it is like what was done since `began`."""
+    seconds = (time.monotonic() - began) / done * (of - done)
+    return f", about {numbers.duration(max(1.0, seconds))} left" if done < of else ""
 
 
 def _experiment(arguments: argparse.Namespace, target: ModelOptions, sampling: Sampling) -> Experiment:

@@ -41,7 +41,7 @@ from app.lab.report.page.page import html_page
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
-from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted, WarmedUp
 from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.runner import Runner
 
@@ -74,6 +74,14 @@ class ProgressLine:
             self._names = lane_names(event.experiment)
             self._experiment = event.experiment
             self._asked = event.experiment.template_options
+            experiment = event.experiment
+            lanes = numbers.count(len(experiment.lanes), "lane")
+            prompts = numbers.count(len(experiment.prompts), "prompt")
+            repeats = numbers.count(experiment.repeats, "repeat")
+            most = numbers.count(experiment.max_tokens, "token")
+            if self._counted:
+                total = numbers.count(event.total, "answer")
+                say(f"{lanes} × {prompts} × {repeats}: {total} of up to {most}.")
             if event.done:
                 say(f"Resumed: {event.done} of {numbers.count(event.total, 'run')} are done.")
         elif isinstance(event, PairLoaded):
@@ -87,6 +95,8 @@ class ProgressLine:
             asked = self._experiment.pair_of(event.lanes[0]) if self._experiment is not None else None
             if asked is not None and (told := without_gpu(asked.target, event.pair)):
                 self._line(told)
+        elif isinstance(event, WarmedUp) and self._counted:
+            self._line(f"That takes at most about {numbers.duration(max(1.0, event.most_seconds))}.")
         elif isinstance(event, EngineReplaced):
             self._line(f"{event.message} A new engine continues.")
         elif isinstance(event, RunStarted):

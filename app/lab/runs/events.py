@@ -42,6 +42,12 @@ class WarmingUp(LabEvent, frozen=True):
     lane: int
 
 
+class WarmedUp(LabEvent, frozen=True):
+    """The short runs tell how long the measured ones take: at most, since answers may end early."""
+
+    most_seconds: float
+
+
 class RunStarted(LabEvent, frozen=True):
     """A measured run begins, with its trace's header."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
 
@@ -34,6 +35,7 @@ from app.lab.runs.events import (
     RunDropped,
     RunRound,
     RunStarted,
+    WarmedUp,
     WarmingUp,
 )
 from app.lab.runs.journal.identity import loaded_otherwise
@@ -103,6 +105,8 @@ class Runner:
             raise
         self._left = TimeLeft()
         self._to_warm_up: list[int] = []  # lanes on the loaded pair
+        self._warm: list[float] = []  # seconds of an answer that is as long as it may be
+        self._timed = False  # once is enough
         self._unfit: set[tuple[str, ...]] = set()  # sets of drafters that killed the engine in a warm-up
         self._warm_servers: set[Pair] = set()
         self._deaths: Counter[Pair] = Counter()  # of the engine while it loaded a pair
@@ -223,6 +227,10 @@ class Runner:
             yield WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
+        if self._warm:
+            yield WarmedUp((len(self._jobs) - len(self._records)) * fmean(self._warm))
+            self._warm = []
+            self._timed = True
         if pair.is_server:  # it stays as warm as it is while others answer
             self._warm_servers.add(pair)
 
@@ -294,8 +302,13 @@ class Runner:
             with suppress(UserError):  # a lane that cannot run reports it in its first run
                 request = self._request(msgspec.structs.replace(job, lane=lane))
                 short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
-                for _event in self._engine.generate(short, self.experiment.drafters):
-                    continue
+                tokens = 0
+                for event in self._engine.generate(short, self.experiment.drafters):
+                    if isinstance(event, RoundFinished):
+                        tokens += len(event.round.emitted)
+                    elif isinstance(event, Finished) and tokens and not self._timed:
+                        each = event.totals.seconds / tokens
+                        self._warm.append(event.totals.lead_seconds + each * request.max_tokens)
         except EngineGone as gone:
             self._unfit.add(self._drafters_of(lane))
             raise _WarmUpGone(str(gone)) from gone

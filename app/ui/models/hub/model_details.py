@@ -88,7 +88,7 @@ class ModelDetails(QWidget):
         self.pair.clicked.connect(self._use_pair)
         row = QHBoxLayout()
         self.best = QPushButton("Which is best?")
-        self.best.setToolTip("Judge all drafts for this target, in seconds")
+        self.best.setToolTip("Judge all drafts for this target by its own answers")
         self.best.clicked.connect(self._find_best)
         row.addWidget(self.pair)
         row.addWidget(self.best)
