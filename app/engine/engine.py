@@ -39,7 +39,7 @@ from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
-from app.engine.templates.completion import document, fill_in_the_middle, filled, from_ids
+from app.engine.templates.completion import document, filled, tokenized
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
 from app.engine.types import (
@@ -268,26 +268,8 @@ class Engine:
         return Sampler(request.sampling, banned, breakers_of(self.vocabulary, request.sampling))
 
     def tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
-        given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
-        if sum(given) != 1:
-            message = "There are several prompts." if any(given) else "There is no prompt."
-            raise PromptError(message, "Give exactly one: a prompt, messages or token ids.")
-        if request.suffix is not None and request.prompt is None:
-            raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
-        vocabulary = self.vocabulary
-        if request.messages:
-            made = self._template.tokenize(request.messages, request.template_options, self.abort.is_set)
-        elif request.prompt_ids:
-            made = TokenizedPrompt(*from_ids(vocabulary, request.prompt_ids), {})
-        elif request.suffix is not None:
-            ids = fill_in_the_middle(vocabulary, request.prompt or "", request.suffix)
-            made = TokenizedPrompt(request.prompt or "", ids, {})
-        else:
-            ids = vocabulary.tokenize(request.prompt or "", special=True, parse_special=False)
-            made = TokenizedPrompt(request.prompt or "", ids, {})
-        if not len(made.ids):
-            raise PromptError("The prompt is empty.", "Type something first.")
-        return made
+        """The prompt of a request; raises PromptError."""
+        return tokenized(request, self.vocabulary, self._template, self.abort.is_set)
 
     def new_drafter(self, part: StrategyPart) -> Drafter:
         """A drafter that has learned nothing yet."""

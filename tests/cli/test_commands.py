@@ -333,7 +333,12 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
         ("run --prompt-ids 1,none", "--prompt-ids 1,none is neither token ids nor a file"),
         ("run --prompt-ids 1,2 --suffix b", "--suffix needs a text before it"),
         ("run --prompt a --target T.gguf --draft-only", "--draft-only needs a draft"),
-        ("run --prompt a --draft-only --strategy suffix", "--draft-only cannot be used with a strategy"),
+        (
+            "run --prompt a --draft-only --strategy draft-simple",
+            "--draft-only with draft-simple needs a target",
+        ),
+        ("run --prompt a --draft-only --strategy oracle", "--draft-only cannot be used with oracle"),
+        ("run --prompt a --draft-only --strategy suffix --trace t", "--trace needs rounds"),
         ("replay", "TRACE.jsonl"),
     ],
 )

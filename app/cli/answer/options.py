@@ -20,7 +20,7 @@ from app.cli.answer.draft_options import (
     asked_strategies,
     draft_flags,
 )
-from app.cli.answer.strategies import strategy_help
+from app.cli.answer.strategies import add_drafted_option, strategy_help
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.servers import add_server_options, keys
@@ -70,6 +70,10 @@ class RunPlan:
     """The address of the server that answers instead; "" without one."""
     key_of: Callable[[str], str] = find_key
     """Gives the key of the server."""
+    drafted: bool = False
+    """Whether each round's draft and verdict are printed."""
+    strategy_alone: bool = False
+    """Whether only a draft of the strategy is wanted, without a target."""
 
 
 def parse_run(argv: list[str]) -> RunPlan:
@@ -89,8 +93,11 @@ def parse_run(argv: list[str]) -> RunPlan:
     if arguments.draft_only and arguments.target is None:
         arguments.target = arguments.draft  # the target is not loaded: it need not be named
     target, draft = chosen_pair(arguments)
-    if arguments.draft_only:
-        target, draft = _draft_alone(spec, draft)
+    strategy_alone = arguments.draft_only and bool(spec.parts)
+    if strategy_alone:
+        _check_alone(spec, arguments)
+    elif arguments.draft_only:
+        target, draft = _draft_model_alone(draft)
     if spec.needs_draft and draft is None:
         raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
     if arguments.trace is not None and arguments.trace == arguments.json:
@@ -107,7 +114,16 @@ def parse_run(argv: list[str]) -> RunPlan:
     )
     files = arguments.trace, arguments.json
     return RunPlan(
-        target, draft, request, tuple(arguments.drafter), *files, arguments.engine, server, keys(arguments)
+        target,
+        draft,
+        request,
+        tuple(arguments.drafter),
+        *files,
+        arguments.engine,
+        server,
+        keys(arguments),
+        arguments.drafted,
+        strategy_alone,
     )
 
 
@@ -143,13 +159,26 @@ def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"prompt": text, "suffix": suffix}
 
 
-def _draft_alone(spec: StrategySpec, draft: ModelOptions | None) -> tuple[ModelOptions, None]:
+def _draft_model_alone(draft: ModelOptions | None) -> tuple[ModelOptions, None]:
     """The draft model as the target, without a draft; raises UsageError."""
     if draft is None:
-        raise UsageError("--draft-only needs a draft model.", "Give one with --draft.")
-    if spec.parts:
-        raise UsageError("--draft-only cannot be used with a strategy.", "Leave out --strategy.")
+        raise UsageError(
+            "--draft-only needs a draft model, or a strategy without one.",
+            "Give --draft, or --strategy prompt-lookup.",
+        )
     return draft, None
+
+
+def _check_alone(spec: StrategySpec, arguments: argparse.Namespace) -> None:
+    """Raise UsageError where a strategy cannot draft without a target, or a file would need rounds."""
+    hint = "Leave out --strategy: the draft model answers alone."
+    if spec.needs_draft:
+        raise UsageError(f"--draft-only with {spec} needs a target.", hint)
+    if spec.is_synthetic:
+        raise UsageError(f"--draft-only cannot be used with {spec}.", "It drafts what the target would say.")
+    asked = {"--trace": arguments.trace, "--json": arguments.json, "--drafted": arguments.drafted}
+    if name := next((name for name, given in asked.items() if given), ""):
+        raise UsageError(f"{name} needs rounds, and --draft-only with a strategy has none.", "Leave it out.")
 
 
 def _parser() -> Parser:
@@ -185,7 +214,8 @@ def _parser() -> Parser:
     answer.add_argument(
         "--draft-only",
         action="store_true",
-        help="Let the draft model answer alone, to see what it would propose. The target is not loaded",
+        help="Let the draft model answer alone, to see what it would propose. The target is not loaded. With "
+        "a strategy that needs no draft model: its draft after the prompt, as text and ids",
     )
     answer.add_argument(
         "--chat",
@@ -208,6 +238,7 @@ def _parser() -> Parser:
         "--trace", metavar="OUT.jsonl", type=Path, help="Record every round, for the window and for replay"
     )
     output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
+    add_drafted_option(output)
 
     add_model_options(parser)
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.base.numbers import count
-from app.cli.answer.strategies import statistics_lines
+from app.cli.answer.strategies import add_drafted_option, drafted_lines, statistics_lines
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import AnswerPrinter, say
 from app.engine.record.recheck import recheck
@@ -19,7 +19,7 @@ needed."""
 
 def replay(argv: list[str]) -> int:
     """Print a trace; returns the exit code. Raises UserError where it cannot be read."""
-    parser = Parser(PROG, _DESCRIPTION, f"{PROG} TRACE.jsonl [--verify]")
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} TRACE.jsonl [--verify] [--drafted]")
     parser.add_argument(
         "trace", metavar="TRACE.jsonl", type=Path, help="A trace that run or the window wrote"
     )
@@ -29,10 +29,11 @@ def replay(argv: list[str]) -> int:
         help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
         "exit code is 1",
     )
+    add_drafted_option(parser)
     arguments = parser.parse_args(argv)
     trace = read_trace(arguments.trace)
     AnswerPrinter().finish(trace.text)
-    for line in statistics_lines(trace):
+    for line in [*(drafted_lines(trace) if arguments.drafted else ()), *statistics_lines(trace)]:
         say(line)
     return _verify(trace, arguments.trace.name) if arguments.verify else 0
 

@@ -8,14 +8,21 @@ from collections.abc import Iterator
 from app.cli.advise import advice_text
 from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without_gpu
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
-from app.cli.answer.strategies import statistics_lines
+from app.cli.answer.strategies import alone_lines, drafted_lines, statistics_lines
 from app.cli.answer.template_options import unread
 from app.cli.terminal.console import AnswerPrinter, complain, say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
+from app.engine.process.messages import (
+    DraftedAlone,
+    Event,
+    Finished,
+    PromptProgress,
+    RoundFinished,
+    Started,
+)
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.journal.run_record import RunRecord
@@ -42,6 +49,8 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
     target, draft = local_pair(plan.target, plan.draft, interrupt)
     client = EngineClient(make_home(plan.engine), lambda: interrupt.pressed or not printer.open)
     try:
+        if plan.strategy_alone:
+            return _draft_alone(client, target.path, plan, interrupt, printer)
         try:
             for _progress in client.load(target, draft):
                 pass
@@ -54,6 +63,20 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
         return _answer(client.generate(plan.request, plan.drafters), plan, interrupt, printer)
     finally:
         client.close()
+
+
+def _draft_alone(
+    client: EngineClient, target: str, plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter
+) -> int:
+    """Print a strategy's draft: its text on standard output, its ids on standard error."""
+    for event in client.draft_alone(target, plan.request, plan.drafters):
+        if interrupt.pressed:
+            return INTERRUPTED
+        if isinstance(event, DraftedAlone):
+            printer.finish(b"".join(token.piece for token in event.tokens).decode("utf-8", errors="replace"))
+            for line in alone_lines(event):
+                say(line)
+    return 0
 
 
 def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter) -> int:
@@ -103,7 +126,7 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
     finally:
         if plan.json is not None:
             write_file(plan.json, RunRecord.of(trace).to_json())
-    for line in statistics_lines(trace):
+    for line in [*(drafted_lines(trace) if plan.drafted else ()), *statistics_lines(trace)]:
         say(line)
     if advice := advice_text([trace], plan.target, plan.draft):
         say(advice)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
-from app.base.numbers import significant
+from app.base.numbers import count, significant
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
+from app.engine.process.messages import AloneToken, DraftedAlone
 from app.engine.record.length_fold import lengths_of
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, longest_draft
-from app.engine.types import FinishReason, LengthRule, Verification
+from app.engine.types import DraftedToken, EmittedToken, FinishReason, LengthRule, Verification
 
 _WIDTH = 100
 _ENDS = {
@@ -102,3 +107,44 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
     if totals and totals.prompt_seconds:  # 0: not measured, because the engine broke off
         prompt += f" in {significant(totals.prompt_seconds)} s"
     return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"
+
+
+def add_drafted_option(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--drafted",
+        action="store_true",
+        help="After the text, print each round on standard error: what was drafted, what became of it",
+    )
+
+
+def drafted_lines(trace: Trace) -> Iterator[str]:
+    """A line on each round: what was drafted with what became of it, and the token that was emitted last."""
+    for round in trace.rounds:
+        drafted = [
+            f"{verdict} {_text(tokens)}"
+            for verdict, tokens in groupby(round.drafted, key=lambda token: token.verdict)
+        ]
+        untold = ["a draft that the server does not tell"] if round.untold else []
+        why = f" ({round.draft_end})" if round.draft_end else ""
+        what = f"{round.strategy}: " if round.strategy else f"no draft{why}: "
+        rest = round.emitted[round.accepted :]
+        ends = [f"{word} {_text(tokens)}" for word, tokens in groupby(rest, key=round.fate_word)]
+        yield f"round {round.index}, {what}{', '.join([*untold, *drafted, *ends])}"
+
+
+def alone_lines(draft: DraftedAlone) -> list[str]:
+    """What a strategy drafted without a target."""
+    why = f" ({draft.end})" if draft.end else ""
+    prompt = count(draft.prompt_tokens, "token")
+    if not draft.tokens:
+        return [f"No draft after a prompt of {prompt}{why}."]
+    copied = f", copied from token {draft.match}" if draft.match is not None else ""
+    drafted = count(len(draft.tokens), "token")
+    head = f"{draft.strategy} drafts {drafted} after a prompt of {prompt}{copied}{why}:"
+    return [head, *(f"{token.id:>8}  {_text([token])}" for token in draft.tokens)]
+
+
+def _text(tokens: Iterable[DraftedToken | EmittedToken | AloneToken]) -> str:
+    """Their text in quotes, on one line."""
+    whole = b"".join(token.label.encode() or token.piece for token in tokens)
+    return json.dumps(whole.decode("utf-8", errors="replace"), ensure_ascii=False)

@@ -10,6 +10,8 @@ from app.engine.errors import UserError
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     AnyCommand,
+    DraftAlone,
+    DraftedAlone,
     Event,
     Failed,
     Finished,
@@ -70,6 +72,12 @@ class EngineClient:
         EngineError."""
         return self._ask(Force(self._next(), texts))
 
+    def draft_alone(
+        self, target: str, request: GenerationRequest, drafters: tuple[str, ...] = ()
+    ) -> Iterator[Event]:
+        """Yield DraftedAlone: one draft in the target's vocabulary. No pair is loaded. Raises EngineError."""
+        return self._ask(DraftAlone(self._next(), target, request, drafters))
+
     def set_pace(self, speed: float, steps: int = 0) -> None:
         """Change the pace of the current answer: `speed` relative to the true one, 0 to pause, and `steps`
         rounds that may begin in the pause. Safe from any thread."""
@@ -98,5 +106,5 @@ class EngineClient:
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, Finished | Loaded | Forced):
+                if isinstance(event, Finished | Loaded | Forced | DraftedAlone):
                     return

@@ -28,6 +28,7 @@ from app.engine.process.messages import (
     AnyCommand,
     AnyEvent,
     DevicesListed,
+    DraftedAlone,
     Event,
     Failed,
     Finished,
@@ -72,6 +73,7 @@ _ENDS = (
     Lightened,
     TextsCounted,
     Forced,
+    DraftedAlone,
     Finished,
     Failed,
 )  # that end a command

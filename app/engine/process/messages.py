@@ -94,6 +94,14 @@ class Force(Command, frozen=True, tag=True):
     texts: tuple[ForcedText, ...]
 
 
+class DraftAlone(Command, frozen=True, tag=True):
+    """Let a strategy draft once after a prompt, in the vocabulary of the file `target`; no pair is needed."""
+
+    target: str
+    request: GenerationRequest
+    drafters: tuple[str, ...] = ()
+
+
 class Forget(Command, frozen=True, tag=True):
     """Empty what drafters and length rules learned from earlier answers. No event follows."""
 
@@ -238,6 +246,24 @@ class Forced(Event, frozen=True, tag=True):
     seconds: PassSeconds
 
 
+class AloneToken(msgspec.Struct, frozen=True):
+    """A drafted token that nobody judges."""
+
+    id: int
+    piece: bytes  # empty for control tokens
+    label: str = ""  # a control token's name
+
+
+class DraftedAlone(Event, frozen=True, tag=True):
+    """The strategy that drafted without a target, and its draft; both empty where none did."""
+
+    strategy: str
+    prompt_tokens: int
+    tokens: tuple[AloneToken, ...] = ()
+    match: int | None = None  # token of the prompt where the copy begins
+    end: str = ""  # why the draft ended there, or why there is none
+
+
 class Finished(Event, frozen=True, tag=True):
     """The run ended or was stopped."""
 
@@ -285,6 +311,7 @@ AnyCommand = (
     | CountTexts
     | Generate
     | Force
+    | DraftAlone
     | SetPace
     | Forget
     | Stop
@@ -302,6 +329,7 @@ AnyEvent = (
     | RoundFinished
     | ForceProgress
     | Forced
+    | DraftedAlone
     | Finished
     | LastWords
     | Failed

@@ -21,6 +21,7 @@ from app.engine.process.messages import (
     AnyEvent,
     CountTexts,
     DevicesListed,
+    DraftAlone,
     Failed,
     Force,
     ForceProgress,
@@ -163,6 +164,8 @@ class Server:
                 self._count_texts(command)
             elif isinstance(command, Force):
                 self._force(command)
+            elif isinstance(command, DraftAlone):
+                self._draft_alone(command)
         except UserError as error:
             offer = self._offer(command, error)
             self._emit(
@@ -295,6 +298,18 @@ class Server:
 
         self._emit(engine.force(command.texts, command.run, tell))
 
+    def _draft_alone(self, command: DraftAlone) -> None:
+        from app.engine.draft_alone import draft_alone
+        from app.engine.templates.process import Templates
+
+        _know_drafters(command)
+        self._templates = self._templates or Templates()
+
+        def stopped() -> bool:
+            return self._is_stopped(command.run)
+
+        self._emit(draft_alone(command.target, command.request, self._templates, command.run, stopped))
+
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
         """Another way to load the pair, if loading failed."""
         if not isinstance(command, Load) or self._is_stopped(command.run):
@@ -332,7 +347,7 @@ def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | N
         return None
 
 
-def _know_drafters(command: Generate) -> None:
+def _know_drafters(command: Generate | DraftAlone) -> None:
     """Register the plug-ins in use. The error of an unusable plug-in is reported only to a request for a
     missing strategy."""
     problems = use_drafters(command.drafters)

@@ -1,13 +1,15 @@
-"""Prompts without a chat template: text with a gap to fill, and token ids; documents before a question."""
+"""Prompts as tokens: of a chat, of text, with a gap to fill, of ids; documents before a question."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.engine.errors import PromptError
+from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
 from app.engine.types import GenerationRequest, Message
 
 if TYPE_CHECKING:
@@ -16,6 +18,31 @@ if TYPE_CHECKING:
     from app.engine.native import Vocabulary
 
 _LONGEST = 16  # characters of a token, on average over a text: far more than any tokenizer reaches
+
+
+def tokenized(
+    request: GenerationRequest, vocabulary: Vocabulary, template: ChatTemplate, stopped: Callable[[], bool]
+) -> TokenizedPrompt:
+    """The prompt of a request, whichever it gives; raises PromptError."""
+    given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
+    if sum(given) != 1:
+        message = "There are several prompts." if any(given) else "There is no prompt."
+        raise PromptError(message, "Give exactly one: a prompt, messages or token ids.")
+    if request.suffix is not None and request.prompt is None:
+        raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
+    if request.messages:
+        made = template.tokenize(request.messages, request.template_options, stopped)
+    elif request.prompt_ids:
+        made = TokenizedPrompt(*from_ids(vocabulary, request.prompt_ids), {})
+    elif request.suffix is not None:
+        ids = fill_in_the_middle(vocabulary, request.prompt or "", request.suffix)
+        made = TokenizedPrompt(request.prompt or "", ids, {})
+    else:
+        ids = vocabulary.tokenize(request.prompt or "", special=True, parse_special=False)
+        made = TokenizedPrompt(request.prompt or "", ids, {})
+    if not len(made.ids):
+        raise PromptError("The prompt is empty.", "Type something first.")
+    return made
 
 
 def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDArray[np.int32]:
