@@ -39,7 +39,8 @@ class Disks:
     def make(self, random: Random) -> bytes:
         after = random.choice((0.0, random.uniform(0, 0.5), random.uniform(0, 3.0)))
         room = random.choice((0, 0, 4096, random.randrange(100_000)))
-        plan = Plan(random.choice(ACTIVITIES), random.choice(FAULTS), after, room, random.random() < 0.8)
+        doing, fault = random.choice(ACTIVITIES), random.choice(FAULTS)
+        plan = Plan(doing, fault, after, room, random.random() < 0.8, random.random() < 0.5)
         return msgspec.json.encode(plan)
 
     def open(self, data: bytes) -> Fate:

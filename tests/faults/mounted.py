@@ -45,6 +45,7 @@ class Plan(msgspec.Struct):
     after: float  # seconds from the beginning of what is done
     room: int  # bytes that a full disk has left
     mended: bool  # while the window is still open
+    asks_again: bool = True  # after that; else it is closed at once
 
 
 class Disk:
@@ -115,13 +116,20 @@ def _chat(disk: Disk, folder: Path, plan: Plan) -> Fate:
     assert look.tokens and all(look.texts), "an answer is missing"
     if plan.mended:
         disk.mend(plan)
+    if plan.mended and plan.asks_again:
+        deadline = time.monotonic() + _PATIENCE
+        while any(text not in chats_on_disk(home) for text in asked[:3]):
+            assert time.monotonic() < deadline, "a question is not saved"
+            window.do("look")  # a moment
+            time.sleep(0.2)
         window.do("ask", text=asked[3])
         look = window.idle()
         assert look.texts[6:7] == [asked[3]] and look.tokens, look
     assert window.close() == 0
     if not plan.mended:
         disk.mend(plan)
-    _check_chat(home, asked[:4] if plan.mended else asked[:1])
+    kept = 1 if not plan.mended else 4 if plan.asks_again else 3
+    _check_chat(home, asked[:kept])
     return Fate.SAID
 
 

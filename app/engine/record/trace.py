@@ -103,12 +103,16 @@ def line_of(item: TraceHeader | Round | Totals) -> bytes:
 def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
     partial = partial_of(path)
-    with TraceWriter(partial, trace.header) as writer:
-        for round in trace.rounds:
-            writer.add(round)
-        if trace.totals is not None:
-            writer.add(trace.totals)
-    os.replace(partial, path)
+    try:
+        with TraceWriter(partial, trace.header) as writer:
+            for round in trace.rounds:
+                writer.add(round)
+            if trace.totals is not None:
+                writer.add(trace.totals)
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read_trace(path: Path) -> Trace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,3 +120,15 @@ def title_from(prompt: str) -> str:
     cut = words[:TITLE_LENGTH]
     space = cut.rfind(" ")
     return (cut[:space] if space > TITLE_LENGTH // 2 else cut).rstrip(" ,.;:") + "…"
+
+
+def title_with(head: ChatHead, turn: Turn | None) -> str:
+    """The title of a chat with another turn: a new chat is named after its first question."""
+    if head.title != NEW_TITLE or not isinstance(turn, Question):
+        return head.title
+    return title_from(f"{turn.text}\n{turn.suffix or ''}")
+
+
+def new_trace_name() -> str:
+    """The name of another answer's trace."""
+    return f"{uuid.uuid4().hex}.jsonl"

@@ -25,7 +25,7 @@ import msgspec
 from app.base.files import OWN, copy_aside, reason, write_hint
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
-from app.engine.record.trace import Salvaged, salvage_trace
+from app.engine.record.trace import Salvaged, Trace, salvage_trace, write_trace
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import TraceHeader
 from app.saved.chats.chat_file import NAME, check_writable, read_chat, read_head, write_chat
@@ -36,7 +36,8 @@ from app.saved.chats.conversation import (
     Conversation,
     Question,
     Turn,
-    title_from,
+    new_trace_name,
+    title_with,
 )
 from app.saved.chats.measurement import Measurement, read_measurement, write_measurement
 from app.saved.chats.recorder import AnswerRecorder
@@ -121,6 +122,28 @@ class ChatStore:
         text after a gap to fill."""
         return self._change_turns(seen, at, Question(text, suffix))
 
+    def save(self, seen: Conversation) -> Conversation:
+        """Write a chat as it was seen, with the turns that could not be written when they came."""
+
+        def whole(chat: Conversation) -> Conversation:
+            if chat.head.revision != seen.head.revision:
+                raise _changed_elsewhere()
+            title = title_with(chat.head, next(iter(seen.turns), None))
+            chat = _with_head(chat, title=title, updated=self._stamp(), revision=chat.head.revision + 1)
+            return msgspec.structs.replace(chat, turns=seen.turns)
+
+        return self._change(seen.id, whole, seen)
+
+    def save_trace(self, chat_id: str, name: str, trace: Trace) -> None:
+        """Write the trace of an answer, which could not be written when it came."""
+        folder = self._folder(chat_id)
+        try:
+            write_trace(folder / name, trace)
+        except OSError as error:
+            raise UserError(
+                f"The answer cannot be saved: {reason(error)}.", write_hint(error, folder)
+            ) from error
+
     def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
         """Undo `ask`, which turned `before` into `asked`."""
         with self._locked():
@@ -145,7 +168,7 @@ class ChatStore:
         """Add an answer that will stream; with `at`, in place of turn `at` and everything after it."""
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
-        path = folder / f"{uuid.uuid4().hex}.jsonl"
+        path = folder / new_trace_name()
         recorder = AnswerRecorder(path, header, lambda answer: self._settle(chat, answer))
         try:
             chat = self._change_turns(seen, at, Answer(path.name))
@@ -248,9 +271,7 @@ class ChatStore:
             head = chat.head
             if head.revision != seen.head.revision:
                 raise _changed_elsewhere()
-            title = head.title
-            if title == NEW_TITLE and isinstance(turn, Question):
-                title = title_from(f"{turn.text}\n{turn.suffix or ''}")
+            title = title_with(head, turn)
             kept = _as_seen(chat, seen).turns[:keep]
             turns = kept if turn is None else (*kept, turn)
             chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)

@@ -103,6 +103,7 @@ class ChatController(QObject):
         """Send a question to the pair; one that cannot be sent now goes back to the prompt box."""
         if self._session.pair is not None:  # without a pair, the notice shown before still gives the reason
             self._page.prompt.notices.clear()
+            self.answers.remind()
         if self._session.activity is Activity.LOADING:
             self._take_back()
             self._waiting = question
@@ -162,6 +163,7 @@ class ChatController(QObject):
                 "Load that pair with those options, or ask for more in a message.",
             )
         else:
+            self.answers.save_unsaved()
             request = request_to_go_on(trace, self._settings.now)
             self.answers.begin(self.shown.chat, at, None, request, trace)
 
@@ -183,6 +185,7 @@ class ChatController(QObject):
         self.unsent.keep()
 
     def _begin(self, at: int, question: Question | None) -> None:
+        self.answers.save_unsaved()
         seen = self.shown.chat.head.revision
         self._page.prompt.tell_system()
         chat = self.shown.chat
@@ -309,7 +312,8 @@ class ChatController(QObject):
         self._leave()
         live = self.answers.of(chat_id)
         try:
-            chat = live.chat if live is not None else self._store.load(chat_id)
+            here = live.chat if live is not None else self.answers.unsaved(chat_id)
+            chat = here if here is not None else self._store.load(chat_id)
         except UserError as error:
             self._page.prompt.notices.tell(error)
             self._page.chats.set_current(self.shown.chat.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
@@ -12,9 +12,9 @@ from app.engine.errors import UserError
 from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
-from app.saved.chats.conversation import Answer, Conversation, Question
+from app.saved.chats.conversation import Answer, Conversation, Question, new_trace_name
 from app.saved.chats.recorder import NOTES, AnswerRecorder
-from app.saved.chats.store import ChatStore
+from app.saved.chats.store import CUT_OFF, ChatStore
 from app.ui.state.answer import AnswerModel, Note
 
 _HINTS = {
@@ -45,10 +45,12 @@ class Answering(QObject):
         question: Question | None,
         target_name: str,
         begun: Trace | None = None,
+        owed: Mapping[str, Trace] | None = None,
     ) -> None:
         """The answer to `question` in place of turn `at` and all turns after it; None answers the question
         that stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
-        part of the answer that exists already; the new rounds continue it."""
+        part of the answer that exists already; the new rounds continue it. `owed` are traces of this chat's
+        earlier answers, by name, that could not be written."""
         super().__init__()
         self._store = store
         self.answer = AnswerModel(live=True)
@@ -56,6 +58,8 @@ class Answering(QObject):
         self.question = question
         self.at = at
         self.target_name = target_name
+        self.unsaved = bool(owed)  # whether something is on the screen that is not on the disk
+        self._owed = dict(owed or {})
         self.held = False  # the engine will wait for a step before the first round
         self._begun = begun
         self._recorder: AnswerRecorder | None = None
@@ -87,6 +91,7 @@ class Answering(QObject):
             for round in rounds:
                 self._recorder.add(round)
             kept = True
+            self.unsaved = bool(self._owed)
         if not kept:
             self._remember(Answer(""))
         self.answer.begin(header, rounds)
@@ -124,6 +129,7 @@ class Answering(QObject):
             with self._saving():
                 if self._before is not None:
                     self.chat = self._store.take_back(self.chat, self._before)
+            self.unsaved = bool(self._owed)  # the question is in the prompt box again
             self.refused.emit(failed)
         else:
             note = NOTES[FinishReason.FAILED]
@@ -135,6 +141,7 @@ class Answering(QObject):
 
     def _end(self, totals: Totals | None, note: Note | None) -> None:
         self.answer.end(totals, note)
+        self._owe()
         self.saved.emit()
         self.over.emit()
 
@@ -142,6 +149,44 @@ class Answering(QObject):
         """Write what has arrived to the disk and stop recording; called before the window closes."""
         if self._recorder is not None:
             self._recorder.close()
+        if self.unsaved:
+            trace = self.answer.trace
+            if trace is not None:
+                self._remember(Answer(self._name, trace.text, CUT_OFF))
+            elif self.question is not None and self._before is None:
+                question = (*self.chat.turns[: self.at], self.question)
+                self.chat = msgspec.structs.replace(self.chat, turns=question)
+            self._owe()
+            self.save_again()
+
+    @property
+    def owed(self) -> Mapping[str, Trace]:
+        """Traces of this chat that are not whole on the disk, by name."""
+        return self._owed
+
+    def save_again(self) -> bool:
+        """Try to write what could not be written; whether all of it is on the disk now. Not while the answer
+        is coming."""
+        try:
+            self.chat = self._store.save(self.chat)
+            for name in list(self._owed):
+                self._store.save_trace(self.chat.id, name, self._owed[name])
+                del self._owed[name]
+        except UserError:
+            return False
+        self.unsaved = False
+        return True
+
+    def _owe(self) -> None:
+        """Note the trace, where something of the answer was not saved."""
+        trace = self.answer.trace
+        if not self.unsaved or trace is None:
+            return
+        *turns, answer = self.chat.turns
+        assert isinstance(answer, Answer)
+        named = msgspec.structs.replace(answer, trace=answer.trace or new_trace_name())
+        self.chat = msgspec.structs.replace(self.chat, turns=(*turns, named))
+        self._owed[named.trace] = trace
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
@@ -149,6 +194,7 @@ class Answering(QObject):
         try:
             yield
         except UserError as error:
+            self.unsaved = True
             self.not_saved.emit(error)
 
     def _ask(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.errors import UserError
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
@@ -19,6 +19,8 @@ from app.ui.widgets.notice import WayOut
 
 _TEMPLATE = "chat template"  # in the words of every error of one
 
+_AGAIN = 2000  # milliseconds between two tries to write what could not be written
+
 
 class AnswersController(QObject):
     """Runs one answer at a time, also while another chat is on the screen."""
@@ -33,6 +35,10 @@ class AnswersController(QObject):
         self._session = session
         self._shown = shown
         self._current: Answering | None = None
+        self._unsaved: dict[str, Answering] = {}  # answers that could not be written, the last of each chat
+        self._told: dict[str, UserError] = {}  # why, by the notices' causes
+        self._again = QTimer(self, interval=_AGAIN)
+        self._again.timeout.connect(self.save_unsaved)
 
     def begin(
         self,
@@ -43,10 +49,14 @@ class AnswersController(QObject):
         begun: Trace | None = None,
     ) -> None:
         """Generate an answer to `question` as turn `at` (None: to the question before it), or continue the
-        answer `begun`. Only when the engine is READY."""
+        answer `begun`. Only when the engine is READY, and after `save_unsaved`."""
+        unsaved = self._unsaved.pop(
+            chat.id, None
+        )  # its turns are in `chat`, and are written with the new ones
+        owed = unsaved.owed if unsaved is not None else {}
         pair = self._session.pair
         name = pair.target.name if pair is not None else ""
-        answering = self._current = Answering(self._store, chat, at, question, name, begun)
+        answering = self._current = Answering(self._store, chat, at, question, name, begun, owed)
         answering.saved.connect(self.saved)
         answering.not_saved.connect(self._not_saved)
         answering.refused.connect(self._refused)
@@ -67,14 +77,47 @@ class AnswersController(QObject):
         current = self._current
         return current if current is not None and current.chat.id == chat_id else None
 
+    def unsaved(self, chat_id: str) -> Conversation | None:
+        """A chat as it was on the screen, where not all of it could be written."""
+        unsaved = self._unsaved.get(chat_id)
+        return unsaved.chat if unsaved is not None else None
+
+    @Slot()
+    def save_unsaved(self) -> None:
+        """Try to write what could not be written; the notices stay until it is."""
+        for chat_id, answering in list(self._unsaved.items()):
+            on_screen = self._shown.chat.id == chat_id
+            if on_screen:
+                answering.chat = self._shown.chat  # its system prompt may have changed since
+            if answering.save_again():
+                del self._unsaved[chat_id]
+                self.saved.emit()
+            if on_screen:
+                self._shown.chat = answering.chat
+        if not self._unsaved and self._current is None:
+            self._again.stop()
+            while self._told:
+                self._page.prompt.notices.withdraw(self._told.popitem()[0])
+
+    def remind(self) -> None:
+        """Tell again what could not be written, after the notices were cleared."""
+        for cause, error in self._told.items():
+            self._page.prompt.notices.tell(error, cause=cause)
+
     def close(self) -> None:
-        """Save the unfinished answer; called before the window closes and after the engine has ended."""
+        """Save the unfinished answer, and what could not be written before; called before the window closes
+        and after the engine has ended."""
         if self._current is not None:
             self._current.close()
+        self.save_unsaved()
 
     @Slot()
     def _over(self) -> None:
-        self._current = None
+        over, self._current = self._current, None
+        if over is not None and over.unsaved:
+            self._unsaved[over.chat.id] = over
+        if self._told:
+            self._again.start()
 
     @Slot(object)
     def _refused(self, failed: Failed) -> None:
@@ -90,4 +133,6 @@ class AnswersController(QObject):
 
     @Slot(object)
     def _not_saved(self, error: UserError) -> None:
-        self._page.prompt.notices.tell(error)
+        cause = f"not saved: {error.message}"
+        self._told[cause] = error
+        self._page.prompt.notices.tell(error, cause=cause)

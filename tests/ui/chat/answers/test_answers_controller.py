@@ -106,6 +106,78 @@ def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.Mo
     )
 
 
+def refusing(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def check_kept(desk: Desk) -> None:
+    """Everything on the screen is on the disk, with the tokens of every answer."""
+    store = ChatStore(desk.paths.chats)
+    chat = store.load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts()
+    for turn in chat.turns:
+        if isinstance(turn, Answer):
+            found = store.load_trace(chat.id, turn)
+            assert found.damage is None and found.trace is not None and found.trace.totals is not None
+            assert found.trace.text == turn.text
+
+
+@pytest.mark.parametrize("what", ["everything", "traces"])
+def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    desk = windows.open()
+    with monkeypatch.context() as patch:
+        if what == "everything":
+            patch.setattr("app.saved.chats.chat_file.write_atomic", refusing)
+        patch.setattr(TraceWriter, "add", refusing)
+        desk.ask("one")
+        desk.ask("two")
+        assert "no space left on device" in desk.error()
+        desk.controller.answers.save_unsaved()
+        assert "no space left on device" in desk.error()
+    desk.until(lambda: not desk.error())
+    check_kept(desk)
+    desk.ask("three")
+    check_kept(desk)
+
+
+def test_what_could_not_be_written_is_written_at_the_end(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open()
+    desk.ask("before")
+    monkeypatch.setattr("app.ui.chat.answers.answers_controller._AGAIN", 10**6)
+    with monkeypatch.context() as patch:
+        patch.setattr("app.saved.chats.chat_file.write_atomic", refusing)
+        patch.setattr("app.saved.chats.recorder.TraceWriter", refusing)
+        desk.ask("meanwhile")
+        desk.controller.new_chat()
+        desk.ask("in another chat")
+    shown = desk.texts()
+    desk.window.close()
+    store = ChatStore(desk.paths.chats)
+    chats = [store.load(head.id) for head in store.heads()]
+    said = {tuple(turn.text for turn in chat.turns if isinstance(turn, Question)) for chat in chats}
+    assert said == {("before", "meanwhile"), ("in another chat",)}
+    assert shown in [[turn.text for turn in chat.turns] for chat in chats]
+
+
+def test_an_unsaved_chat_is_shown_again_as_it_was(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+    desk.ask("before")
+    chat_id = desk.controller.chat_id
+    with monkeypatch.context() as patch:
+        patch.setattr("app.saved.chats.chat_file.write_atomic", refusing)
+        desk.ask("meanwhile")
+        shown = desk.texts()
+        desk.controller.new_chat()
+        desk.controller.open_chat(chat_id)
+        assert desk.texts() == shown
+    desk.until(lambda: not desk.error())
+    check_kept(desk)
+
+
 def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = windows.open()
 
@@ -125,7 +197,8 @@ def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pyt
     chat_id = chat.id
     desk.controller.new_chat()
     desk.controller.open_chat(chat_id)
-    assert "The tokens of this answer were not saved." in desk.notes()[0]
+    assert "not saved" not in desk.notes()[0]
+    check_kept(desk)
     assert desk.answers()[-1].text == texts[-1]
 
 
