@@ -51,7 +51,13 @@ def explain(argv: list[str]) -> int:
         if text is subject or type(error) is not UserError:
             raise
         raise UserError(f"{Path(subject).name}: {error.message}", error.hint) from error
-    put([*explanation.lines, *(_judged(explanation.command) if explanation.command is not None else ())])
+    put(
+        [
+            *explanation.lines,
+            *explanation.measured,
+            *(_judged(explanation.command) if explanation.command is not None else ()),
+        ]
+    )
     if cut:
         put([f"Only the first {numbers.file_size(LARGEST)} of the text were read."])
     return 0

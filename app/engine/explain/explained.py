@@ -36,6 +36,8 @@ class ExplainedText:
 
     lines: tuple[str, ...]
     strategy: str  # in our grammar; "" where it does not say what drafts
+    measured: tuple[str, ...] = ()
+    """The command and the lane that measure the same here."""
     command: ServerCommand | None = None  # None: it is a log
 
 
@@ -50,7 +52,8 @@ def explain_text(text: str) -> ExplainedText:
             f"This is not {_KINDS}.",
             "llama-server logs more with --verbosity 4; give a command as you typed it.",
         )
-    return ExplainedText(tuple(_command_lines(command)), command.strategy, command)
+    lines = tuple(_command_lines(command))
+    return ExplainedText(lines, command.strategy, tuple(_measured_lines(command)), command)
 
 
 def _command(text: str) -> ServerCommand | None:
@@ -75,6 +78,9 @@ def _command_lines(command: ServerCommand) -> Iterator[str]:
     yield f"Answers from {models}{drafts}; strategy {command.strategy}."
     yield from (f"! {problem}" for problem in command.problems)
     yield from (f"- {note}" for note in command.notes)
+
+
+def _measured_lines(command: ServerCommand) -> Iterator[str]:
     if command.target:
         lane = {"strategy": command.strategy, "target": command.target}
         if command.draft:
@@ -129,7 +135,8 @@ def _counted(name: str, counts: StrategyCounts) -> Iterator[str]:
     yield f"  #gen drafts: it drafted in {counts.drafts:,} of these calls{share}."
     if counts.drafts:
         passed = numbers.percent(counts.accepted_drafts / counts.drafts)
-        yield f"  #acc drafts: {counts.accepted_drafts:,} drafts ({passed}) had at least one token accepted."
+        some = numbers.count(counts.accepted_drafts, "draft")
+        yield f"  #acc drafts: {some} ({passed}) had at least one token accepted."
     if counts.drafted and counts.drafts:
         rate = numbers.percent(counts.accepted / counts.drafted)
         length = numbers.digits(1 + counts.accepted / counts.drafts)

@@ -21,6 +21,7 @@ from app.engine.lengths.ewma import EwmaParams
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.ui.setup.command_reader import CommandReader
 from app.ui.setup.command_text import CommandText
 from app.ui.setup.strategy.lookup_maker import LookupMaker
 from app.ui.setup.strategy.purpose_choice import PurposeChoice
@@ -116,6 +117,8 @@ class StrategyPanel(QWidget):
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
         self.command = CommandText(theme)
+        self.reader = CommandReader(theme)
+        self.reader.strategy_wanted.connect(self._strategy_read)
         self.ewma = ParamForm(theme, EwmaParams, first=("ewma_start",))
         self.ewma.changed.connect(self._ewma_edited)
         self.notice = Notice(theme)
@@ -124,7 +127,7 @@ class StrategyPanel(QWidget):
         for stretch, widgets in (
             (5, (self.purpose, self.cards, self.lookup_maker)),
             # What appears and disappears is below the controls, so that these do not move.
-            (4, (self.length, self.rule, self.text, self.notice, self.command, self.ewma)),
+            (4, (self.length, self.rule, self.text, self.notice, self.command, self.reader, self.ewma)),
         ):
             column = QVBoxLayout()
             column.setSpacing(16)
@@ -176,6 +179,10 @@ class StrategyPanel(QWidget):
     def _purpose_taken(self, spec: StrategySpec) -> None:
         """The rule of verification stays: it belongs to the sampling, not to the work."""
         self._change(dataclasses.replace(spec, verification=self._spec.verification))
+
+    @Slot(str)
+    def _strategy_read(self, text: str) -> None:
+        self._purpose_taken(StrategySpec.parse(text))
 
     @Slot(object)
     def _purpose_compared(self, spec: StrategySpec) -> None:
