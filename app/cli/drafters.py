@@ -6,6 +6,7 @@ from typing import Any
 
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import complain
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.plugins import use_drafters
 
 
@@ -30,7 +31,8 @@ def know_drafters(prog: str, argv: list[str]) -> None:
     add_drafter_option(parser)
     # Only this option: the rest of the command line may depend on these strategies.
     files = parser.parse_known_args(argv)[0].drafter
-    problems = use_drafters(files)
+    # Each is tried in a process of its own first: one that ends its process would end this command mutely.
+    problems = TriedDrafters().use(files) if files else use_drafters(())
     for source, problem in problems.items():
         if source in files:
             raise problem

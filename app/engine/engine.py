@@ -218,6 +218,7 @@ class Engine:
             text=written,
             pace=self.pace,
             is_stopped=self.abort.is_set,
+            repeat=request.repeat,
         )
         return answer, self._header(request, spec, prompt, answer), spec
 

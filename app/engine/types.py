@@ -332,6 +332,8 @@ class GenerationRequest:
     continues: tuple[int, ...] = ()
     """Tokens that the answer already has and is continued from. `max_tokens` counts them; rounds are numbered
     from 0 again, positions and the text go on."""
+    repeat: int = 0
+    """Which repeat of a measurement asks: the errors that a synthetic strategy plants differ between them."""
 
 
 def split_list(text: str) -> tuple[str, ...]:

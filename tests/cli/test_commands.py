@@ -26,6 +26,7 @@ from typing_extensions import override
 from app import __version__
 from app.cli.answer.options import parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
+from app.cli.answer.replay import CUT
 from app.cli.terminal.display import check_display
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.drafters.registry import KINDS
@@ -586,8 +587,12 @@ def test_replay_of_a_record_that_breaks_off(command: Command, recorded: Path) ->
     whole = read_trace(recorded)
     write_trace(recorded, Trace(whole.header, whole.rounds[:4]))
     ended = command("replay", recorded, "--verify")
-    assert ended.code == 0
+    assert ended.code == CUT == 4
     assert "the record is cut off here" in ended.err
+    assert ended.err.splitlines()[-1] == (
+        "draftscope replay: run.jsonl is cut off: 4 rounds verified, and the rest of the answer is missing."
+    )
+    assert command("replay", recorded).code == 0
     assert ended.out.rstrip("\n") == Trace(whole.header, whole.rounds[:4]).text.rstrip("\n")
 
 

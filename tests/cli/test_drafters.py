@@ -74,6 +74,36 @@ def test_a_file_that_cannot_be_used_is_one_line(
     assert "expected one argument" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ValueError('no; really')", "faulty raised ValueError: no"),
+        ("raise SystemExit(3)", "faulty raised SystemExit: 3"),
+        ("return [1, 2]", "faulty gave a value of type list instead of a Proposal"),
+        ("return Proposal([10**30])", "faulty gave the id 1,000,000"),
+    ],
+)
+def test_what_a_drafter_did_wrong_is_said_at_the_end(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str, said: str
+) -> None:
+    file = write_drafter(tmp_path, f"def propose(self, context, k):\n    {body}", "faulty")
+    assert main([*pair, "--prompt", "a", "--drafter", str(file), "--strategy", "faulty"]) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"draftscope run: {said}")
+    assert last.endswith("rounds a draft; the answer is whole.")
+
+
+def test_a_file_that_ends_its_process_is_one_sentence(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ends.py"
+    file.write_text("import os\nos._exit(5)\n")
+    assert main([*pair, "--prompt", "a", "--drafter", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("draftscope run: ends.py is not used: it ended the process that read it")
+    assert said.count("\n") == 1
+
+
 def test_a_name_that_is_taken_is_one_line(
     pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

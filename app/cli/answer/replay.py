@@ -12,6 +12,8 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace
 
 PROG = "draftscope replay"
+CUT = 4
+"""The exit code where a record holds as far as it goes, and breaks off before its end."""
 _DESCRIPTION = """\
 Print the text of a recorded trace on standard output and its statistics on standard error. No model is
 needed."""
@@ -27,7 +29,7 @@ def replay(argv: list[str]) -> int:
         "--verify",
         action="store_true",
         help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
-        "exit code is 1",
+        f"exit code is 1; it is {CUT} where the record breaks off before the answer's end",
     )
     add_drafted_option(parser)
     arguments = parser.parse_args(argv)
@@ -46,5 +48,8 @@ def _verify(trace: Trace, name: str) -> int:
     if found:
         say(f"{PROG}: {name} failed verification: {count(len(found), 'disagreement')} in {rounds}.")
         return 1
+    if trace.totals is None:
+        say(f"{PROG}: {name} is cut off: {rounds} verified, and the rest of the answer is missing.")
+        return CUT
     say(f"{name}: {rounds} verified.")
     return 0

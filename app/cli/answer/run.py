@@ -12,6 +12,7 @@ from app.cli.answer.strategies import alone_lines, drafted_lines, statistics_lin
 from app.cli.answer.template_options import unread
 from app.cli.terminal.console import AnswerPrinter, complain, say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.engine.drafters.outside.fault import fault_words
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
@@ -23,6 +24,7 @@ from app.engine.process.messages import (
     RoundFinished,
     Started,
 )
+from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.journal.run_record import RunRecord
@@ -130,6 +132,10 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         say(line)
     if advice := advice_text([trace], plan.target, plan.draft):
         say(advice)
+    ends = Statistics.of(trace.rounds).ends
+    for name in strategy_names(trace.header.strategy):
+        if told := fault_words(name, ends, len(trace.rounds)):
+            complain(PROG, told)
     totals = trace.totals
     if totals and totals.error and totals.finish_reason is not FinishReason.FAILED:
         complain(PROG, totals.error)  # the answer is whole; the drafter's work after it failed

@@ -68,6 +68,7 @@ class Rehearsal:
 
     ids: list[int] = field(default_factory=list)  # its tokens, from the first of the answer on
     pass_seconds: float = 0.0  # median time of a target pass over one token
+    repeat: int = 0  # of the measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,8 @@ class AnswerRun:
             pass
         passes = [round.verify_seconds for round, _ in rounds(alone)]
         target.sync(begin[: self._header.cached_tokens])
-        return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
+        ids = alone.truth.ids[answer.prompt_length :].tolist()
+        return Rehearsal(ids, median(passes[1:] or passes), answer.repeat)
 
     def _begin_drafters(self) -> Iterator[tuple[int, int]]:
         """Begin the drafters; yields the tokens that a draft model has read, and those of its prompt."""

@@ -86,6 +86,7 @@ class Generation:
     text: TextStream
     finish: FinishReason | None = None
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
+    repeat: int = 0  # of a measurement
     begin_seconds: dict[str, float] = field(default_factory=dict)  # by strategy name
     pace: Pace = field(default_factory=Pace)
     is_stopped: Callable[[], bool] = lambda: False

@@ -35,7 +35,8 @@ _CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in th
 
 
 def recheck(trace: Trace) -> list[str]:
-    """Return the disagreements found, one sentence each; empty if the trace holds."""
+    """Return the disagreements found, one sentence each; empty if the trace holds. Of a record without totals
+    nobody knows what the last round was to be: an end or a stop may have cut it."""
     if trace.header.seed not in _SEEDS:
         return [f"Header: {trace.header.seed} is not a seed."]
     checker, consistency = _Checker(trace.header), Consistency(trace.header)
@@ -49,7 +50,7 @@ def recheck(trace: Trace) -> list[str]:
             problems.append(f"its index is {round.index}")
         if round.position != position:
             problems.append(f"it starts at token {round.position}, not {position}")
-        problems += _shape(round, cut=last and finish in _CUT)
+        problems += _shape(round, cut=last and (finish is None or finish in _CUT))
         if trace.header.pair.server is None:
             if any(token.q is None for token in round.drafted) or any(
                 token.p is None for token in round.emitted

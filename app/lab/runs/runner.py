@@ -280,7 +280,8 @@ class Runner:
     def _request(self, job: Job) -> GenerationRequest:
         """The request of a run. Raises UserError for a turn behind one that was not answered."""
         experiment, strategy = self.experiment, self.experiment.lanes[job.lane].strategy
-        return experiment.request(job.prompt, strategy, experiment.sampling_of(job.lane), self._said(job))
+        asked = experiment.request(job.prompt, strategy, experiment.sampling_of(job.lane), self._said(job))
+        return replace(asked, repeat=job.repeat)
 
     def _said(self, job: Job) -> tuple[str, ...]:
         """The answers to the turns before a prompt: those of the lane's baseline, so that compared runs read

@@ -158,6 +158,33 @@ def test_everything_says_that_it_is_synthetic(engine: Engine) -> None:
     assert not is_synthetic("a-strategy-of-another-version")
 
 
+def planted(prompt: list[int], seed: int = 0, repeat: int = 0) -> list[bool]:
+    """Where the drafts of an answer are wrong."""
+    drafter = Oracle(OracleParams(alpha=0.5, cost=0, n_max=60), 100)
+    right = list(range(60))
+    around = RunContext(
+        Sampler(Sampling()), Draws(seed), len(prompt), frozenset(), Rehearsal(right, 0.0, repeat)
+    )
+    context = np.array(prompt, np.int32)
+    drafter.begin(context, around)
+    return [drafted != token for drafted, token in zip(drafter.propose(context, 60).ids, right, strict=True)]
+
+
+def test_errors_differ_by_seed_prompt_and_repeat_and_by_nothing_else() -> None:
+    first = planted([1, 2])
+    assert planted([1, 2]) == first
+    assert len({tuple(first), *map(tuple, (planted([1, 3]), planted([1, 2], 1), planted([1, 2], 0, 1)))}) == 4
+
+
+def test_a_repeat_reaches_the_drafter(engine: Engine) -> None:
+    def verdicts(repeat: int) -> list[Verdict]:
+        trace = given(engine, "oracle:alpha=0.5:cost=0:n_max=4", repeat=repeat, sampling=Sampling(seed=3))
+        assert not recheck(trace)
+        return judged(trace)
+
+    assert verdicts(0) == verdicts(0) != verdicts(1)
+
+
 def test_errors_of_two_rounds_are_independent(engine: Engine) -> None:
     """A token that was drafted wrongly is drafted again after the rejection, and may be right then."""
     trace = given(engine, "oracle:alpha=0.5:cost=0:n_max=1")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import traceback
+from collections.abc import Mapping
 from itertools import dropwhile
 from pathlib import Path
+
+from app.base import numbers
 
 _OURS = (str(Path(__file__).resolve().parents[3]), str(Path(importlib.__file__).parent), "<")
 """Prefixes of files that are not plug-in code; generated code has a name in angle brackets."""
@@ -30,6 +33,26 @@ def error_words(error: BaseException) -> str:
     file = theirs[0][0]
     line = [line for name, line in theirs if name == file][-1]
     return f"{words} ({_file_name(file)}, line {line})"
+
+
+FAULTS = ("raised", "gave", "took", "rests")
+"""The words behind a drafter's name with which its guard reports what it did wrong."""
+
+
+def fault_words(name: str, ends: Mapping[str, int], rounds: int) -> str:
+    """A sentence on the drafts that a drafter's faults cost, "" without any; `ends` counts the ends of drafts
+    in an answer of so many rounds."""
+    heads = tuple(f"{name} {verb} " for verb in FAULTS)
+    found: dict[str, int] = {}
+    for end, count in ends.items():
+        if fault := next((part for part in end.split("; ") if part.startswith(heads)), ""):
+            found[fault] = found.get(fault, 0) + count
+    if not found:
+        return ""
+    first, lost = next(iter(found)), sum(found.values())
+    others = f", and {numbers.count(len(found) - 1, 'other fault')}" if len(found) > 1 else ""
+    cost = f"That cost {lost:,} of {numbers.count(rounds, 'round')} a draft"
+    return f"{first}{others}. {cost}; the answer is whole."
 
 
 def plain(text: str) -> str:
