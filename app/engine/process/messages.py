@@ -30,10 +30,12 @@ class Command(msgspec.Struct, frozen=True, tag=True):
 
 
 class Load(Command, frozen=True, tag=True):
-    """Load a pair in place of the loaded one."""
+    """Load a pair in place of the loaded one. A draft that is `carried` over from another target is left out
+    where it does not have the target's vocabulary."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
+    carried: bool = False
 
 
 class Generate(Command, frozen=True, tag=True):

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from app.base.bugs import bug_words
 from app.base.files import SHARED, reason, write_atomic, write_hint
+from app.engine.compat import FitKind
 from app.engine.devices.workers import WorkerError
-from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
+from app.engine.errors import NoRoomError, PairError, PromptError, SettingError, UserError
 from app.engine.loop.pace import TRUE_SPEED
 from app.engine.plugins import use_drafters
 from app.engine.process.messages import (
@@ -203,7 +204,16 @@ class Server:
             self._emit(LoadProgress(command.run, role, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
 
         def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
-            return Engine(target, draft, report, self._engine, test, self._templates)
+            carried = command.carried and target == command.target
+            try:
+                engine = Engine(target, draft, report, self._engine, test, self._templates)
+            except PairError:
+                if not carried:
+                    raise
+                return Engine(target, None, report, self._engine, test, self._templates)
+            if carried and engine.pair.vocabulary.startswith(FitKind.THROUGH_TEXT):
+                return Engine(target, None, report, engine, test, self._templates)  # keeps the target
+            return engine
 
         try:
             try:

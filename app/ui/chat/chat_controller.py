@@ -261,7 +261,7 @@ class ChatController(QObject):
         if activity is Activity.READY and self._waiting is not None:
             question, self._waiting = self._waiting, None
             self.shown.say_empty()
-            self.send(question)
+            self._ask(len(self.shown.chat.turns), question)
         elif activity is Activity.EMPTY and self._waiting is not None:
             self._take_back()
             self._page.prompt.notices.tell(*why_not(activity))

@@ -19,8 +19,9 @@ from app.ui.pair.server_form import ServerForm
 from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.notice import Notices, WayOut
+from app.ui.widgets.words.model_words import unread_name
 
-CAUSE = "pair"  # of a notice
+CAUSE, LEFT_OUT = "pair", "draft left out"  # of notices
 
 
 class PairController(QObject):
@@ -71,7 +72,9 @@ class PairController(QObject):
     @Slot(object)
     def _target_applied(self, options: ModelOptions) -> None:
         if self._may_load(self._target.panel):
-            self.load(options, self._beside(self._draft.panel, self._settings.now.draft))
+            now = self._settings.now
+            draft = self._beside(self._draft.panel, now.draft)
+            self.load(options, draft, carried=draft == now.draft and options.path != now.target.path)
 
     @Slot(object)
     def _draft_applied(self, options: ModelOptions | None) -> None:
@@ -106,8 +109,10 @@ class PairController(QObject):
         loaded."""
         return panel.options() if panel.can_load() and not panel.failed else in_use
 
-    def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load this pair and save it in the settings; nothing happens while an answer is written."""
+    def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
+        """Load this pair and save it in the settings; nothing happens while an answer is written. A draft
+        that was not chosen for this target is `carried` over, and only offered where its vocabulary is
+        another."""
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)
@@ -121,8 +126,9 @@ class PairController(QObject):
         self._target.panel.set_options(target)
         self._draft.panel.set_options(draft)
         self._edited()
+        self._notices.withdraw(LEFT_OUT)
         self._session.load(
-            self._settings.real(target), self._settings.real(draft) if draft is not None else None
+            self._settings.real(target), self._settings.real(draft) if draft is not None else None, carried
         )
 
     def use_server(self, address: str) -> None:
@@ -193,6 +199,9 @@ class PairController(QObject):
         if pair.server is not None:
             self._server_answers(pair.server)
             return
+        if settings.draft is not None and pair.draft is None:
+            self._left_out(settings.draft, settings.strategy)
+        settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
         if self._by_hand:  # what was said of the previous pair no longer holds
@@ -204,6 +213,23 @@ class PairController(QObject):
             chip.panel.set_recent(settings.recent_models)
             chip.set_alert(False)
         self.changed.emit()
+
+    def _left_out(self, draft: ModelOptions, strategy: str) -> None:
+        """Answer without a draft that was carried over from another target, and offer it."""
+        self._settings.change(draft=None, strategy=undrafted(strategy))
+        self._draft.panel.set_options(None)
+        name = unread_name(draft.path)
+
+        def use() -> None:
+            if self._session.activity not in BUSY:
+                self._settings.change(strategy=strategy)
+                self.load(self._settings.now.target, draft)
+
+        message = f"{name[0].upper()}{name[1:]} was not kept as the draft: the target has another vocabulary."
+        hint = "It could draft through text only, and few of its tokens would be accepted."
+        way_out = WayOut("Use it as the draft", use)
+        self._notices.tell(message, hint, way_out, cause=LEFT_OUT)
+        self._draft.panel.tell(message, hint, way_out)
 
     def _server_answers(self, server: ServerInfo) -> None:
         self._notices.withdraw(CAUSE)

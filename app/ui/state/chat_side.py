@@ -43,7 +43,7 @@ class ChatSide:
         settings: SettingsInUse,
         inspection: Inspection,
         servers: Servers,
-        load: Callable[[ModelOptions, ModelOptions | None], None],
+        load: Callable[[ModelOptions, ModelOptions | None, bool], None],
         go: Callable[[str], None],
         open_trace: OpenTrace,
     ) -> None:
@@ -91,6 +91,7 @@ class ChatSide:
         self._load(
             settings.target if target is None else ModelOptions(target),
             settings.draft if draft is None else ModelOptions(draft) if draft else None,
+            target not in (None, settings.target.path) and draft is None,
         )
 
     def compare(self, spec: str) -> None:

@@ -133,12 +133,12 @@ class MainWindow(QMainWindow):
         """Make the controllers of the window's parts."""
         theme, paths, session, settings = self._theme, self._paths, self.session, self.settings
         header, page, prompt = self.header, self.page, self.page.prompt
+        self.pair = PairController(  # hears of a loaded pair before a question that waits for it is sent
+            header.target, header.draft, header.server_form, prompt.notices, session, settings
+        )
         self.controller = ChatController(page, chat_store, session, settings)
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
-        self.pair = PairController(
-            header.target, header.draft, header.server_form, prompt.notices, session, settings
-        )
         self.chips = ChipsController(
             header.strategy,
             header.sampling,
@@ -358,9 +358,9 @@ class MainWindow(QMainWindow):
         self.go("chat")  # where words about the file are shown; the Inspector takes drops itself
         self.open_trace(file)
 
-    def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+    def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None, carried: bool) -> None:
         """Load a pair that was chosen in another place, and go to the chat."""
-        self.pair.load(target, draft)
+        self.pair.load(target, draft, carried)
         self.to_chat(self.page.prompt.setFocus)
 
     def to_chat(self, act: Callable[[], object]) -> None:

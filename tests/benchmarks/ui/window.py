@@ -65,9 +65,8 @@ class Headless:
     def __init__(self) -> None:
         self._home = ProcessHome()
         self._run = 0
-        self._send(
-            lambda run: Load(run, *(one_thread(DEMO_PAIR / f"{name}.gguf") for name in ("target", "draft")))
-        )
+        target, draft = (one_thread(DEMO_PAIR / f"{name}.gguf") for name in ("target", "draft"))
+        self._send(lambda run: Load(run, target, draft))
 
     def _send(self, make: Callable[[int], AnyCommand]) -> list[Event]:
         self._run += 1

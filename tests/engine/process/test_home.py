@@ -168,8 +168,8 @@ def test_two_files_of_one_name_are_told_apart(
     failed = talk.load(pair_files[0], draft)[-1]
     assert isinstance(failed, Failed) and failed.role is Role.DRAFT
     draft.write_bytes(pair_files[1].read_bytes())
-    options = [ModelOptions(str(path), ctx_size=256) for path in (pair_files[0], draft)]
-    events = talk.until_over(talk.send(lambda run: Load(run, *options)))
+    target, small = (ModelOptions(str(path), ctx_size=256) for path in (pair_files[0], draft))
+    events = talk.until_over(talk.send(lambda run: Load(run, target, small)))
     told = [(event.role, event.file, event.stage) for event in events if isinstance(event, LoadProgress)]
     assert list(dict.fromkeys(told)) == [
         (role, draft.name, stage) for role in Role for stage in (LoadStage.READING, LoadStage.TESTING)

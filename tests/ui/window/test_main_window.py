@@ -141,6 +141,48 @@ def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
     assert desk.trace.header.pair.vocabulary.startswith("different: through text (")
 
 
+@pytest.mark.parametrize("by", ["panel", "models"])
+def test_a_draft_that_does_not_belong_to_another_target_is_offered_only(
+    windows: Windows, tiny_file: Callable[[Tiny], Path], by: str
+) -> None:
+    desk = windows.open(strategy="draft-simple:n_max=2")
+    draft = desk.window.settings.now.draft
+    other = tiny_file(Tiny(name="other", letters="abcdefghij "))
+    if by == "panel":
+        desk.header.target_panel.applied.emit(ModelOptions(str(other)))
+    else:
+        desk.window.chat_side.use_models(str(other), None)
+    desk.type("bad cab")  # sent as soon as the target is there
+    desk.answered()
+    assert desk.trace is not None and desk.trace.header.pair.draft is None
+    assert desk.trace.header.strategy == desk.window.settings.now.strategy == "ngram-mod"
+    assert desk.window.settings.now.draft is None and chip_text(desk.header.draft) == "none"
+    assert "was not kept as the draft" in desk.error()
+    assert "was not kept as the draft" in desk.panel_error(desk.header.draft_panel)
+    named(desk.page.prompt.notices, "Use it as the draft", QPushButton).click()
+    desk.until_ready()
+    pair = desk.session.pair
+    assert (
+        pair is not None and pair.draft is not None and pair.vocabulary.startswith("different: through text")
+    )
+    assert desk.window.settings.now.draft == draft and desk.error() == ""
+    assert desk.window.settings.now.strategy == "draft-simple:n_max=2"
+
+
+def test_a_draft_stays_for_a_target_of_its_vocabulary_and_where_it_was_chosen(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    desk = windows.open()
+    draft = desk.window.settings.now.draft
+    desk.load(target=tiny_file(Tiny(name="larger", n_layers=3)))
+    assert desk.session.pair is not None and desk.session.pair.draft is not None
+    assert desk.window.settings.now.draft == draft and desk.error() == ""
+    other = ModelOptions(str(tiny_file(Tiny(name="other", letters="abcdefghij "))))
+    desk.window.pair.load(other, draft)  # as a preset does
+    desk.until_ready()
+    assert desk.session.pair.draft is not None and desk.error() == ""
+
+
 def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> None:
     gone = tmp_path / "gone.gguf"
     desk = windows.open(ready=False, target=ModelOptions(str(gone)), draft=None)

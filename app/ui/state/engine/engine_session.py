@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
@@ -195,7 +196,7 @@ class EngineSession(QObject):
         if self._kept is None:
             self._set(activity=Activity.EMPTY)
         else:
-            self._load_now(self._kept.target, self._kept.draft)
+            self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 
     def _make_thread(self) -> EngineThread:
         self._mailbox = Mailbox(self._deliver)
@@ -206,15 +207,18 @@ class EngineSession(QObject):
 
         return ServerHome(self._key_of)
 
-    def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+    def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
         """Load a pair in place of the one that is loaded or loading; a target whose path is an address is the
-        model behind a server, which then answers in the engine's place. Not while something runs."""
+        model behind a server, which then answers in the engine's place. See Load for a draft that is
+        `carried` over. Not while something runs."""
+        load = Load(self._next_id(), target, draft, carried)
         if self.activity is Activity.LENT:
-            self._kept = Load(self._next_id(), target, draft)
+            self._kept = load
         else:
-            self._load_now(target, draft)
+            self._load_now(load)
 
-    def _load_now(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+    def _load_now(self, load: Load) -> None:
+        target = load.target
         if is_address(target.path) is not self._at_server:
             self._at_server = is_address(target.path)
             self._kept = None
@@ -228,7 +232,7 @@ class EngineSession(QObject):
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))
         self.questions.stop()  # a user waits for the command that follows
-        self._load = Load(self._next_id(), target, draft)
+        self._load = load
         self._set(activity=Activity.LOADING, reading=None)
         self._thread.send(self._load)
 
@@ -336,7 +340,10 @@ class EngineSession(QObject):
         if isinstance(event, LoadProgress):
             self._set(reading=event)
         elif isinstance(event, Loaded):
-            self._kept, self._load = self._load, None
+            load, self._load = self._load, None
+            assert load is not None
+            left_out = load.carried and event.pair.draft is None
+            self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
             self._set(activity=Activity.READY, pair=event.pair, reading=None, failed=None)
         elif isinstance(event, Failed):
             self._load = None
@@ -384,7 +391,7 @@ class EngineSession(QObject):
         for take in asked.values():
             take(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
-            self.load(self._kept.target, self._kept.draft)
+            self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
 
 
 def _same_pair(first: Load, second: Load) -> bool:
