@@ -52,11 +52,15 @@ class FocusRings(QObject):
                 _before[now] = ref(old)
             else:
                 _before.pop(now, None)
-        if now.property(PROPERTY) is not (not mouse):
-            now.setProperty(PROPERTY, not mouse)
-            now.style().unpolish(now)
-            now.style().polish(now)
-            now.update()
+        _show(now, not mouse)
+
+
+def _show(widget: QWidget, ring: bool) -> None:
+    if widget.property(PROPERTY) is not ring:
+        widget.setProperty(PROPERTY, ring)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+        widget.update()
 
 
 def by_mouse(widget: QWidget) -> bool:
@@ -76,6 +80,7 @@ class FocusBefore:
         """`inside` is the widget that opens."""
         self._inside = inside
         self._widget: QWidget | None = None
+        self._ring = False  # whether it showed one
 
     def remember(self) -> None:
         """It opens now. A button that was clicked to open it had the focus only for the click."""
@@ -85,14 +90,17 @@ class FocusBefore:
             now = before() if before is not None else None
         if now is None or not isValid(now) or not self._holds(now):
             self._widget = now
+            self._ring = now is not None and isValid(now) and now.property(PROPERTY) is not False
 
     def give_back(self, otherwise: QWidget | None = None) -> None:
-        """Before it closes: a focus that is inside goes back to where it was, or else to `otherwise`."""
+        """Before it closes: a focus that is inside goes back to where it was, or else to `otherwise`, with a
+        ring only where there was one."""
         if not self._holds(QApplication.focusWidget()):
             return
         for widget in (self._widget, otherwise):
             if widget is not None and isValid(widget) and widget.isVisible() and widget.isEnabled():
                 widget.setFocus(Qt.FocusReason.PopupFocusReason)
+                _show(widget, self._ring)
                 return
 
     def _holds(self, widget: QWidget | None) -> bool:

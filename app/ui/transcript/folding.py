@@ -52,6 +52,17 @@ class Folding:
         if answer is not None and fold is not None and fold.folded:
             self._set(item, answer, fold, folded=False)
 
+    def toggle_drafts(self, item: int) -> None:
+        """Show the struck drafts of an answer, or fold them; its label keeps its place on the screen."""
+        answer, scroller = self._stack.answer(item), self._view.scroller
+        if answer is not None:
+            self._view.hover.clear()
+            scroller.hold(item, -1)
+            answer.fold_drafts(not answer.drafts.folded)
+            self._stack.touch(item)
+            scroller.resume()
+            self._view.refresh()
+
     def _set(self, item: int, answer: AnswerItem, fold: TextFold, folded: bool) -> None:
         scroller = self._view.scroller
         scroller.hold(item, answer.row_of(fold))
@@ -60,8 +71,8 @@ class Folding:
         scroller.resume()
 
     def fold_over(self, answer: AnswerItem) -> bool:
-        """Fold finished reasoning, except while the reader has scrolled up; True where that changed
-        anything."""
+        """Fold finished reasoning, and drafts where hardly any was accepted, except while the reader has
+        scrolled up; True where that changed anything."""
         if not self._view.scroller.following or not answer.fold_over():
             return False
         answer.count()

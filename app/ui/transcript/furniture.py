@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QPushButton
 
 from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
+from app.ui.transcript.layout.painting import LABEL_ROOM
 from app.ui.transcript.overlays.controls import EndButton, NoteCard, TurnActions
 from app.ui.transcript.overlays.empty_state import EmptyState
 from app.ui.transcript.overlays.find_bar import FindBar
@@ -29,6 +33,7 @@ class Furniture(QObject):
         self._stack = view.stack
         viewport = view.viewport()
         self._notes: dict[Item, NoteCard] = {}
+        self._drafts: dict[AnswerItem, QPushButton] = {}  # that show an answer's drafts, or fold them
         self._pointed: Item | None = None
         self.editor: TurnEditor | None = None
         self._edited: TextItem | None = None
@@ -56,6 +61,10 @@ class Furniture(QObject):
         for card in self._notes.values():
             card.hide()
             card.deleteLater()
+        for button in self._drafts.values():
+            button.hide()
+            button.deleteLater()
+        self._drafts = {}
         self._notes = {item: self._note(item) for item in self._stack.items if item.note}
         self._pointed = None
         self.actions.hide()
@@ -85,6 +94,8 @@ class Furniture(QObject):
                 y = self._stack.top(index) + item.note_top + _NOTE_GAP - top
                 card.setGeometry(left, y, width, item.note_height - _NOTE_GAP)
                 card.show()
+            if isinstance(item, AnswerItem) and (item.offers_drafts or item in self._drafts):
+                self._place_drafts(item, left, self._stack.top(index) - top)
         if self.editor is not None and self._edited is not None:
             y = self._stack.top(self._stack.index_of(self._edited.turn)) + self._edited.body_top - top
             edge = round(12 * self._theme.scale)
@@ -99,6 +110,23 @@ class Furniture(QObject):
         low = viewport.height() <= 6 * side  # it would stand over most of the text
         self.to_end.setVisible(far and self._view.offers_end and not low)
         self._place_empty()
+
+    def _place_drafts(self, item: AnswerItem, left: int, y: int) -> None:
+        """Put the button that shows an answer's drafts behind its label."""
+        button = self._drafts.get(item)
+        if button is None:
+            button = self._drafts[item] = QPushButton(self._view.viewport())
+            set_role(button, kind="flat")
+            button.setCursor(Qt.CursorShape.ArrowCursor)
+            button.clicked.connect(lambda: self._view.folding.toggle_drafts(self._stack.index_of(item.turn)))
+        button.setText(item.drafts.words)
+        button.adjustSize()
+        styles, width = item.setting.styles, item.setting.width
+        label = round(QFontMetricsF(styles.label).horizontalAdvance(item.label)) + 6
+        x = max(0, min(label, width - LABEL_ROOM - button.width()))
+        item.label_room = max(1, x - 6) if item.offers_drafts else 0
+        button.move(left + x, y + (styles.label_height - 6 - button.height()) // 2)
+        button.setVisible(item.offers_drafts)
 
     def covers_from(self) -> int:
         """The y in the viewport below which the button to the end covers the text."""

@@ -49,7 +49,7 @@ class Outlines(QObject):
         answer = self._stack.answer(item)
         if answer is None:
             return None
-        span = answer.spans.first_of_round(index, self._stack.setting.drafts_shown)
+        span = answer.spans.first_of_round(index, answer.setting.drafts_shown)
         return Token(item, span) if span is not None else None
 
     @Slot()

@@ -151,7 +151,7 @@ class Pointer(QObject):
             self._choose(self._view.first_token_seen())
             return
         answer = self._stack.answer(token.item)
-        span = answer.spans.step(token.span, by, self._view.drafts_shown) if answer else None
+        span = answer.spans.step(token.span, by, answer.setting.drafts_shown) if answer else None
         if span is not None:
             self._choose(Token(token.item, span))
 
@@ -162,8 +162,8 @@ class Pointer(QObject):
             self._choose(self._view.first_token_seen())
             return
         answer = self._stack.answer(token.item)
-        drafts = self._view.drafts_shown
-        span = answer.spans.first_of_round(token.span.round + by, drafts) if answer else None
+        rounds = token.span.round + by
+        span = answer.spans.first_of_round(rounds, answer.setting.drafts_shown) if answer else None
         if span is not None:
             self._choose(Token(token.item, span))
 

@@ -174,7 +174,9 @@ class TranscriptView(Surface):
         """Scroll a round into view and point at its first token."""
         index = self.stack.index_of(turn)
         answer = self.stack.answer(index)
-        span = answer.spans.first_of_round(round_index, self.drafts_shown) if answer is not None else None
+        if answer is None:
+            return
+        span = answer.spans.first_of_round(round_index, answer.setting.drafts_shown)
         if span is not None:
             self.show_token(Token(index, span))
 

@@ -7,6 +7,7 @@ import re
 import time
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QWheelEvent
 from PySide6.QtTest import QTest
@@ -140,6 +141,16 @@ def test_strategy_none_has_no_acceptance(panel) -> None:
     assert "nothing is drafted" in panel.length.note.text()
     assert not panel.speed.message.isVisible()
     assert panel.speed.value.text() != "–"
+
+
+def test_a_short_first_round_does_not_flatten_the_rest(panel) -> None:
+    made = answer(30)
+    show(panel, Trace(header(), made, totals(made)))
+    usual = top(panel.speed.canvas)
+    short = made[0].seconds / 50
+    made[0] = replace(made[0], offset=made[1].offset - short, seconds=short)
+    show(panel, Trace(header(), made, totals(made)))
+    assert top(panel.speed.canvas) == usual
 
 
 def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:

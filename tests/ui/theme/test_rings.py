@@ -95,3 +95,22 @@ def test_a_clicked_button_hands_on_what_had_the_keyboard_before_it(
     inside.setFocus()
     before.give_back(opener)
     assert QApplication.focusWidget() is (opener if gone else field)
+
+
+def test_a_focus_that_is_given_back_has_the_ring_that_it_had(
+    buttons: tuple[QPushButton, QPushButton], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, inside = QWidget(buttons[0].window()), buttons[1]
+    text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    text.show()
+    before = FocusBefore(inside)
+    for by_keys in (False, True):
+        with monkeypatch.context() as patch:
+            held = Qt.MouseButton.NoButton if by_keys else Qt.MouseButton.LeftButton
+            patch.setattr(QApplication, "mouseButtons", lambda held=held: held)
+            text.setFocus()
+        before.remember()
+        inside.setFocus()
+        before.give_back()
+        assert text.hasFocus() and ring_shown(text) == by_keys
+        inside.setFocus()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Verification
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.text.paragraphs import Kind
+from app.ui.widgets.words.numbers import SPACE
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import add, answer, last, note, spans, token, turn
 
@@ -80,6 +85,43 @@ def test_live_and_stored_show_the_same(view: TranscriptView, drafts_shown: bool)
     assert [(block.text, block.paragraph.kind) for block in answer(view).blocks] == shown  # type: ignore[attr-defined]
     assert view.grab().toImage() == picture
     assert Kind.CODE in {kind for _, kind in shown}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_drafts_of_which_hardly_any_passed_fold_away(
+    qtbot: QtBot, view: TranscriptView, stored: bool
+) -> None:
+    trace = simulate(CODE * 5, seed=4, rate=0.0)
+    assert trace.totals is not None and Statistics.of(trace.rounds).acceptance_rate == 0
+    if stored:
+        view.set_turns([AnswerTurn(AnswerModel(trace), "demo 32M")])
+    else:
+        live(view, trace)
+        assert not answer(view).setting.drafts_shown, "while it comes"
+        last(view).end(trace.totals)
+    item = answer(view)
+    tall = item.height
+    show = f"Show drafts (0{SPACE}% accepted)"
+    button = next(made for made in view.findChildren(QPushButton) if made.text() == show)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert item.setting.drafts_shown and item.height > tall
+    assert button.text().startswith("Hide drafts") and button.isVisible()
+    view.set_drafts_shown(False)
+    assert not button.isVisible(), "all are hidden"
+    view.set_drafts_shown(True)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert item.height == tall and button.text() == show
+
+
+def test_drafts_of_an_answer_that_recovers_are_shown_at_its_end(view: TranscriptView) -> None:
+    bad, good = simulate(CODE * 2, seed=4, rate=0.0), simulate(CODE * 9, seed=4, rate=0.9)
+    live(view, bad)
+    assert not answer(view).setting.drafts_shown
+    moved = [replace(round, index=round.index + len(bad.rounds)) for round in good.rounds]
+    add(view, moved)
+    assert good.totals is not None and bad.totals is not None
+    last(view).end(replace(good.totals, text=bad.totals.text + good.totals.text))
+    assert answer(view).setting.drafts_shown
 
 
 def test_every_batch_is_seen_at_once(view: TranscriptView) -> None:

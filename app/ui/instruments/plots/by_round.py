@@ -172,9 +172,13 @@ class SpeedPlot(PlotCard):
         rate, plain = self._lines(bins)
         self._rate.setData(bins.right - 1, rate)
         self._plain.setData(bins.right - 1, plain)
+        shown = bins
         if self.answer.live:  # the axis covers all rounds, so that it stays calm while more arrive
-            every = self.answer.series.bins(self.answer.start, self.answer.last, _MOST_BINS)
-            rate, plain = self._lines(every)
+            shown = self.answer.series.bins(self.answer.start, self.answer.last, _MOST_BINS)
+            rate, plain = self._lines(shown)
+        calm = shown.right - self.answer.start >= RATE_WINDOW  # not the first rounds, measured over few
+        if calm.sum() > len(calm) // 2:
+            rate, plain = rate[calm], plain[calm]
         drawn = [run[np.isfinite(run)] for run in (rate, plain)]
         if not any(map(len, drawn)):
             self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])

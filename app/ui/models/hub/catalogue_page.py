@@ -129,12 +129,12 @@ class CataloguePage(QScrollArea):
 
     def _failed(self, error: UserError) -> None:
         if not self._session.is_offline:
-            self._notice.tell(error.message, f"{error.hint} Names and sizes below are not confirmed.")
+            self._notice.tell(error)
 
     @Slot()
     def _show_state(self) -> None:
         if self._session.is_offline:
-            words = "Offline: names and sizes as listed"
+            words = "Offline: names and sizes as listed. Pairs can be fetched once offline mode is off."
         elif self.question.pending:
             words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
         elif len(self._known) == len(self.cards):

@@ -196,6 +196,7 @@ class PairCard(QFrame):
         self.button.setVisible(not here)
         self.use.setVisible(here)
         set_role(self._state, role="caption")
+        self._state.show()
         if here:
             self._state.setText("Both files are here." if self.pair.draft else "The file is here.")
         elif is_coming:
@@ -216,7 +217,7 @@ class PairCard(QFrame):
         missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
         words = f"Fetch {self._size_words(missing)}"
         if self._session.is_offline:
-            self._state.setText("Offline: it can be fetched once offline mode is off.")
+            self._state.hide()  # said once, above all cards
             self._offer(words, None, "Offline mode is on.")
             return
         if problem is not None:
@@ -225,7 +226,7 @@ class PairCard(QFrame):
         elif self._confirmed:
             self._state.setText("Confirmed with the Hub.")
         else:
-            self._state.setText("Not confirmed yet: sizes as listed.")
+            self._state.hide()  # said once, above all cards
         self._offer(words, self._start, "Download what is missing into the Hugging Face cache")
 
     @property
@@ -235,7 +236,7 @@ class PairCard(QFrame):
 
     @property
     def state(self) -> str:
-        return self._state.text()
+        return "" if self._state.isHidden() else self._state.text()
 
     @property
     def error(self) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.reached import Mark, Reached
 from app.ui.transcript.layout.sectioned_item import SectionedItem
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
+from app.ui.transcript.text.folds import DraftsFold
 from app.ui.transcript.text.span_list import SpanList
 from app.ui.transcript.text.spans import Span, SpanBuilder, coloured, fit, spans_of, text_of
 from app.ui.transcript.text.turns import AnswerTurn, Turn
@@ -26,6 +29,8 @@ class AnswerItem(SectionedItem):
         """An answer that is not in sight is laid out when it is first caught up with."""
         super().__init__(turn, setting, rendered)
         self.answer = turn.answer
+        self.drafts = DraftsFold()
+        self._view_setting = setting  # without what the reader folds here
         self._name = turn.name
         self._words = turn.text
         self._header: TraceHeader | None = None  # the header of the shown rounds
@@ -150,8 +155,31 @@ class AnswerItem(SectionedItem):
         self._reader.go_on_from(mark.reader)
 
     def set_setting(self, setting: Setting) -> None:
+        self._view_setting = setting
         self._reached = None  # its heights were those of another setting
-        super().set_setting(setting)
+        super().set_setting(replace(setting, drafts_shown=setting.drafts_shown and not self.drafts.folded))
+
+    @property
+    def offers_drafts(self) -> bool:
+        """Whether the reader may show drafts that folded by themselves, or fold them again."""
+        return self.drafts.offered and self._view_setting.drafts_shown and not self.rendered
+
+    def fold_drafts(self, folded: bool | None = None) -> bool:
+        """Fold drafts as the reader chose, or (None) where hardly any was accepted; True where the layout
+        changed."""
+        if folded is None:
+            self.drafts.judge(self.answer.statistics, self._finished)
+        else:
+            self.drafts.choose(folded)
+        shown = self._view_setting.drafts_shown and not self.drafts.folded
+        if shown == self.setting.drafts_shown:
+            return False
+        self.set_setting(self._view_setting)
+        return True
+
+    def fold_over(self) -> bool:
+        folded = self.fold_drafts()
+        return super().fold_over() or folded
 
     def _begin(self) -> None:
         """Show the answer anew, from its first round on."""
@@ -175,6 +203,7 @@ class AnswerItem(SectionedItem):
         self.folds = {number: self.folds[number] for number in self._numbers if number in self.folds}
         self.count()
         self._say()
+        self.fold_drafts()
 
     def _rebuild(self) -> None:
         self._marks, self._reached = [], None

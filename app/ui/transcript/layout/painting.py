@@ -16,7 +16,7 @@ from app.ui.transcript.layout.stack import Stack
 MarksOf = Callable[[int, int, Block], Marks]
 """Item, block number, block -> what is marked there."""
 
-_LABEL_ROOM = 110  # kept free at the label's right for the actions
+LABEL_ROOM = 110  # kept free at the label's right for the actions
 _CARET = 2
 
 
@@ -37,7 +37,7 @@ def paint_item(
 def _paint_label(painter: QPainter, item: Item) -> None:
     styles = item.setting.styles
     metrics = QFontMetricsF(styles.label)
-    room = item.setting.width - _LABEL_ROOM
+    room = item.label_room or item.setting.width - LABEL_ROOM
     painter.setFont(styles.label)
     painter.setPen(QColor(styles.palette.secondary))
     text = metrics.elidedText(item.label, Qt.TextElideMode.ElideRight, room)

@@ -265,7 +265,7 @@ class Stack:
     def round_rects(self, token: Token) -> list[QRectF]:
         """The rectangles of all tokens of a token's round, one for each piece of a line."""
         answer = self.answer(token.item)
-        spans = answer.spans.of_round(token.span.round, self.setting.drafts_shown) if answer else []
+        spans = answer.spans.of_round(token.span.round, answer.setting.drafts_shown) if answer else []
         return self.merged_rects(token.item, spans)
 
     def merged_rects(self, item: int, spans: Sequence[Span]) -> list[QRectF]:

@@ -7,15 +7,18 @@ from abc import ABC, abstractmethod
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
+from app.engine.record.stats import Statistics
 from app.ui.theme import Palette
 from app.ui.transcript.layout.blocks.marks import Marks
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.spans import Span
-from app.ui.widgets.words.numbers import count, duration
+from app.ui.widgets.words.numbers import count, duration, percent
 
 _GUTTER = 13  # distance of the chevron and the rule from the text, to the left
 _CHEVRON = 3.5  # half its width
 _RULE = 2
+_HARDLY_ANY = 0.1  # share of the drafted tokens
+_ENOUGH_DRAFTED = 32  # tokens
 
 
 class TextFold(ABC):
@@ -80,6 +83,29 @@ class ReasoningFold(TextFold):
         if self.seconds is not None:
             parts.append(duration(self.seconds))
         return "  ·  ".join(parts)
+
+
+class DraftsFold(TextFold):
+    """The struck drafts of an answer, behind a button: they fold by themselves where hardly any passed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offered = False  # whether to fold is the reader's choice: they have folded by themselves
+        self._rate = 0.0
+
+    def judge(self, statistics: Statistics, over: bool) -> None:
+        """Fold where the answer so far has enough drafts and few were accepted; only an answer that is `over`
+        unfolds them."""
+        rate = statistics.acceptance_rate
+        if rate is None or statistics.drafted < _ENOUGH_DRAFTED:
+            return
+        self._rate = rate
+        self._by_itself = rate < _HARDLY_ANY or (self._by_itself and not over)
+        self.offered = self._by_itself
+
+    @property
+    def words(self) -> str:
+        return f"{'Show' if self.folded else 'Hide'} drafts ({percent(self._rate)} accepted)"
 
 
 class FoldLine:
