@@ -17,7 +17,9 @@ import numpy as np
 from app.base import numbers
 from app.engine.types import Round
 
+FIRST_TOKEN_TITLE = "first token p50/95/99"
 FIRST_TOKEN = "p50, p95 and p99 of the time from the request to the first emitted token."
+INTER_TOKEN_TITLE = "between tokens p50/95/99"
 INTER_TOKEN = (
     "p50, p95 and p99 of the time between one token and the next. The tokens of a round arrive together, "
     "with 0 ms between them."

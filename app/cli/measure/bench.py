@@ -35,7 +35,7 @@ from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
-from app.lab.load.levels import Load
+from app.lab.load.levels import LoadPlan
 from app.lab.report.export.server_notes import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.server_lanes import server_lanes
@@ -63,7 +63,7 @@ class BenchPlan:
     engine: str
     key_of: Callable[[str], str]
     """Gives the key of a server."""
-    load: Load | None = None
+    load: LoadPlan | None = None
     """None for requests one after another."""
 
 

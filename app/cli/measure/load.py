@@ -18,7 +18,7 @@ from app.cli.terminal.table import definitions, table
 from app.engine.errors import SettingError, UserError
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
 from app.lab.load.findings import load_sentences
-from app.lab.load.levels import Limits, Load, level_words, parse_levels, parse_limits, parse_rates
+from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
 from app.lab.load.report import BurstDone, BurstReport
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def add_load_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def asked_load(arguments: argparse.Namespace) -> Load | None:
+def asked_load(arguments: argparse.Namespace) -> LoadPlan | None:
     """The load of the options; None for requests one after another. Raises UsageError for what has no meaning
     together."""
-    load = Load(arguments.load, arguments.request_rate, arguments.limits)
+    load = LoadPlan(arguments.load, arguments.request_rate, arguments.limits)
     if load.levels:
         _check_load(arguments)
         return load

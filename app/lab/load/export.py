@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.latency import INTER_TOKEN
+from app.lab.latency import FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 from app.lab.load.findings import load_findings, load_notes, load_sentences
 from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow, load_curves
@@ -61,11 +61,11 @@ LOAD_COLUMNS = (
         lambda row: numbers.percent(row.acceptance_rate),
     ),
     LoadColumn(
-        "first token",
+        FIRST_TOKEN_TITLE,
         "p50, p95 and p99 of the time from a request to its first token, with waiting for a free slot.",
         lambda row: row.first_token_words,
     ),
-    LoadColumn("between tokens", INTER_TOKEN, lambda row: row.inter_token_words),
+    LoadColumn(INTER_TOKEN_TITLE, INTER_TOKEN, lambda row: row.inter_token_words),
     LoadColumn(
         "goodput",
         "Requests a second that kept all limits, and their share of all. A failed request keeps none.",

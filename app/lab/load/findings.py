@@ -68,14 +68,15 @@ def _finding(report: BurstReport, lane: int) -> str:
         said = f"{facts.name}: drafting pays at no load measured, {_ends(known)}."
     else:
         said = f"{facts.name}: drafting pays at some loads and not at others; measure more repeats."
-    unsure = [_words(row) for row in known if row.interval.finding is SpeedFinding.SAME]
-    return f"{said} With {numbers.listed(unsure)} the interval includes 1×." if unsure else said
+    unsure = [row for row in known if row.interval.finding is SpeedFinding.SAME]
+    return f"{said} With {_words(*unsure)} the interval includes 1×." if unsure else said
 
 
-def _words(row: LoadRow) -> str:
-    """ "1 request at once", "0.5 requests a second"."""
-    noun = "request" if row.level == 1 else "requests"
-    return f"{row.level:g} {noun} {'at once' if row.rate is None else 'a second'}"
+def _words(*rows: LoadRow) -> str:
+    """ "1 request at once", "0.5, 1 and 2 requests a second"."""
+    noun = "request" if rows[-1].level == 1 else "requests"
+    levels = numbers.listed([f"{row.level:g}" for row in rows])
+    return f"{levels} {noun} {'at once' if rows[0].rate is None else 'a second'}"
 
 
 def _ends(rows: Sequence[LoadRow]) -> str:

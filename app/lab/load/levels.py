@@ -18,7 +18,8 @@ MOST_AT_ONCE = 256
 
 
 MOST_A_SECOND = 100.0
-_RATE_SECONDS = 10.0  # of arrivals, at least
+_RATE_SECONDS = 10.0  # of arrivals, at least; and at least
+_RATE_CONVERSATIONS = 10
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -38,7 +39,7 @@ class Limits(msgspec.Struct, frozen=True):
         return numbers.listed([said for limit, said in known if limit is not None])
 
 
-class Load(msgspec.Struct, frozen=True):
+class LoadPlan(msgspec.Struct, frozen=True):
     """The loads to measure: either so many requests at once, or so many a second at random times."""
 
     at_once: tuple[int, ...] = ()
@@ -60,12 +61,12 @@ class Load(msgspec.Struct, frozen=True):
 
     def burst_of(self, level: float, prompts: Sequence[Prompt]) -> list[tuple[int, ...]]:
         """The prompts of a burst by their indices, a tuple for each conversation, whose turns wait for each
-        other: all prompts, and at least two conversations for each request at once, or ten seconds of a
-        rate."""
+        other: all prompts, and at least two conversations for each request at once; of a rate at least ten
+        conversations, and ten seconds of them."""
         places = iter(range(len(prompts)))
         every = [tuple(next(places) for _turn in turns) for turns in conversations(prompts)]
-        least = math.ceil(_RATE_SECONDS * level if self.rates else 2 * level)
-        return [every[at % len(every)] for at in range(max(len(every), least))]
+        least = max(_RATE_CONVERSATIONS, _RATE_SECONDS * level) if self.rates else 2 * level
+        return [every[at % len(every)] for at in range(max(len(every), math.ceil(least)))]
 
 
 def level_words(level: float, *, by_rate: bool) -> str:
@@ -81,7 +82,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
         raise SettingError(
             f"“{text.strip()}” is no list of loads.", "Allowed: whole numbers of 1 or more, as 1,2,4."
         )
-    check_load(load := Load(tuple(sorted(set(known)))))
+    check_load(load := LoadPlan(tuple(sorted(set(known)))))
     return load.at_once
 
 
@@ -91,7 +92,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
     known = [rate for rate in rates if rate is not None]
     if len(known) != len(rates):
         raise SettingError(f"“{text.strip()}” is no list of rates.", "Allowed: numbers above 0, as 0.5,1,2.")
-    check_load(load := Load(rates=tuple(sorted(set(known)))))
+    check_load(load := LoadPlan(rates=tuple(sorted(set(known)))))
     return load.rates
 
 
@@ -119,7 +120,7 @@ def _positive(text: str) -> float | None:
     return value if 0 < value < math.inf else None
 
 
-def check_load(load: Load) -> None:
+def check_load(load: LoadPlan) -> None:
     """Raise SettingError for what is no number of requests."""
     if load.rates and not all(0 < rate <= MOST_A_SECOND for rate in load.rates):
         raise SettingError(

@@ -17,7 +17,7 @@ from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lane_names import lane_names
 from app.lab.latency import Latency, percentiles
-from app.lab.load.levels import Limits, Load
+from app.lab.load.levels import Limits, LoadPlan
 from app.lab.report.compare import is_measured
 from app.lab.report.curves import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.interval import Speedup, speedup_words
@@ -171,8 +171,8 @@ class BurstReport(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
 
     @property
-    def load(self) -> Load:
-        return Load(self.levels, self.rates, self.limits)
+    def load(self) -> LoadPlan:
+        return LoadPlan(self.levels, self.rates, self.limits)
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
@@ -186,7 +186,7 @@ class BurstReport(msgspec.Struct, frozen=True):
 def make_load_report(
     experiment: Experiment,
     infos: Sequence[PairInfo],
-    load: Load,
+    load: LoadPlan,
     bursts: Sequence[Burst],
 ) -> BurstReport:
     """The report of the bursts so far; `infos` are the servers by lane."""
@@ -216,7 +216,7 @@ def make_load_report(
     )
 
 
-def _rows(lanes: Sequence[LoadLane], load: Load, bursts: Sequence[Burst]) -> Iterator[LoadRow]:
+def _rows(lanes: Sequence[LoadLane], load: LoadPlan, bursts: Sequence[Burst]) -> Iterator[LoadRow]:
     for lane, facts in enumerate(lanes):
         for level in load.levels:
             mine = [burst for burst in bursts if (burst.lane, burst.level) == (lane, level)]

@@ -14,7 +14,7 @@ from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.load.levels import Load, check_load
+from app.lab.load.levels import LoadPlan, check_load
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, LabEvent, WarmingUp
@@ -44,7 +44,7 @@ class LoadRunner:
     def __init__(
         self,
         experiment: Experiment,
-        load: Load,
+        load: LoadPlan,
         *,
         control: Control | None = None,
         key_of: Callable[[str], str] = find_key,

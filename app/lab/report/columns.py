@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.base import numbers
 from app.engine.record.stats import strategy_names
-from app.lab.latency import FIRST_TOKEN, INTER_TOKEN
+from app.lab.latency import FIRST_TOKEN, FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import Report, ReportLane
 from app.lab.report.summary import Summary
@@ -155,14 +155,14 @@ COLUMNS = (
     ),
     Column(
         "first_token_seconds",
-        "first token",
+        FIRST_TOKEN_TITLE,
         FIRST_TOKEN,
         lambda summary, _lane: summary.first_token_words,
         lambda summary, _lane: summary.first_token_p50,
     ),
     Column(
         "inter_token",
-        "between tokens",
+        INTER_TOKEN_TITLE,
         INTER_TOKEN,
         lambda summary, _lane: summary.inter_token_words,
         lambda summary, _lane: summary.inter_token_p95,

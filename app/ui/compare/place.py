@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment, Lane
-from app.lab.load.levels import Load
+from app.lab.load.levels import LoadPlan
 from app.lab.report.report import SweepFacts
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
@@ -187,7 +187,7 @@ class ComparePlace(PlaceWidget):
         self.outcome.show_work(work)
 
     @Slot(object, object)
-    def measure_load(self, experiment: Experiment, load: Load) -> None:
+    def measure_load(self, experiment: Experiment, load: LoadPlan) -> None:
         """Measure the servers among the lanes under this load."""
         self.head.close_panels()
         if self._may_begin():

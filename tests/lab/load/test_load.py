@@ -22,7 +22,7 @@ from app.lab.load import levels
 from app.lab.load.change import load_change_between
 from app.lab.load.export import LOAD_COLUMNS, load_csv, load_html, load_markdown
 from app.lab.load.findings import load_findings, load_sentences
-from app.lab.load.levels import Limits, Load, parse_levels, parse_limits, parse_rates, server_lanes_of
+from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, parse_rates, server_lanes_of
 from app.lab.load.report import Burst, BurstDone, BurstReport, load_curves, make_load_report
 from app.lab.load.runner import LoadRunner
 from app.lab.report.page.page import embedded_json
@@ -65,7 +65,7 @@ def experiment_of(*servers: ScriptedServer, repeats: int = 2) -> Experiment:
 
 
 def measured(*servers: ScriptedServer, levels: tuple[int, ...] = (1, 2)) -> BurstReport:
-    runner = LoadRunner(experiment_of(*servers), Load(levels))
+    runner = LoadRunner(experiment_of(*servers), LoadPlan(levels))
     done = [event.done for event in runner.run() if isinstance(event, BurstDone)]
     assert done == list(range(1, len(servers) * len(levels) * 2 + 1))
     return runner.report()
@@ -99,7 +99,7 @@ def test_only_the_time_counts_in_which_the_server_has_all_requests():
 
 def test_the_speed_of_one_request_is_that_under_the_whole_load():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), Load((2,)))
+        runner = LoadRunner(experiment_of(server, repeats=1), LoadPlan((2,)))
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
     speeds = (10.0, 20.0, 30.0, 900.0)
     runs = tuple(
@@ -107,7 +107,7 @@ def test_the_speed_of_one_request_is_that_under_the_whole_load():
         for run, speed in zip(burst.runs, speeds, strict=True)
     )
     timed = msgspec.structs.replace(burst, runs=runs, ends=(1.0, 2.0, 3.0, 4.0), busy_seconds=3.0)
-    (row,) = make_load_report(runner.experiment, runner.infos, Load((2,)), [timed]).rows
+    (row,) = make_load_report(runner.experiment, runner.infos, LoadPlan((2,)), [timed]).rows
 
     assert row.tokens_per_second_of_one == 20.0
 
@@ -123,7 +123,7 @@ def test_the_requests_of_a_burst_are_at_the_server_at_the_same_time():
         return Answer(pieces=map(event, PLAIN))
 
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), Load((3,)))
+        runner = LoadRunner(experiment_of(server, repeats=1), LoadPlan((3,)))
         server.asked.clear()
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
@@ -134,7 +134,7 @@ def test_turns_of_a_conversation_wait_for_each_other_under_load():
     turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three")
     with serving(llama_server(*PLAIN, types="none")) as server:
         asked = msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns)
-        runner = LoadRunner(asked, Load((2,)))
+        runner = LoadRunner(asked, LoadPlan((2,)))
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
         said = [len(body["messages"]) for body in server.bodies("/apply-template")]
 
@@ -155,7 +155,7 @@ def test_a_conversation_ends_with_a_turn_that_fails():
     turns = Prompt("one"), Prompt("two", before=("one",)), Prompt("three", before=("one", "two"))
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
         runner = LoadRunner(
-            msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns), Load((1,))
+            msgspec.structs.replace(experiment_of(server, repeats=1), prompts=turns), LoadPlan((1,))
         )
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
@@ -171,7 +171,7 @@ def test_a_burst_with_a_failed_request_counts_for_no_rate():
         return Answer({"error": {"message": "slot lost"}}, 500) if full else Answer(pieces=map(event, PLAIN))
 
     with serving(llama_server(types="none") | {"/completion": complete}) as server:
-        runner = LoadRunner(experiment_of(server, repeats=2), Load((1,)))
+        runner = LoadRunner(experiment_of(server, repeats=2), LoadPlan((1,)))
         list(runner.run())
         report = runner.report()
 
@@ -183,7 +183,7 @@ def test_a_burst_with_a_failed_request_counts_for_no_rate():
 
 def test_a_cancelled_load_keeps_the_bursts_that_were_done():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server), Load((1, 2)))
+        runner = LoadRunner(experiment_of(server), LoadPlan((1, 2)))
         for event in runner.run():
             if isinstance(event, BurstDone):
                 runner.control.cancel()
@@ -200,7 +200,7 @@ def gains(*values: float) -> BurstReport:
             stack.enter_context(serving(llama_server(*DRAFTING))),
             stack.enter_context(serving(llama_server(*PLAIN, types="none"))),
         ]
-        runner = LoadRunner(experiment_of(*servers, repeats=1), Load(levels))
+        runner = LoadRunner(experiment_of(*servers, repeats=1), LoadPlan(levels))
         bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
     timed = [
         msgspec.structs.replace(
@@ -210,7 +210,7 @@ def gains(*values: float) -> BurstReport:
         )
         for burst in bursts
     ]
-    return make_load_report(runner.experiment, runner.infos, Load(levels), timed)
+    return make_load_report(runner.experiment, runner.infos, LoadPlan(levels), timed)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_load_that_is_no_number_of_requests_is_refused(levels: tuple[int, ...]
     with serving(llama_server(*PLAIN, types="none")) as server:
         experiment = experiment_of(server)
     with pytest.raises(SettingError, match="number of requests at once"):
-        LoadRunner(experiment, Load(levels))
+        LoadRunner(experiment, LoadPlan(levels))
 
 
 def test_levels_are_read_in_increasing_order():
@@ -290,29 +290,29 @@ def test_lanes_that_are_no_servers_are_refused(pair_files: tuple[Path, Path]):
     experiment = make_experiment(Experiment(pair_of(pair_files), (Lane("prompt-lookup"),), (Prompt("a"),)))
 
     with pytest.raises(SettingError, match="Only servers"):
-        LoadRunner(experiment, Load((1,)))
+        LoadRunner(experiment, LoadPlan((1,)))
 
 
 # ---------------------------------------------------------------------------- a rate, limits, intervals
 
 
 def test_requests_of_a_rate_are_sent_at_the_times_of_a_seeded_poisson_process():
-    load = Load(rates=(2.0,))
+    load = LoadPlan(rates=(2.0,))
     times = load.arrivals(2.0, 4000, "7 0")
     gaps = [later - earlier for earlier, later in pairwise(times)]
     mean = fmean(gaps)
     assert times[0] == 0.0 and mean == pytest.approx(0.5, rel=0.06)
     assert stdev(gaps) == pytest.approx(mean, rel=0.06), "an exponential's spread is its mean"
     assert load.arrivals(2.0, 4000, "7 0") == times != load.arrivals(2.0, 4000, "8 0")
-    assert Load((2,)).arrivals(2, 10, "7 0") == ()
-    assert len(load.burst_of(0.1, [Prompt("a"), Prompt("b")])) == 2
+    assert LoadPlan((2,)).arrivals(2, 10, "7 0") == ()
+    assert len(load.burst_of(0.1, [Prompt("a"), Prompt("b")])) == 10
     assert len(load.burst_of(2.0, [Prompt("a"), Prompt("b")])) == 20
 
 
 def test_a_rate_sends_each_request_when_it_is_due_and_every_lane_alike(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(levels, "_RATE_SECONDS", 0.2)
     with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
-        runner = LoadRunner(experiment_of(drafting, plain, repeats=1), Load(rates=(50.0, 100.0)))
+        runner = LoadRunner(experiment_of(drafting, plain, repeats=1), LoadPlan(rates=(50.0, 100.0)))
         bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
         report = runner.report()
 
@@ -338,7 +338,7 @@ def test_a_rate_sends_each_request_when_it_is_due_and_every_lane_alike(monkeypat
 
 def test_a_cancelled_rate_does_not_wait_for_requests_that_are_not_due():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), Load(rates=(0.001,)))
+        runner = LoadRunner(experiment_of(server, repeats=1), LoadPlan(rates=(0.001,)))
         events = runner.run()
         while not isinstance(next(events), Begun):
             pass
@@ -363,12 +363,12 @@ def answered(burst: Burst, first: float, gaps: tuple[float, ...], speed: float =
 
 def test_goodput_counts_the_requests_that_keep_every_limit():
     with serving(llama_server(*PLAIN, types="none")) as server:
-        runner = LoadRunner(experiment_of(server, repeats=1), Load((1,)))
+        runner = LoadRunner(experiment_of(server, repeats=1), LoadPlan((1,)))
         (burst,) = (event.burst for event in runner.run() if isinstance(event, BurstDone))
 
     def kept(burst: Burst, **limits: float) -> tuple[float | None, float | None]:
         ends = msgspec.structs.replace(burst, ends=(0.5, 1.0))
-        load = Load((1,), limits=Limits(**limits))
+        load = LoadPlan((1,), limits=Limits(**limits))
         report = make_load_report(runner.experiment, runner.infos, load, [ends])
         assert not limits or any("Goodput counts requests with" in said for said in load_sentences(report))
         return report.rows[0].goodput, report.rows[0].kept_limits
@@ -388,7 +388,7 @@ def test_goodput_counts_the_requests_that_keep_every_limit():
 
 def test_speeds_and_gains_have_intervals_over_repeats():
     with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
-        runner = LoadRunner(experiment_of(drafting, plain, repeats=3), Load((1,)))
+        runner = LoadRunner(experiment_of(drafting, plain, repeats=3), LoadPlan((1,)))
         bursts = [event.burst for event in runner.run() if isinstance(event, BurstDone)]
 
     def report(*speeds: float) -> BurstReport:
@@ -396,7 +396,7 @@ def test_speeds_and_gains_have_intervals_over_repeats():
             answered(burst, 0.2, (0.1,) * 9, speeds[burst.repeat] if burst.lane == 0 else 100)
             for burst in bursts
         ]
-        return make_load_report(runner.experiment, runner.infos, Load((1,)), timed)
+        return make_load_report(runner.experiment, runner.infos, LoadPlan((1,)), timed)
 
     clear, unclear = report(150, 151, 152), report(60, 120, 240)
     row = clear.rows[0]
@@ -424,7 +424,7 @@ def test_loads_measured_before_there_were_rates_open():
         for name in [name for name in part if name in new or name.endswith(("_low", "_high"))]:
             del part[name]
     early = BurstReport.from_json(json.dumps(old))
-    assert early.load == Load((1, 2)) and [row.level for row in early.rows] == [1, 2]
+    assert early.load == LoadPlan((1, 2)) and [row.level for row in early.rows] == [1, 2]
     assert load_markdown(early).count("| 1 at once |") == 1 and load_curves(early).places == (1, 2)
 
 

@@ -11,7 +11,7 @@ import pytest
 from app.engine.errors import SettingError
 from app.lab.load import levels
 from app.lab.load.export import load_cells
-from app.lab.load.levels import Limits, Load
+from app.lab.load.levels import Limits, LoadPlan
 from app.lab.load.report import BurstReport, load_curves
 from app.lab.server_lanes import server_lanes
 from app.servers.client import ServerClient
@@ -102,7 +102,7 @@ def test_the_panel_says_how_much_a_load_sends(windows: Windows) -> None:
 
 
 def test_the_panel_measures_a_rate_and_limits(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "_RATE_SECONDS", 1.0)
+    monkeypatch.setattr(levels, "_RATE_SECONDS", 0.1)
     desk = windows.open()
     with serving(llama_server(*PLAIN, types="none")) as server:
         place = with_servers(desk, server)
@@ -116,15 +116,15 @@ def test_the_panel_measures_a_rate_and_limits(windows: Windows, monkeypatch: pyt
         panel.limits["first_token"].clear()
         desk.qtbot.keyClicks(panel.limits["first_token"], "60")
         desk.until(panel.start.isEnabled)
-        assert panel.amount.text().startswith("1 server lane × 2 loads × 1 repeat: 10")
+        assert panel.amount.text().startswith("1 server lane × 2 loads × 1 repeat: 20 requests")
         panel.numbers.setText("90")
         experiment, load = panel.plan()
-        assert load == Load(rates=(90.0,), limits=Limits(60.0)) and len(experiment.lanes) == 1
-        panel.numbers.setText("0.9")
+        assert load == LoadPlan(rates=(90.0,), limits=Limits(60.0)) and len(experiment.lanes) == 1
+        panel.numbers.setText("95")
         panel.start.click()
         desk.until(lambda: work.stage is Stage.ENDED and work.may_start)
     (line,) = place.outcome.load_page.table.lines
-    assert line[1] == "0.9/s" and line[-1].endswith("100\N{NO-BREAK SPACE}%")
+    assert line[1] == "95/s" and line[-1].endswith("100\N{NO-BREAK SPACE}%")
     assert "Goodput counts requests with the first token within" in place.outcome.load_page.left_out
     desk.until_ready()
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit
 
 from app.base import numbers as words
 from app.lab.experiment import Experiment
-from app.lab.load.levels import Limits, Load, parse_levels, parse_limits, parse_rates, server_lanes_of
+from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, parse_rates, server_lanes_of
 from app.ui.compare.curves.curves_panel import CurvesPanel
 from app.ui.widgets.fields.typing import Typing
 
@@ -51,7 +51,7 @@ class LoadPanel(CurvesPanel):
             label = QLabel(LIMITS[name])
             label.setBuddy(box)
             box.setProperty("kind", "mono")
-            box.setPlaceholderText("no limit")
+            box.setPlaceholderText("none")
             box.setAccessibleName(f"{LIMITS[name]}, in seconds")
             box.setToolTip(LIMITS_WORDS)
             Typing(box, box.textEdited).settled.connect(self.check)
@@ -63,13 +63,13 @@ class LoadPanel(CurvesPanel):
     def suggested(self) -> str:
         return KINDS[self.kind.currentText()][0]
 
-    def plan(self) -> tuple[Experiment, Load]:
+    def plan(self) -> tuple[Experiment, LoadPlan]:
         typed = {name: box.text().strip() for name, box in self.limits.items()}
         asked = ",".join(f"{name}={text}" for name, text in typed.items() if text)
         limits = parse_limits(asked) if asked else Limits()
         text = self.numbers.text()
         by_rate = self.kind.currentIndex() == 1
-        load = Load(rates=parse_rates(text)) if by_rate else Load(parse_levels(text))
+        load = LoadPlan(rates=parse_rates(text)) if by_rate else LoadPlan(parse_levels(text))
         return server_lanes_of(self._lanes()), replace(load, limits=limits)
 
     def amount_words(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 
 from app.lab.experiment import Experiment
-from app.lab.load.levels import Load
+from app.lab.load.levels import LoadPlan
 from app.lab.load.report import BurstDone, BurstReport, load_curves
 from app.lab.report.curves import Curves
 from app.lab.runs.control import Control
@@ -43,7 +43,7 @@ class LoadWork(LabWork):
         self.latest: BurstDone | None = None  # the burst that was done last
         self.total = 0  # bursts
 
-    def start(self, experiment: Experiment, load: Load) -> None:
+    def start(self, experiment: Experiment, load: LoadPlan) -> None:
         """Measure the lanes of `experiment`, all of them servers', under this load."""
         self.experiment = experiment
         self.total = len(experiment.lanes) * len(load.levels) * experiment.repeats
