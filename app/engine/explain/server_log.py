@@ -24,7 +24,7 @@ _ACCEPTANCE = re.compile(
     r"draft acceptance(?: rate)? = +[\d.]+ \( *(\d{1,15}) accepted / +(\d{1,15}) generated\)"
 )
 _STATISTICS = re.compile(
-    r"statistics +([\w-]{1,40}): #calls(?:\(b,g,a\))? = *(\d{1,15})(?: +(\d{1,15}) +(\d{1,15}))?"
+    r" *([\w-]{1,40}): #calls(?:\(b,g,a\))? = *(\d{1,15})(?: +(\d{1,15}) +(\d{1,15}))?"
     r", #gen drafts = *(\d{1,15}), #acc drafts = *(\d{1,15})"
     r", #gen tokens = *(\d{1,15}), #acc tokens = *(\d{1,15})"
 )
@@ -181,23 +181,8 @@ def read_log(lines: Iterable[str]) -> ServerLog:
             log.strategies.setdefault(last, "")
         elif last and (found := _SETTINGS.search(line)):
             log.strategies[last], last = found[1].rstrip(", "), ""
-        elif found := _SPEED.search(line):
-            _answered(log, found[2], float(found[1]) / 1000)
-        elif found := _OUR_ANSWER.search(line):
-            _answered(log, found[1].replace(",", ""), float(found[2]))
-        elif found := _DECODED.search(line):
-            _answered(log, found[1], float(found[2]))
-        elif found := _ACCEPTANCE.search(line) or _VLLM.search(line):
-            log.drafting += 1
-            log.accepted += int(found[1])
-            log.drafted += int(found[2])
-        elif found := _N_DRAFTED.search(line):
-            log.drafting += 1
-            log.drafted += int(found[1])
-        elif found := _N_ACCEPT.search(line):
-            log.accepted += int(found[1])
-        elif found := _STATISTICS.search(line):
-            reader.add(found, line)
+        elif _counted(log, reader, line):
+            continue
         elif _RESTORED.search(line):
             log.restored += 1
         elif _CHECKPOINTS in line:
@@ -211,6 +196,29 @@ def read_log(lines: Iterable[str]) -> ServerLog:
         log.drafted = sum(counts.drafted for counts in log.counts.values())
         log.accepted = sum(counts.accepted for counts in log.counts.values())
     return log
+
+
+def _counted(log: ServerLog, reader: _CountSums, line: str) -> bool:
+    """Take the counts of a line, of several where their line breaks were lost; False where it has none."""
+    any_counts = False
+    for part in line.split("statistics "):
+        if found := _STATISTICS.match(part):
+            reader.add(found, part)
+        elif found := _SPEED.search(part):
+            _answered(log, found[2], float(found[1]) / 1000)
+        elif found := _OUR_ANSWER.search(part) or _DECODED.search(part):
+            _answered(log, found[1].replace(",", ""), float(found[2]))
+        if drafted := _ACCEPTANCE.search(part) or _VLLM.search(part):
+            log.drafting += 1
+            log.accepted += int(drafted[1])
+            log.drafted += int(drafted[2])
+        if n_drafted := _N_DRAFTED.search(part):
+            log.drafting += 1
+            log.drafted += int(n_drafted[1])
+        if n_accept := _N_ACCEPT.search(part):
+            log.accepted += int(n_accept[1])
+        any_counts = any_counts or bool(found or drafted or n_drafted or n_accept)
+    return any_counts
 
 
 def _answered(log: ServerLog, tokens: str, seconds: float) -> None:

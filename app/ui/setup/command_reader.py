@@ -43,6 +43,7 @@ class CommandReader(QWidget):
         self.told = QLabel(WORDS)
         self.told.setTextFormat(Qt.TextFormat.PlainText)
         self.told.setWordWrap(True)
+        self.told.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.told.setProperty("role", "caption")
         self.told.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -105,6 +105,13 @@ def test_statistics_of_older_versions_are_read() -> None:
     assert log.strategy == "ngram-simple+draft-simple"
 
 
+def test_lines_that_lost_their_breaks_are_read() -> None:
+    """As chats and forms paste them."""
+    assert read_log([" ".join((LINES[7], *GUIDE[:2], line(1, 10, 2)))]) == read_log(
+        [LINES[7], *GUIDE[:2], line(1, 10, 2)]
+    )
+
+
 def test_statistics_alone_are_a_log() -> None:
     assert read_log(GUIDE[:1]).known
     log = read_log(GUIDE[1:])
