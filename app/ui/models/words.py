@@ -141,7 +141,7 @@ def more_words(model: LocalModel) -> str:
         return ""
     return joined(
         f"context {count(facts.context)} tokens" if facts.context else "",
-        f"{count(facts.layers)} layers" if facts.layers else "",
+        f"{count(facts.layers + 1)} layers with the output" if facts.layers else "",
         f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
         "chat template" if facts.chat else "no chat template",
         f"licence {facts.licence}" if facts.licence else "",

@@ -30,6 +30,7 @@ class ModelFacts(QWidget):
         """`bundled` is the path that stands for the bundled model."""
         super().__init__()
         self._bundled = bundled
+        self._role = role
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._name.setProperty("role", "strong")
         self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
@@ -91,7 +92,7 @@ class ModelFacts(QWidget):
     def show_file(self, path: str | None, info: ModelInfo | None, unloaded: str) -> None:
         """Show a file, None for no draft; `info` says what it is once it is loaded, `unloaded` why it is
         not."""
-        warning = load_warning(info) if info is not None else ""
+        warning = load_warning(info, self._role) if info is not None else ""
         self._load.setVisible(info is not None)
         self._warning.setText(warning)
         self._warning.setVisible(bool(warning))

@@ -12,7 +12,7 @@ from app.engine.devices.builds import gpu_backends
 from app.engine.devices.memory import Device, offload_devices
 from app.engine.errors import SettingError
 from app.engine.params import params_of
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, Role
 from app.ui.pair.build_text import BuildText
 from app.ui.pair.placement.layers_field import LayersField
 from app.ui.pair.placement.placement import Placement
@@ -24,6 +24,7 @@ from app.ui.widgets.fold import Fold
 
 GAP = 12
 FIRST = ("ctx_size", "threads")
+DRAFT_CONTEXT = "Context size in tokens. 0 is the target's: the draft reads the same text."
 MORE = {
     "KV cache": ("cache_type_k", "cache_type_v", "kv_offload", "flash_attn", "swa_full"),
     "Experts": ("cpu_moe", "n_cpu_moe"),
@@ -42,11 +43,13 @@ class ModelForm(QWidget):
     fit_asked = Signal()
     look_asked = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, role: Role = Role.TARGET) -> None:
         super().__init__()
         self._theme = theme
         self._base = ModelOptions("")
         params = {param.name: param for param in params_of(ModelOptions)}
+        if role is Role.DRAFT:
+            params["ctx_size"] = dataclasses.replace(params["ctx_size"], doc=DRAFT_CONTEXT)
         names = (*FIRST, *(name for group in MORE.values() for name in group))
         self._fields = {name: make_field(theme, params[name]) for name in names}
         self.layers = LayersField(params["n_gpu_layers"])

@@ -97,7 +97,7 @@ class ModelPanel(QWidget):
     @cached_property
     def form(self) -> ModelForm:
         """How the model is loaded; made when the panel is first opened, or when something asks for it."""
-        form = ModelForm(self._theme)
+        form = ModelForm(self._theme, self._role)
         form.set_value(self._value)
         form.insert_below_layers(self.memory)
         form.changed.connect(self._edited)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -31,6 +32,7 @@ ID = Qt.ItemDataRole.UserRole
 TIME = Qt.ItemDataRole.UserRole + 1
 DAMAGED = Qt.ItemDataRole.UserRole + 2
 IS_OPEN = Qt.ItemDataRole.UserRole + 3
+NUMBER = Qt.ItemDataRole.UserRole + 4  # " (2)" behind a title that an older chat has too
 
 PADDING = 8
 
@@ -45,6 +47,7 @@ class ChatRows(QAbstractListModel):
         super().__init__(parent)
         self._heads: list[ChatHead] = []
         self._titles: dict[str, str] = {}
+        self._numbers: dict[str, str] = {}
         self._open = ""
         self._now = datetime.now(UTC).astimezone()
 
@@ -53,6 +56,7 @@ class ChatRows(QAbstractListModel):
         self.beginResetModel()
         self._heads = list(heads)
         self._titles = {}
+        self._numbers = _numbers(heads)
         self._now = datetime.now(UTC).astimezone()
         self.endResetModel()
 
@@ -85,9 +89,11 @@ class ChatRows(QAbstractListModel):
         if role == IS_OPEN:
             return head.id == self._open
         if role == Qt.ItemDataRole.ToolTipRole:
-            return as_text(head.damaged or self._titles.get(head.id, head.title))
+            return as_text(head.damaged or f"{self.data(index)}{self.data(index, NUMBER)}")
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self._titles.get(head.id, head.title)}, {self.data(index, TIME)}"
+            return f"{self.data(index)}{self.data(index, NUMBER)}, {self.data(index, TIME)}"
+        if role == NUMBER:
+            return self._numbers.get(head.id, "")
         return None
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -105,6 +111,17 @@ class ChatRows(QAbstractListModel):
         if index.isValid() and not self._heads[index.row()].damaged:
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
+
+
+def _numbers(heads: Sequence[ChatHead]) -> dict[str, str]:
+    """What tells chats of one title apart, by id: the oldest has nothing."""
+    seen: Counter[str] = Counter()
+    numbers: dict[str, str] = {}
+    for head in sorted(heads, key=lambda head: head.created):
+        seen[head.title] += 1
+        if seen[head.title] > 1:
+            numbers[head.id] = f" ({seen[head.title]})"
+    return numbers
 
 
 class ChatRowPainter(QStyledItemDelegate):
@@ -151,8 +168,10 @@ class ChatRowPainter(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(QColor(colours.secondary if damaged else colours.text))
         room = inner.adjusted(0, 0, -when_width - PADDING, 0)
-        title = QFontMetrics(font).elidedText(str(index.data()), Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, middle | Qt.AlignmentFlag.AlignLeft, title)
+        metrics, number = QFontMetrics(font), str(index.data(NUMBER))
+        left = room.width() - metrics.horizontalAdvance(number)
+        title = metrics.elidedText(str(index.data()), Qt.TextElideMode.ElideRight, left)
+        painter.drawText(room, middle | Qt.AlignmentFlag.AlignLeft, f"{title}{number}")
         painter.restore()
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:

@@ -29,6 +29,9 @@ ModelsInUse = Callable[[], tuple[str, str]]
 """The files that the chat uses: target, and draft or ""."""
 EMPTY = ("", "Choose a model to see what it is, and which others can draft for it.")
 
+BEST = "Judge all drafts for this target by its own answers"
+NONE_TO_JUDGE = "Needs a model here with this target's vocabulary: drafts through text are not judged."
+
 
 class ModelDetails(QWidget):
     """Shows the selected model."""
@@ -88,7 +91,6 @@ class ModelDetails(QWidget):
         self.pair.clicked.connect(self._use_pair)
         row = QHBoxLayout()
         self.best = QPushButton("Which is best?")
-        self.best.setToolTip("Judge all drafts for this target by its own answers")
         self.best.clicked.connect(self._find_best)
         row.addWidget(self.pair)
         row.addWidget(self.best)
@@ -221,7 +223,9 @@ class ModelDetails(QWidget):
         self.pair.setEnabled(
             candidate is not None and candidate.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS)
         )
-        self.best.setEnabled(any(candidate.shares_vocabulary for candidate in self.candidates))
+        judged = any(candidate.shares_vocabulary for candidate in self.candidates)
+        self.best.setEnabled(judged)
+        self.best.setToolTip(BEST if judged else NONE_TO_JUDGE)
 
     @Slot()
     def _use_pair(self) -> None:

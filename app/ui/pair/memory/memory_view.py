@@ -20,6 +20,7 @@ TAKEN = "Memory taken, as llama.cpp reports it"
 MAPPED = "is mapped from the file: the system frees it when other programs need the memory."
 REPACKED = "is a copy of weights in the order in which this processor multiplies fastest (repack)."
 _NONE = "–"
+LAYERS = "Layers, with the output layer, as llama.cpp counts them"
 _COLUMNS = 6  # role, layers, weights, KV cache, compute, sum
 
 Files = tuple[str, str]
@@ -147,7 +148,9 @@ class MemoryView(QWidget):
     def _add_headings(self, grid: QGridLayout, at: int) -> None:
         headings = ["", "layers", *(self._swatch(kind) for kind in KINDS), "in all"]
         for column, text in enumerate(headings):
-            grid.addWidget(_cell(text), at, column, _side(column))
+            heading = _cell(text)
+            heading.setToolTip(LAYERS if text == "layers" else "")
+            grid.addWidget(heading, at, column, _side(column))
 
     def _swatch(self, kind: str) -> str:
         return f'<span style="color:{shade(self._theme.palette, kind)}">■</span> {HEADINGS[kind]}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.compat import FitKind
-from app.engine.types import ModelInfo, PairInfo
+from app.engine.types import ModelInfo, PairInfo, Role
 from app.ui.widgets.words.numbers import file_size
 
 
@@ -54,13 +54,13 @@ def where_words(pair: PairInfo) -> tuple[str, str]:
     return f"{threads} thread{'s' * (threads != 1)}", pair.devices
 
 
-def load_warning(info: ModelInfo) -> str:
+def load_warning(info: ModelInfo, role: Role) -> str:
     """What is wrong with the way it is loaded; "" for nothing."""
     if info.n_ctx <= info.n_ctx_train:
         return ""
     return (
         f"The context is longer than the {info.n_ctx_train:,} tokens that the model was trained on: "
-        "expect nonsense beyond those."
+        f"{'expect nonsense' if role is Role.TARGET else 'few of its tokens will pass'} beyond those."
     )
 
 

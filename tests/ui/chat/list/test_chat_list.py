@@ -312,3 +312,21 @@ def test_no_timer_runs_while_it_is_hidden(chats: ChatList) -> None:
     assert tick.isActive()
     chats.hide()
     assert not tick.isActive()
+
+
+def test_chats_of_one_title_are_told_apart(chats: ChatList) -> None:
+    before = chats.grab().toImage()
+    chats.set_chats(
+        (head(4, "Haiku"), head(1, "Haiku", 5), head(2, "Mean of a list", 7), head(3, "Haiku", 9))
+    )
+    rows = chats.findChild(QListView).model()
+    spoken = [rows.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(4)]
+    assert [words.partition(",")[0] for words in spoken] == [
+        "Haiku (3)",
+        "Haiku (2)",
+        "Mean of a list",
+        "Haiku",
+    ]
+    assert rows.index(0, 0).data() == "Haiku", "the title to edit"
+    assert rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole) == "Haiku (3)"
+    assert chats.grab().toImage() != before
