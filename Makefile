@@ -18,6 +18,8 @@ BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
 # and every engine process would compile them anew.
 TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
+PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-worker-restart 1
+
 .DEFAULT_GOAL := help
 .PHONY: help run test verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
@@ -36,8 +38,10 @@ ready-dev:
 run: ready ## start Draftscope; GPU=cuda|vulkan|metal|hip|none picks the backend, ARGS="..." goes to it
 	@exec $(BIN)/python -m app $(ARGS)
 
-test: lint ## lint, then every test except the long grid; ARGS="-n0" runs them one by one
-	@$(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-worker-restart 1 $(ARGS)
+test: lint ## lint, every test but the long grid, and same texts on other kernels; ARGS="-n0" runs one by one
+	@$(PYTEST) $(ARGS)
+	@echo "Tests that compare generated texts, again on other kernels:"
+	@$(PYTEST) $(ARGS) -m same_text --other-kernels || [ $$? -eq 5 ]  # 5: ARGS names none of them
 
 verify: ready-dev ## the long grid, every strategy, k, sampler and model against the baseline; and properties by chance
 	@$(TEST_ENV) $(BIN)/python -m pytest -m "verify or hypothesis" --hypothesis-profile=chance \

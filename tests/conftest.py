@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,46 @@ def law_engine_through_text(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engin
 
     with open_engine(tiny_file(TARGET), tiny_file(OTHER)) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def clear(shared_engine: Engine) -> str:
+    """A prompt whose answers on `pair_files`, of up to 40 tokens, have no near-tie on any processor."""
+    from tests.answers import clear_prompt
+
+    return clear_prompt(shared_engine, max_tokens=40, ignore_eos=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--other-kernels",
+        action="store_true",
+        help="load every model for other kernels of llama.cpp, wherever a test does not choose them itself",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--other-kernels"):
+        _load_for_other_kernels()
+
+
+def _load_for_other_kernels() -> None:
+    """Change the defaults of ModelOptions, which engine processes get from here too."""
+    from app.engine.types import ModelOptions
+
+    other = {"repack": False, "flash_attn": "off", "threads": 2}  # small files have 1 thread
+    with_default = [field for field in fields(ModelOptions) if field.default is not MISSING]
+    for field in with_default:
+        field.default = other.get(field.name, field.default)
+    ModelOptions.__init__.__defaults__ = tuple(field.default for field in with_default)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test of the second run: importing them all takes longer than it does."""
+    named = any("::" in word for word in config.args)
+    if not config.getoption("--other-kernels") or named or not collection_path.name.startswith("test_"):
+        return None
+    return True if "mark.same_text" not in collection_path.read_text(encoding="utf-8") else None
 
 
 _PARTINGS = pytest.StashKey[list["Parting"]]()

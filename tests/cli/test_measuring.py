@@ -92,6 +92,7 @@ def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path
     assert trace.totals is not None and len(trace.token_ids) == 12
 
 
+@pytest.mark.same_text
 def test_bench_and_run_agree_on_the_tokens(
     measure: Command, command: Command, pair_files: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ from app.engine.types import (
     Role,
     Sampling,
 )
-from tests.answers import answer, assert_same_answer, events_of, trace_of
+from tests.answers import CLEAR, answer, assert_same_answer, clear_prompt, events_of, trace_of
 from tests.files.tiny import Tiny
 
 LONG = "the quick brown fox jumps over the lazy dog. " * 10
@@ -220,6 +220,7 @@ def test_the_header_says_what_was_asked(engine: Engine) -> None:
     assert header.pair.vocabulary == "same vocabulary"
 
 
+@pytest.mark.same_text
 def test_a_seed_is_taken_where_none_is_given_and_repeats_the_answer(engine: Engine) -> None:
     warm = Sampling(temperature=1)
     first, second = (answer(engine, sampling=warm, max_tokens=30) for _ in range(2))
@@ -269,6 +270,7 @@ def test_the_target_decodes_every_token_once_and_its_drafts(
     assert len(decoded["target"]) == trace.header.prompt_tokens - 1 + len(trace.rounds) + drafted
 
 
+@pytest.mark.same_text
 def test_an_answer_goes_on_without_decoding_again(engine: Engine, decoded: dict[str, list[int]]) -> None:
     first = answer(engine, LONG, strategy=DRAFTS, max_tokens=20, ignore_eos=True)
     for ids in decoded.values():
@@ -277,9 +279,10 @@ def test_an_answer_goes_on_without_decoding_again(engine: Engine, decoded: dict[
     assert going_on.header.cached_tokens == len(LONG) - 1
     assert len(decoded["target"]) == 1, "only the last prompt token"
     assert len(decoded["draft"]) <= 1
-    assert going_on.token_ids == first.token_ids[:1]
+    assert_same_answer(going_on, first, tokens=1)
 
 
+@pytest.mark.same_text
 def test_an_edited_prompt_reuses_what_stands_before_the_edit(
     engine: Engine, decoded: dict[str, list[int]]
 ) -> None:
@@ -291,9 +294,10 @@ def test_an_edited_prompt_reuses_what_stands_before_the_edit(
     assert len(decoded["target"]) == len("two")
     assert len(decoded["draft"]) == len("two") - 1
     engine.reset()
-    assert answer(engine, LONG + "two", max_tokens=1, ignore_eos=True).token_ids == edited.token_ids
+    assert_same_answer(edited, answer(engine, LONG + "two", max_tokens=1, ignore_eos=True))
 
 
+@pytest.mark.same_text
 def test_whatever_came_before_an_answer_is_as_from_a_fresh_engine(
     engine: Engine, pair_files: tuple[Path, Path]
 ) -> None:
@@ -698,16 +702,21 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
     assert recheck(trace) == []
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path], temperature: float) -> None:
     with Engine(str(pair_files[0]), str(pair_files[1])) as engine:
+        sampling = Sampling(temperature, seed=5)
+        # Many logits move an edge between two tokens, and most of their roundings cancel out.
+        least = CLEAR / 10 if temperature else CLEAR
+        prompt = clear_prompt(engine, least, sampling=sampling, max_tokens=20)
 
         def made(**changes: Any) -> Trace:
-            request = GenerationRequest(prompt="Once upon", sampling=Sampling(temperature, seed=5))
+            request = GenerationRequest(prompt=prompt, sampling=sampling)
             return trace_of(list(engine.generate(replace(request, **changes))))
 
-        whole, begun = made(max_tokens=30), made(max_tokens=11)
-        added = made(max_tokens=30, continues=begun.token_ids)
+        whole, begun = made(max_tokens=20), made(max_tokens=11)
+        added = made(max_tokens=20, continues=begun.token_ids)
         assert begun.token_ids + added.token_ids == whole.token_ids
         assert added.rounds[0].position == 11 and added.header.prompt_tokens == whole.header.prompt_tokens
         assert added.totals is not None and added.totals.text == whole.text, "that of both parts"

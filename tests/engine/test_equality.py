@@ -44,6 +44,7 @@ def test_greedy_is_the_baseline_on_tiny_pairs(
             assert sum(round.accepted for round in trace.rounds) > 0
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize(
     "sampling",
     [

@@ -119,7 +119,7 @@ def test_a_lesson_is_told_from_its_two_files(tmp_path: Path) -> None:
     write_trace(tmp_path / "01-x.jsonl", TRACE)
     found = tell_lesson(file)
     assert (found.name, found.title, found.about, found.steps[0].text) == ("01-x", "A", "B", "C")
-    assert found.trace.token_ids == TRACE.token_ids and found.measurement is None
+    assert found.trace.rounds == TRACE.rounds and found.measurement is None
     file.write_text(file.read_text(encoding="utf-8").replace(REJECTED, "round.rejected ="), encoding="utf-8")
     with pytest.raises(ConditionError):
         tell_lesson(file)

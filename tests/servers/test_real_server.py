@@ -20,9 +20,10 @@ from tests.answers import trace_of
 from tests.servers.real_server import STORY, STRATEGIES, VARIABLE, find_server, running
 
 PROGRAM = find_server()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"
-)
+pytestmark = [
+    pytest.mark.same_text,
+    pytest.mark.skipif(PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"),
+]
 MAX_TOKENS = 64
 Serve = Callable[[str], AbstractContextManager[ServerClient]]
 

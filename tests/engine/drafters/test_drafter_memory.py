@@ -52,6 +52,7 @@ def test_a_cold_run_leaves_what_the_warm_drafters_learned(engine: Engine) -> Non
     assert [vars(length) for length in engine.warm.lengths.values()] == lengths
 
 
+@pytest.mark.same_text
 def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None:
     def drafts() -> list[tuple[int, ...]]:
         trace = answer(engine, PROMPT, strategy="suffix", max_tokens=40, ignore_eos=True, cold=True)
@@ -116,6 +117,7 @@ def test_static_files_are_kept_two_at_most(tmp_path: Path) -> None:
     assert [cache() is not None for cache in read] == [False, False, True, True]
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize(
     "changed",
     ["prompt-lookup:max_ngram_size=1", "ngram-simple:size_n=2:size_m=4", "draft-simple:n_max=5"],

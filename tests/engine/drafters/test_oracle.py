@@ -176,6 +176,7 @@ def test_errors_differ_by_seed_prompt_and_repeat_and_by_nothing_else() -> None:
     assert len({tuple(first), *map(tuple, (planted([1, 3]), planted([1, 2], 1), planted([1, 2], 0, 1)))}) == 4
 
 
+@pytest.mark.same_text
 def test_a_repeat_reaches_the_drafter(engine: Engine) -> None:
     def verdicts(repeat: int) -> list[Verdict]:
         trace = given(engine, "oracle:alpha=0.5:cost=0:n_max=4", repeat=repeat, sampling=Sampling(seed=3))

@@ -99,6 +99,7 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
             assert list(thought.p) == sorted(thought.p, reverse=True)
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_records_do_not_depend_on_how_fast_a_pass_is(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: str

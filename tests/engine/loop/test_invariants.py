@@ -118,6 +118,7 @@ def test_no_draw_is_ever_used_twice(shared_engine: Engine, request: GenerationRe
     assert max(Counter(keys).values(), default=1) == 1
 
 
+@pytest.mark.same_text
 @given(requests)
 @settings(max_examples=25)
 def test_a_cold_answer_repeats_exactly(shared_engine: Engine, request: GenerationRequest) -> None:

@@ -79,6 +79,7 @@ def test_every_step_shows_one_round(paused: Engine) -> None:
     assert watched.end().totals.finish_reason is FinishReason.CANCELLED
 
 
+@pytest.mark.same_text
 def test_waiting_is_no_part_of_any_time(engine: Engine) -> None:
     plain = answer(engine, REQUEST.prompt or "", strategy=REQUEST.strategy, max_tokens=24, cold=True)
     engine.pace.set(0)

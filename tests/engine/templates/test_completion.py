@@ -85,6 +85,7 @@ def test_a_suffix_needs_a_prompt(engine: Engine) -> None:
 # ------------------------------------------------------------------------------------- token ids
 
 
+@pytest.mark.same_text
 def test_token_ids_are_read_as_they_are(engine: Engine) -> None:
     of_text = answer(engine, "abcabcabd abc", max_tokens=16)
     ids = engine.prompt_ids(GenerationRequest(prompt="abcabcabd abc"))

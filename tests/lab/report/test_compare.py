@@ -19,10 +19,11 @@ from tests.answers import answer
 from tests.files.tiny import Tiny
 
 
-def test_the_same_tokens_are_identical(shared_engine: Engine) -> None:
+@pytest.mark.same_text
+def test_the_same_tokens_are_identical(shared_engine: Engine, clear: str) -> None:
     shared_engine.reset()
-    plain = answer(shared_engine, max_tokens=10, cold=True)
-    drafted = answer(shared_engine, max_tokens=10, cold=True, strategy="draft-simple")
+    plain = answer(shared_engine, clear, max_tokens=10, cold=True)
+    drafted = answer(shared_engine, clear, max_tokens=10, cold=True, strategy="draft-simple")
     record = compared(RunRecord.of(drafted, lane=1), RunRecord.of(plain))
     assert record.identical_to_baseline is True
     assert record.first_divergence is None
@@ -32,6 +33,7 @@ def test_the_same_tokens_are_identical(shared_engine: Engine) -> None:
     )
 
 
+@pytest.mark.same_text
 def test_another_model_parts_and_the_gap_is_the_baselines(
     shared_engine: Engine, tiny_file: Callable[[Tiny], Path]
 ) -> None:

@@ -44,6 +44,7 @@ def test_an_early_record_without_tokens_per_pass_has_its_share_of_drafts(trace: 
     assert early.statistics.draft_share == Statistics.of(trace.rounds).draft_share
 
 
+@pytest.mark.same_text
 def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
     record = RunRecord.of(trace, category="code", prompt_index=3, repeat=2)
     statistics = Statistics.of(trace.rounds)

@@ -55,6 +55,7 @@ def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, jo
     return report
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_bench_and_window_agree_token_for_token(
     qtbot: QtBot, pair_files: tuple[Path, Path], tmp_path: Path, temperature: float

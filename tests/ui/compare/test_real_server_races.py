@@ -23,9 +23,10 @@ from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 
 PROGRAM = find_server()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"
-)
+pytestmark = [
+    pytest.mark.same_text,
+    pytest.mark.skipif(PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one"),
+]
 TOKENS = 48
 WARM_UP = 24
 PROMPT = STORY * 3 + "Tell it again."  # its answer is long, and copies with mistakes
