@@ -16,6 +16,7 @@ from app.saved.chats.conversation import Answer, Conversation
 from app.saved.chats.measurement import run_files
 from app.saved.chats.rebuild import answers_of, rebuilt
 from app.saved.chats.store import ChatStore
+from app.saved.chats.superseded import Superseded
 
 _YOUNG = 600  # seconds; a file may be about to be named by its chat
 TO_TRASH = "It is moved to the trash of the chats, for 7 days."
@@ -80,7 +81,7 @@ class ChatCheck(ChatStore):
         answers = [turn for turn in chat.turns if isinstance(turn, Answer) and turn.trace]
         named = {NAME}
         for turn in answers:
-            path = folder / turn.trace_name
+            path = Superseded(folder).trace(turn)
             named |= {path.name, *(file.name for file in run_files(path))}
             damage = salvage_trace(path).damage
             if not path.exists():

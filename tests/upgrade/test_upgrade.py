@@ -111,7 +111,7 @@ def test_a_window_opens_on_it_without_a_notice(home: Path, windows: Windows, dem
 @pytest.fixture
 def newer_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """A made-up later program, which writes newer formats."""
-    monkeypatch.setattr(chat_file, "FORMAT", (1, 1))
+    monkeypatch.setattr(chat_file, "FORMAT", (1, 2))
     monkeypatch.setattr("app.saved.settings.VERSION", 2)
     monkeypatch.setattr("app.saved.presets.VERSION", 2)
 
@@ -131,7 +131,7 @@ def test_a_chat_is_kept_before_its_format_changes(store: ChatStore, paths: Paths
     store.ask(chat, "And now?")
     after = contents(folder)
     assert after.pop(f"{NAME}.version-1.0") == before[NAME]
-    assert json.loads(after[NAME].split(b"\n")[0])["format"] == "1.1"
+    assert json.loads(after[NAME].split(b"\n")[0])["format"] == "1.2"
     assert after.keys() == before.keys(), "kept once"
     # The earlier program reads what was kept.
     (folder / f"{NAME}.version-1.0").replace(folder / NAME)

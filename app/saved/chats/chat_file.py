@@ -32,7 +32,7 @@ from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, 
 from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 
 NAME = "chat.jsonl"
-FORMAT = 1, 0
+FORMAT = 1, 1  # 1.1 brought the other versions of answers
 """The major and the minor number: a program reads the newer minors of its own major number."""
 UNREADABLE = "Could not be read"
 """The title of a chat whose own title is damaged."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import Message
@@ -43,6 +44,15 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
     note: str = ""  # such as "Stopped"
     error: str = ""
     hint: str = ""  # what to do about the error
+    others: tuple[tuple[Question | Answer, ...], ...] = ()
+    """The other versions of this answer in their order, each with the turns that followed it."""
+    version: int = 0  # the place of this one among all
+
+    @property
+    def versions(self) -> tuple[Answer, ...]:
+        """All versions of the answer, in order."""
+        others = [answer for answer, *_ in self.others if isinstance(answer, Answer)]
+        return (*others[: self.version], self, *others[self.version :])
 
     @property
     def trace_name(self) -> str:
@@ -54,6 +64,51 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
 
 
 Turn = Question | Answer
+
+
+def in_place_of(turn: Turn, answer: Answer) -> Answer:
+    """The same version as `turn`, told anew."""
+    if not isinstance(turn, Answer):
+        return answer
+    return replace(answer, others=turn.others, version=turn.version)
+
+
+def again(turns: Sequence[Turn], answer: Answer, goes_on: bool) -> Answer:
+    """A further version of the answer with which `turns` begin, which are kept with that; or the same one,
+    where it goes on."""
+    former = turns[0] if turns else None
+    if not isinstance(former, Answer):
+        return answer
+    if goes_on:
+        return in_place_of(former, answer)
+    branches = _branches(former, turns[1:])
+    return replace(answer, others=branches, version=len(branches))
+
+
+def turned(turns: Sequence[Turn], version: int) -> tuple[Turn, ...]:
+    """The turns with another version of the answer with which they begin, and what followed it. Raises
+    IndexError where there is no such version."""
+    shown = turns[0]
+    assert isinstance(shown, Answer)
+    branches = _branches(shown, turns[1:])
+    answer, *after = branches[version]
+    assert isinstance(answer, Answer)
+    return replace(answer, others=(*branches[:version], *branches[version + 1 :]), version=version), *after
+
+
+def _branches(shown: Answer, after: Sequence[Turn]) -> tuple[tuple[Turn, ...], ...]:
+    """All versions of an answer, each with what followed it."""
+    mine = (replace(shown, others=(), version=0), *after)
+    return *shown.others[: shown.version], mine, *shown.others[shown.version :]
+
+
+def with_versions(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns, and those of all other versions."""
+    for turn in turns:
+        yield turn
+        if isinstance(turn, Answer):
+            for branch in turn.others:
+                yield from with_versions(branch)
 
 
 class ChatHead(msgspec.Struct, frozen=True):

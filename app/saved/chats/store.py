@@ -36,8 +36,12 @@ from app.saved.chats.conversation import (
     Conversation,
     Question,
     Turn,
+    again,
+    in_place_of,
     new_trace_name,
     title_with,
+    turned,
+    with_versions,
 )
 from app.saved.chats.measurement import Measurement, read_measurement, write_measurement
 from app.saved.chats.recorder import AnswerRecorder
@@ -92,11 +96,14 @@ class ChatStore:
 
     def load_trace(self, chat_id: str, answer: Answer) -> Salvaged:
         """The readable part of an answer's trace. Never raises for a damaged one."""
-        return salvage_trace(self._folder(chat_id) / answer.trace_name)
+        return salvage_trace(self._trace(chat_id, answer))
 
     def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
         """The baseline measured for an answer, if there is one; raises TraceError."""
-        return read_measurement(self._folder(chat_id) / answer.trace_name) if answer.trace else None
+        return read_measurement(self._trace(chat_id, answer)) if answer.trace else None
+
+    def _trace(self, chat_id: str, answer: Answer) -> Path:
+        return Superseded(self._folder(chat_id)).trace(answer)
 
     def search(self, words: str) -> list[ChatHead]:
         """The chats in whose title or turns every word occurs, whatever its case; newest first."""
@@ -163,15 +170,17 @@ class ChatStore:
             return _written(folder, msgspec.structs.replace(chat, turns=before.turns))
 
     def begin_answer(
-        self, seen: Conversation, header: TraceHeader, at: int | None = None
+        self, seen: Conversation, header: TraceHeader, at: int | None = None, goes_on: bool = False
     ) -> tuple[Conversation, AnswerRecorder]:
-        """Add an answer that will stream; with `at`, in place of turn `at` and everything after it."""
+        """Add an answer that will stream; with `at`, in place of turn `at` and everything after it. An answer
+        that was there is kept as a version, unless the new one continues it (`goes_on`)."""
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
         path = folder / new_trace_name()
         recorder = AnswerRecorder(path, header, lambda answer: self._settle(chat, answer))
         try:
-            chat = self._change_turns(seen, at, Answer(path.name))
+            former = seen.turns[len(seen.turns) if at is None else at :]
+            chat = self._change_turns(seen, at, again(former, Answer(path.name), goes_on))
         except UserError:
             recorder.discard()
             raise
@@ -182,7 +191,7 @@ class ChatStore:
         with self._locked():
             folder = self._folder(chat_id)
             folder = folder if folder.exists() else self._trash.find(chat_id) or folder
-            trace = folder / answer.trace_name
+            trace = Superseded(folder).trace(answer)
             if not trace.is_file():
                 return
             try:
@@ -193,9 +202,17 @@ class ChatStore:
                     f"It is shown as long as this answer is. {write_hint(error, trace.parent)}",
                 ) from error
 
+    def show_version(self, seen: Conversation, at: int, version: int) -> Conversation:
+        """Let the chat go on from another version of the answer `at`, with what followed that."""
+        turns = turned(seen.turns[at:], version)
+        chat = self._change_turns(seen, at, *turns)
+        with contextlib.suppress(OSError):  # it is found where it lies
+            Superseded(self._folder(chat.id)).bring_back(turns)
+        return chat
+
     def truncate(self, seen: Conversation, keep: int) -> Conversation:
         """Drop all turns from index `keep` on."""
-        return self._change_turns(seen, keep, None)
+        return self._change_turns(seen, keep)
 
     def rename(self, chat_id: str, title: str) -> ChatHead:
         """Change a chat's title; an empty one changes nothing."""
@@ -255,7 +272,8 @@ class ChatStore:
                 ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():
-                Superseded(folder).purge(now, kept)
+                with contextlib.suppress(UserError):  # a chat that cannot be read may name any of them
+                    Superseded(folder).purge(now, kept, partial(_turns_in, folder))
 
     def empty_trash(self) -> None:
         """Remove all deleted chats for good."""
@@ -264,18 +282,17 @@ class ChatStore:
 
     # ------------------------------------------------------------------ inside
 
-    def _change_turns(self, seen: Conversation, at: int | None, turn: Turn | None) -> Conversation:
+    def _change_turns(self, seen: Conversation, at: int | None, *turns: Turn) -> Conversation:
         keep = len(seen.turns) if at is None else at
 
         def changed(chat: Conversation) -> Conversation:
             head = chat.head
             if head.revision != seen.head.revision:
                 raise _changed_elsewhere()
-            title = title_with(head, turn)
+            title = title_with(head, turns[0] if turns else None)
             kept = _as_seen(chat, seen).turns[:keep]
-            turns = kept if turn is None else (*kept, turn)
             chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
-            return msgspec.structs.replace(chat, turns=turns)
+            return msgspec.structs.replace(chat, turns=(*kept, *turns))
 
         chat = self._change(seen.id, changed, seen)
         Superseded(self._folder(chat.id)).put(seen.turns[keep:], self._steady.now())
@@ -287,7 +304,7 @@ class ChatStore:
 
         def settled(chat: Conversation) -> Conversation:
             turns = tuple(
-                answer if isinstance(turn, Answer) and turn.trace == answer.trace else turn
+                in_place_of(turn, answer) if isinstance(turn, Answer) and turn.trace == answer.trace else turn
                 for turn in chat.turns
             )
             return msgspec.structs.replace(_with_head(chat, updated=self._stamp()), turns=turns)
@@ -328,7 +345,8 @@ class ChatStore:
     def _completed(self, chat_id: str, turn: Turn) -> Turn:
         if isinstance(turn, Question) or turn.text is not None:
             return turn
-        return Answer(turn.trace, self.load_trace(chat_id, turn).text, CUT_OFF)
+        text = self.load_trace(chat_id, turn).text
+        return msgspec.structs.replace(turn, text=text, note=CUT_OFF)
 
     def _folders(self) -> Iterator[Path]:
         check_there(self.folder, "chats")
@@ -392,6 +410,11 @@ def _written(folder: Path, chat: Conversation) -> Conversation:
     check_writable(chat)
     write_chat(folder, chat)
     return _with_head(chat, damaged="")
+
+
+def _turns_in(folder: Path) -> Iterator[Turn]:
+    """All turns in a chat, those of other versions too. Raises UserError."""
+    return with_versions(read_chat(folder).turns)
 
 
 def _changed_elsewhere() -> UserError:

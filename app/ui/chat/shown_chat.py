@@ -182,7 +182,8 @@ class ShownChat(QObject):
             note = Note(f"{told.message} {lost.message}".strip(), f"{told.hint} {lost.hint}".strip())
         name = found.trace.header.pair.target.name if found.trace is not None else "Answer"
         before, suffix = _around(self.chat, self.chat.question_before(at))
-        return AnswerTurn(AnswerModel(found.trace, note), name, at, turn.text, before, suffix)
+        model, versions = AnswerModel(found.trace, note), len(turn.versions)
+        return AnswerTurn(model, name, at, turn.text, before, suffix, turn.version, versions)
 
     # ------------------------------------------------------------------ the answer as it comes
 
@@ -206,7 +207,8 @@ class ShownChat(QObject):
             asked = UserTurn(live.question.text, live.at, live.question.suffix, answered=True)
             self._page.transcript.add_turn(asked)
         before, suffix = _around(live.chat, live.question or live.chat.question_before(live.turn))
-        turn = AnswerTurn(live.answer, live.target_name, live.turn, goes_on_from=before, suffix=suffix)
+        name, (version, versions) = live.target_name, live.version
+        turn = AnswerTurn(live.answer, name, live.turn, None, before, suffix, version, versions)
         self._turns.append(turn)
         self._page.transcript.add_turn(turn)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
@@ -14,11 +14,12 @@ from app.ui.theme.style import set_role
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.painting import LABEL_ROOM
-from app.ui.transcript.overlays.controls import EndButton, NoteCard, TurnActions
+from app.ui.transcript.overlays.controls import EndButton, NoteCard, TurnActions, VersionBar
 from app.ui.transcript.overlays.empty_state import EmptyState
 from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.surface import Surface
+from app.ui.transcript.text.turns import AnswerTurn
 
 _NOTE_GAP = 10
 
@@ -34,6 +35,7 @@ class Furniture(QObject):
         viewport = view.viewport()
         self._notes: dict[Item, NoteCard] = {}
         self._drafts: dict[AnswerItem, QPushButton] = {}  # that show an answer's drafts, or fold them
+        self._bars: dict[Item, VersionBar] = {}
         self._pointed: Item | None = None
         self.editor: TurnEditor | None = None
         self._edited: TextItem | None = None
@@ -58,13 +60,15 @@ class Furniture(QObject):
 
     def rebuild(self) -> None:
         """Make the notes anew, after turns or notes were added or removed."""
-        for card in self._notes.values():
-            card.hide()
-            card.deleteLater()
-        for button in self._drafts.values():
-            button.hide()
-            button.deleteLater()
+        for widget in (*self._notes.values(), *self._drafts.values(), *self._bars.values()):
+            widget.hide()
+            widget.deleteLater()
         self._drafts = {}
+        self._bars = {
+            item: self._bar(item.turn)
+            for item in self._stack.items
+            if isinstance(item.turn, AnswerTurn) and item.turn.versions > 1
+        }
         self._notes = {item: self._note(item) for item in self._stack.items if item.note}
         self._pointed = None
         self.actions.hide()
@@ -96,13 +100,18 @@ class Furniture(QObject):
                 card.show()
             if isinstance(item, AnswerItem) and (item.offers_drafts or item in self._drafts):
                 self._place_drafts(item, left, self._stack.top(index) - top)
+            bar = self._bars.get(item)
+            if bar is not None:
+                bar.move(left + width - bar.width(), self._label_middle(index, bar))
+                bar.show()
+                if not (isinstance(item, AnswerItem) and item.offers_drafts):
+                    item.label_room = width - self._actions_room(item)
         if self.editor is not None and self._edited is not None:
             y = self._stack.top(self._stack.index_of(self._edited.turn)) + self._edited.body_top - top
             edge = round(12 * self._theme.scale)
             self.editor.setGeometry(left - edge, y, width + 2 * edge, self._edited.editor_height)
-        bar = self.find_bar
-        bar.adjustSize()
-        bar.move(viewport.width() - bar.width() - 12, 12)
+        self.find_bar.adjustSize()
+        self.find_bar.move(viewport.width() - self.find_bar.width() - 12, 12)
         self._place_actions()
         far = self._view.scroller.below > (24 if self._view.live else viewport.height())
         side = self.to_end.width()
@@ -123,7 +132,7 @@ class Furniture(QObject):
         button.adjustSize()
         styles, width = item.setting.styles, item.setting.width
         label = round(QFontMetricsF(styles.label).horizontalAdvance(item.label)) + 6
-        x = max(0, min(label, width - LABEL_ROOM - button.width()))
+        x = max(0, min(label, width - self._actions_room(item) - button.width()))
         item.label_room = max(1, x - 6) if item.offers_drafts else 0
         button.move(left + x, y + (styles.label_height - 6 - button.height()) // 2)
         button.setVisible(item.offers_drafts)
@@ -210,10 +219,32 @@ class Furniture(QObject):
             item.turn, edit=editable and quiet, regenerate=answer and quiet and self._view.regenerates
         )
         left, width = self._view.column
-        y = self._stack.top(self._stack.index_of(item.turn)) - self._view.scroller.top
-        line = item.setting.styles.label_height
-        self.actions.move(left + width - self.actions.width(), y + (line - 6 - self.actions.height()) // 2)
+        right = left + width - (self._actions_room(item) - LABEL_ROOM)
+        y = self._label_middle(self._stack.index_of(item.turn), self.actions)
+        self.actions.move(right - self.actions.width(), y)
         self.actions.setVisible(not live)
+
+    def _actions_room(self, item: Item) -> int:
+        """The width at the right of an item's label for its actions, and for its versions if it has any."""
+        bar = self._bars.get(item)
+        return LABEL_ROOM + (bar.width() + 8 if bar is not None else 0)
+
+    def _label_middle(self, index: int, widget: QWidget) -> int:
+        """The y of a widget in the line of an item's label."""
+        line = self._stack.items[index].setting.styles.label_height
+        y = self._stack.top(index) - self._view.scroller.top
+        return y + (line - 6 - widget.height()) // 2
+
+    def compare(self, turn: AnswerTurn) -> None:
+        """Ask for the comparison of an answer's versions."""
+        bar = next(bar for item, bar in self._bars.items() if item.turn is turn)
+        self._view.comparison_requested.emit(turn, bar.compare)
+
+    def _bar(self, turn: AnswerTurn) -> VersionBar:
+        bar = VersionBar(self._theme, turn.version, turn.versions, self._view.viewport())
+        bar.asked.connect(lambda version: self._view.version_requested.emit(turn, version))
+        bar.compare_asked.connect(lambda button: self._view.comparison_requested.emit(turn, button))
+        return bar
 
     def _place_empty(self) -> None:
         viewport = self._view.viewport()

@@ -49,6 +49,8 @@ class Surface(QAbstractScrollArea):
     edit_asked = Signal(object)  # turn
     edit_submitted = Signal(object, object)  # turn, new Question
     regenerate_requested = Signal(object)  # turn
+    version_requested = Signal(object, int)  # turn, version
+    comparison_requested = Signal(object, object)  # turn whose versions are to be compared, the button for it
     note_action = Signal(object)  # turn whose note's button was pressed
     suggestion_chosen = Signal(str)  # its title
     tour_asked = Signal()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
@@ -16,7 +17,7 @@ from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.text.turns import Turn
+from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.work.throttle import Throttle
 
 
@@ -170,6 +171,13 @@ class TranscriptView(Surface):
         self.scroller.go_to_place(place)
         self.refresh()
 
+    def show_turn_at(self, at: int) -> None:
+        """Scroll the turn with an index in the chat into view."""
+        for index, item in enumerate(self.stack.items):
+            if isinstance(item.turn, AnswerTurn) and item.turn.at == at:
+                self.scroller.show_block(index, -1)
+                self.refresh()
+
     def show_round(self, turn: Turn, round_index: int) -> None:
         """Scroll a round into view and point at its first token."""
         index = self.stack.index_of(turn)
@@ -231,6 +239,14 @@ class TranscriptView(Surface):
         menu.addAction("Select all", self.select_all)
         menu.addAction("Find…", self.open_find)
         menu.addSeparator()
+        turn = item.turn
+        if isinstance(turn, AnswerTurn) and turn.versions > 1:
+            for words, step in (("Previous version", -1), ("Next version", 1)):
+                version = turn.version + step
+                ask = partial(self.version_requested.emit, turn, version)
+                menu.addAction(words, ask).setEnabled(0 <= version < turn.versions)
+            menu.addAction("Compare versions", partial(self._furniture.compare, turn))
+            menu.addSeparator()
         if answer and self.regenerates:
             again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.turn))
             again.setEnabled(not self.live)

@@ -26,6 +26,7 @@ from app.saved.presets import PresetStore
 from app.servers.address import is_address
 from app.ui.chat.advice_controller import AdviceController
 from app.ui.chat.answers.baseline_controller import BaselineController
+from app.ui.chat.answers.versions_controller import VersionsController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found
@@ -137,6 +138,7 @@ class MainWindow(QMainWindow):
             header.target, header.draft, header.server_form, prompt.notices, session, settings
         )
         self.controller = ChatController(page, chat_store, session, settings)
+        self.versions = VersionsController(theme, page, chat_store, session, self.controller.shown)
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
         self.chips = ChipsController(
@@ -230,6 +232,8 @@ class MainWindow(QMainWindow):
         self.controller.answers.saved.connect(self._inspect_answer)  # a new chat has its title now
         self.controller.actions_changed.connect(self._show_actions)
         shown.inspect_requested.connect(self.inspection.open)
+        self.versions.inspect_requested.connect(self.inspection.open)
+        self.versions.changed.connect(self.controller.chats.refresh)
         self.inspection.opened.connect(lambda: self.go("inspector"))
         self.opener.reading.connect(self.inspection.reading)
         self.inspection.left.connect(lambda: self.go(self._stack.before))

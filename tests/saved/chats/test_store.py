@@ -245,9 +245,8 @@ def test_a_measured_baseline_is_kept_beside_its_answer(store: ChatStore) -> None
     store.restore(chat.id)
     assert store.load_measurement(chat.id, answer) is not None
     store.truncate(chat, 1)
-    assert store.load_measurement(chat.id, answer) is None
     store.keep_measurement(chat.id, answer, measured())  # ended after the answer was replaced
-    assert store.load_measurement(chat.id, answer) is None
+    assert store.load_measurement(chat.id, answer) is not None, "beside the trace that was put away"
 
 
 def test_a_measured_speed_is_over_the_whole_wall_time() -> None:
@@ -416,14 +415,14 @@ def test_a_damaged_chat_is_listed_and_harms_no_other(store: ChatStore, contents:
 def test_a_newer_chat_is_named_as_such(store: ChatStore) -> None:
     chat = answered(store)
     file = store.folder / chat.id / NAME
-    file.write_bytes(file.read_bytes().replace(b'"format":"1.0"', b'"format":"2.0"'))
+    file.write_bytes(file.read_bytes().replace(b'"format":"1.1"', b'"format":"2.0"'))
     assert "newer format 2.0" in store.heads()[0].damaged
 
 
 def test_a_newer_chat_can_be_read_and_not_changed(store: ChatStore) -> None:
     chat = answered(store)
     file = store.folder / chat.id / NAME
-    newer = file.read_bytes().replace(b'"format":"1.0"', b'"format":"2.0","mode":"of tomorrow"')
+    newer = file.read_bytes().replace(b'"format":"1.1"', b'"format":"2.0","mode":"of tomorrow"')
     file.write_bytes(newer)
     read = store.load(chat.id)
     assert read.turns == chat.turns

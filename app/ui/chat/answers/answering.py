@@ -12,7 +12,7 @@ from app.engine.errors import UserError
 from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
-from app.saved.chats.conversation import Answer, Conversation, Question, new_trace_name
+from app.saved.chats.conversation import Answer, Conversation, Question, again, new_trace_name
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import CUT_OFF, ChatStore
 from app.ui.state.answer import AnswerModel, Note
@@ -62,6 +62,9 @@ class Answering(QObject):
         self._owed = dict(owed or {})
         self.held = False  # the engine will wait for a step before the first round
         self._begun = begun
+        self._former = chat.turns[at:] if question is None else ()
+        new = again(self._former, Answer(""), begun is not None)
+        self.version = new.version, len(new.versions)  # which one it will be, of how many
         self._recorder: AnswerRecorder | None = None
         self._before: Conversation | None = None  # the chat without the question, once that is in the store
 
@@ -87,7 +90,9 @@ class Answering(QObject):
         kept = False
         with self._saving():
             self._ask()  # the disk may accept now what it refused before
-            self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
+            self.chat, self._recorder = self._store.begin_answer(
+                self.chat, header, at=self.turn, goes_on=begun is not None
+            )
             for round in rounds:
                 self._recorder.add(round)
             kept = True
@@ -210,6 +215,7 @@ class Answering(QObject):
         """Take the answer into the chat even where it could not be saved: the next question continues from
         there."""
         kept = self.chat.turns[: self.at]
+        answer = again(self._former, answer, self._begun is not None)
         question = () if self.question is None else (self.question,)
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
 

@@ -50,6 +50,37 @@ class TurnActions(QWidget):
         self.adjustSize()
 
 
+class VersionBar(QWidget):
+    """The arrows between the versions of an answer, which one it is, and a button to compare them."""
+
+    asked = Signal(int)  # the version
+    compare_asked = Signal(object)  # the button
+
+    def __init__(self, theme: Theme, version: int, versions: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        before, after = f"Version {version} of {versions}", f"Version {version + 2} of {versions}"
+        self.before = IconButton(theme, "chevron-left", before if version else "This is the first version")
+        self.after = IconButton(
+            theme, "chevron-right", after if version + 1 < versions else "This is the last version"
+        )
+        self.before.setEnabled(version > 0)
+        self.after.setEnabled(version + 1 < versions)
+        self.compare = IconButton(theme, "compare", "Compare the versions")
+        number = QLabel(f"{version + 1}/{versions}")
+        number.setAccessibleName(f"Version {version + 1} of {versions}")
+        set_role(number, role="secondary")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        for part in (self.before, number, self.after, self.compare):
+            part.setCursor(Qt.CursorShape.ArrowCursor)
+            row.addWidget(part)
+        self.before.clicked.connect(lambda: self.asked.emit(version - 1))
+        self.after.clicked.connect(lambda: self.asked.emit(version + 1))
+        self.compare.clicked.connect(lambda: self.compare_asked.emit(self.compare))
+        self.adjustSize()
+
+
 class EndButton(IconButton):
     """A round button that scrolls to the end of the chat."""
 

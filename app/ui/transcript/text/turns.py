@@ -43,6 +43,8 @@ class AnswerTurn:
     text: str | None = None  # the text, where it is stored: the trace then only colours it
     goes_on_from: str = ""  # the text that it continues: a code fence may be open in it
     suffix: str | None = None  # the text after the gap that it fills: shown around it, all as code
+    version: int = 0  # which of its versions it is
+    versions: int = 1
 
 
 Turn = SystemTurn | UserTurn | AnswerTurn
