@@ -1,9 +1,11 @@
 """pattern: drafts what a regular expression leaves no choice about.
 
 A worked example of a drafter that works on text. While a line follows one of the patterns and only one
-character can come next, that character is certain: `import num` can only go on `py as np`. Try it:
+character can come next, that character is certain: `import num` can only go on `py as np`, and an indented
+`result` by ` = 0`. Try it:
 
-    draftscope run --drafter resources/plugins/pattern.py --strategy pattern --prompt "import num"
+    draftscope run --drafter resources/plugins/pattern.py --strategy pattern --chat --prompt \\
+        "Please write a short function that returns the sum of a list of numbers."
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ from dataclasses import dataclass
 
 from app.engine.plugins import Drafter, Proposal, Resources, SettingError, StrategyKind, param
 
-LINES = 'if __name__ == "__main__":|from __future__ import annotations|import numpy as np| *{"role": ".*'
+LINES = (
+    'if __name__ == "__main__":|from __future__ import annotations|import numpy as np| *{"role": ".*'
+    "|```python|    result = 0|        result \\+= .*|    return result"
+)
 ITEM = re.compile(r"(\[\^?\]?[^\]]*\]|\\.|.)([*+?]?)", re.DOTALL)
 Item = tuple[str | re.Pattern[str] | None, bool, bool]  # what it reads, may be left out, may repeat
 

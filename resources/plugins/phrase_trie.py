@@ -2,7 +2,8 @@
 
 A worked example of a drafter of your own. Try it:
 
-    draftscope run --drafter resources/plugins/phrase_trie.py --strategy phrase-trie --prompt "On the other"
+    draftscope run --drafter resources/plugins/phrase_trie.py --strategy phrase-trie --chat --prompt \\
+        "Please write a short function that returns the sum of a list of numbers."
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ PHRASES = (
     "on the one hand,",
     "on the other hand,",
     "with respect to the",
+    # where code is explained
+    "goes through the values one by one",
+    "adds each value to the sum and returns",
+    "starts the sum at zero",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,18 @@ def test_drafters_of_ones_own_draft_under_their_names(
     for name in ("phrase-trie", "pattern"):
         del KINDS[name]
     assert main(["replay", str(written), "--verify"]) == 0, "a trace is read without its drafter"
+
+
+@pytest.mark.parametrize(("file", "name"), [(PATTERN, "pattern"), (PHRASE_TRIE, "phrase-trie")])
+def test_the_prompt_that_an_example_names_shows_it(
+    file: Path, name: str, demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (prompt,) = re.findall(r'"(Please [^"]+)"', file.read_text(encoding="utf-8"))
+    numbers = tmp_path / "answer.json"
+    words = ["run", "--target", str(demo_pair[0]), "--drafter", str(file), "--strategy", name, "--chat"]
+    assert main([*words, "--max-tokens", "128", "--prompt", prompt, "--json", str(numbers)]) == 0
+    run = json.loads(numbers.read_text())
+    assert run["drafted_rounds"] >= 3 and run["accepted"] >= 5
 
 
 def test_help_tells_of_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,8 @@ class Column:
     definition: str
     text: Callable[[Summary, ReportLane], str]
     value: Callable[[Summary, ReportLane], float | None]
+    shares: Callable[[Summary], Sequence[float | None]] | None = None
+    """What `text` lists, of a column that is a small plot where plots can be."""
 
 
 def _memory(size: int | None) -> str:
@@ -222,6 +224,7 @@ SHAPE = (
         "all rounds with a draft.",
         lambda summary, _lane: _shares(summary.acc_per_pos),
         lambda summary, _lane: _first(summary.acc_per_pos),
+        lambda summary: summary.acc_per_pos,
     ),
     Column(
         "acceptance_by_place",
@@ -229,6 +232,7 @@ SHAPE = (
         "At place 1, 2, 3, … of a draft: accepted / drafted there. Shorter drafts do not count.",
         lambda summary, _lane: _shares(summary.acceptance_by_place),
         lambda summary, _lane: _first(summary.acceptance_by_place),
+        lambda summary: summary.acceptance_by_place,
     ),
     Column(
         "judged_acceptance_by_place",
@@ -237,6 +241,7 @@ SHAPE = (
         "verification.",
         lambda summary, _lane: _shares(summary.judged_acceptance_by_place),
         lambda summary, _lane: _first(summary.judged_acceptance_by_place),
+        lambda summary: summary.judged_acceptance_by_place,
     ),
     Column(
         "accepted_per_round",
@@ -244,6 +249,7 @@ SHAPE = (
         "Of the rounds with a draft, the shares of which 0, 1, 2, … tokens were accepted.",
         lambda summary, _lane: _shares(_per_round(summary)),
         lambda summary, _lane: _first(_per_round(summary)),
+        _per_round,
     ),
     Column(
         "ranks",
@@ -253,6 +259,7 @@ SHAPE = (
         "match; where a token is drawn from the residual, an estimate.",
         lambda summary, _lane: _shares(_ranks(summary)),
         lambda summary, _lane: _first(_ranks(summary)),
+        _ranks,
     ),
     Column(
         "target_entropy",

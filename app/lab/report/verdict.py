@@ -69,6 +69,7 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
             text = f"{name} is the fastest measured: {shown} as fast as none."
             if several:
                 text = f"{name} gains most over its own none: {shown} as fast.{_most_speed(report)}"
+            text += _exceptions(report, best)
             near = [lane for lane, rival in known.items() if _may_reach(rival, speedup)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
             names = [report.lanes[lane].name for lane in near]
@@ -87,6 +88,25 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
         case SpeedFinding.UNSURE:
             most = ", the most" if known else ""
             return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
+
+
+def _exceptions(report: Report, best: int) -> str:
+    """Of several categories, those in which the fastest lane is shown to be slower than none, or than another
+    lane; a speed-up over all prompts does not hold there."""
+    said = []
+    for name in report.categories if len(report.categories) > 1 else ():
+        rows = {row.lane: row.speedup for row in report.by_category if row.category == name and row.speedup}
+        mine = rows.pop(best, None)
+        if mine is None:
+            continue
+        if mine.finding is SpeedFinding.SLOWER:
+            said.append(f"{name}, where it is slower than none, {numbers.factor(mine.factor)}")
+            continue
+        rival = max(rows, key=lambda lane: rows[lane].factor, default=None)
+        if rival is not None and (rows[rival].low or 0.0) > (mine.high or float("inf")):
+            factor = numbers.factor(rows[rival].factor)
+            said.append(f"{name}, where {report.lanes[rival].name} is faster, {factor}")
+    return f" Not in {numbers.listed(said)}." if said else ""
 
 
 def _speeds(report: Report) -> str:

@@ -81,6 +81,9 @@ class ComparePlace(PlaceWidget):
         self.chips.show_setup()
         self.outcome.show_stage()
         self.earlier.offer_any()
+        if (earlier := self.earlier.offered) is not None:
+            self.chips.learn(earlier.journal.experiment, earlier.journal.records.values())
+            self.outcome.show_stage()
         if self.chips.problem:
             self.notice.tell(self.chips.problem)
 
@@ -106,6 +109,7 @@ class ComparePlace(PlaceWidget):
         works.replaced.connect(self._engine_replaced)
         works.failed.connect(self.notice.tell)
         works.over.connect(self.earlier.offer_broken_off)
+        works.over.connect(self._learn)
         self.earlier.wanted.connect(self._take_up)
         for page in (outcome.sweep_page, outcome.tune_page):
             page.use_wanted.connect(self.chat.use_strategy)
@@ -264,6 +268,11 @@ class ComparePlace(PlaceWidget):
             self.notice.tell("A server drafts by its own settings.", "Choose the lane of a strategy.")
         else:
             self.chat.use_strategy(report.lanes[lane].strategy)
+
+    @Slot()
+    def _learn(self) -> None:
+        if (experiment := self.works.measured.experiment) is not None:
+            self.chips.learn(experiment, self.works.measured.records.values())
 
     @Slot(str)
     def _saved(self, name: str) -> None:

@@ -26,7 +26,7 @@ from app.lab.report.export.exchange import acceptance_records, lane_files, speed
 from app.lab.report.export.markdown_export import equality, markdown, parting_lines
 from app.lab.report.heat import heat_map
 from app.lab.report.interval import Speedup
-from app.lab.report.page.charts import SHADES
+from app.lab.report.page.charts import SHADES, share_bars
 from app.lab.report.page.page import embedded_json, html_page
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
@@ -258,7 +258,7 @@ def test_texts_of_people_stay_texts(report: Report) -> None:
 
 def test_the_charts_hold_a_dot_for_every_run(report: Report) -> None:
     page = html_page(report)
-    assert page.count("<svg") == page.count("</svg>") == 2
+    assert page.count("<figure><svg") == 2 and page.count("<svg") == page.count("</svg>")
     assert page.count('class="run"') == len(report.runs)
     assert "nan" not in page.split("<script")[0].lower().replace("nance", "")
 
@@ -327,6 +327,32 @@ def test_a_lane_is_fastest_only_where_the_verdict_says_so(report: Report) -> Non
     for speedups in ((unclear, slower), (slower, slower)):
         assert fastest(with_speedups(report, *speedups)) is None
         assert "is the fastest" not in verdict(with_speedups(report, *speedups))
+
+
+def test_the_headline_names_the_categories_in_which_it_does_not_hold(report: Report) -> None:
+    def told(code: Speedup, rival: Speedup | None = None) -> str:
+        found = {("code", 1): code, ("code", 2): rival}
+        parts = [
+            msgspec.structs.replace(row, speedup=found.get((row.category, row.lane), row.speedup))
+            for row in report.by_category
+        ]
+        return verdict(msgspec.structs.replace(report, by_category=tuple(parts)))
+
+    assert " Not in " not in told(Speedup(1.4, 1.3, 1.5, 3), Speedup(0.8, 0.7, 0.9, 3))
+    assert " Not in code, where it is slower than none, 0.70×." in told(Speedup(0.7, 0.6, 0.8, 3))
+    rival = report.lanes[2].name
+    assert f" Not in code, where {rival} is faster, 2.00×." in told(
+        Speedup(1.4, 1.3, 1.5, 3), Speedup(2.0, 1.9, 2.1, 3)
+    )
+    assert " Not in " not in told(Speedup(1.4, 1.3, 2.5, 3), Speedup(2.0, 1.9, 2.1, 3)), "they overlap"
+
+
+def test_shares_are_small_bars_whose_words_stay(report: Report) -> None:
+    page = Page(html_page(report))
+    shown = {cell.replace("\N{NO-BREAK SPACE}", " ") for row in page.rows for cell in row}
+    assert "80 · 75 · 100 %" in shown
+    cell = share_bars(report.summary[1].judged_acceptance_by_place, "words")
+    assert cell.count("<rect") == 3 and "<title>words</title>" in cell
 
 
 def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> None:

@@ -14,9 +14,10 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
+from app.engine.fates import Origin
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.interval import Speedup
 from app.lab.report.report import Cell, SweepFacts
 from app.lab.runs.journal.journal import Journal, RunLine, lock_journal
@@ -247,6 +248,29 @@ def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: The
     table.set_rows([(msgspec.structs.replace(summary, failed=2), lane) for summary, lane in rows])
     assert not table.isColumnHidden(column)
     assert table.rows.index(0, column).data() == "2"
+
+
+def test_shares_are_small_bars_with_their_words_at_hand(qtbot: QtBot, theme: Theme) -> None:
+    report = made_report()
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    table = SummaryTable(theme, SHAPE)
+    qtbot.addWidget(table)
+    table.resize(1000, 240)
+    table.set_rows(rows)
+    table.show()
+    column = 1 + next(at for at, column in enumerate(SHAPE) if column.key == "acc_per_pos")
+    index = table.sorted.index(1, column)
+    assert index.data() == SHAPE[column - 1].text(*rows[1]), "screen readers and copies have the words"
+    assert index.data() in index.data(Qt.ItemDataRole.ToolTipRole)
+    cell, colour = table.visualRect(index), QColor(theme.palette.area(Origin.ACCEPTED)).rgb()
+    picture = table.viewport().grab().toImage()
+    heights = [
+        sum(picture.pixel(x, y) == colour for y in range(cell.top(), cell.bottom()))
+        for x in range(cell.left(), cell.right())
+    ]
+    bars = [height for height, before in zip(heights[1:], heights, strict=False) if height and not before]
+    wanted = [16 * theme.scale * share for share in rows[1][0].acc_per_pos]
+    assert bars == pytest.approx(wanted, abs=1), "a bar for each place, as high as its share"
 
 
 def test_the_names_stay_beside_their_numbers_when_titles_take_two_lines(qtbot: QtBot, theme: Theme) -> None:

@@ -12,10 +12,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
+from app.base import numbers
 from app.base.paths import resource_folder
 from app.cli.measure.bench import parse_bench
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup.setup import Amount, Source, first_setup
 from app.ui.state.engine.engine_session import Activity
@@ -38,6 +40,22 @@ def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
     QTest.keyClicks(box.lineEdit(), "10")
     QTest.keyClick(box.lineEdit(), Qt.Key.Key_Return)
     assert box.lineEdit().text() == "10256" and place.chips.setup.amount.max_tokens == 10256
+
+
+def test_how_long_it_takes_stands_before_run(windows: Windows) -> None:
+    place = opened(windows.open(), tokens=16, repeats=2)
+    before = place.strip.words.text()
+    assert " cold runs of up to 16 tokens; one after another" in before, "nothing was answered yet"
+    place.chat.engine.pace = 0.5  # as after an answer in the chat
+    place.chips.show_setup()
+    runs = (len(place.chips.setup.lanes) + 1) * len(place.chips.setup.prompts) * 2
+    assert f", at most about {numbers.duration(runs * 16 * 0.5)}; one after" in place.strip.words.text()
+    experiment = place.chips.experiment()
+    job = experiment.jobs()[0]
+    run = RunRecord.of_failed(experiment, job, "")
+    run = msgspec.structs.replace(run, n_tokens=10, seconds=30.0, prompt_seconds=10.0)
+    place.chips.learn(experiment, [run])
+    assert f" tokens, about {numbers.duration(runs * 40.0)} (" in place.head.run.toolTip()
 
 
 def test_built_in_prompts_have_their_template_again_after_a_plain_file(

@@ -16,8 +16,18 @@ _ROW = 34
 _LEFT = 300
 _RIGHT = 170
 _LONGEST_NAME = 42  # characters that fit on the left
+MOST_BARS = 16  # of a cell
 SHADES = (0.06, 0.5)
 """Opacity of a map's cells: numbers stay legible on the darkest, on light and dark screens and on paper."""
+
+
+def share_bars(shares: Sequence[float | None], text: str) -> str:
+    """Shares as small bars; `text` lists them for those who point at it, or hear it."""
+    bars = [
+        element("rect", x=6 * at, y=16 * (1 - (share or 0.0)), width=5, height=max(1.0, 16 * (share or 0.0)))
+        for at, share in enumerate(shares[:MOST_BARS])
+    ]
+    return drawing(6 * len(bars), 17, text, *bars)
 
 
 def speedup_chart(report: Report) -> str:

@@ -19,7 +19,7 @@ from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows, dep
 from app.lab.report.export.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.export.server_notes import server_notes
 from app.lab.report.heat import heat_map, left_out
-from app.lab.report.page.charts import charts, speed_class
+from app.lab.report.page.charts import charts, share_bars, speed_class
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Report, ReportLane
@@ -108,11 +108,12 @@ def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for summary, lane in _rows(report):
         cells = (
-            f'<td class="{speed_class(summary)}">{_e(text)}</td>'
+            f'<td class="{speed_class(summary)}">{_e(column.text(summary, lane))}</td>'
             if column.key == "speedup"
-            else f"<td>{_e(text)}</td>"
+            else f"<td>{_e(column.text(summary, lane))}</td>"
+            if column.shares is None or not column.shares(summary)
+            else f"<td>{share_bars(column.shares(summary), column.text(summary, lane))}</td>"
             for column in columns
-            for text in [column.text(summary, lane)]
         )
         yield f"<tr><td>{lane_html(lane.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"

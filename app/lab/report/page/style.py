@@ -30,10 +30,11 @@ td.faster { color: var(--good); } td.slower { color: var(--bad); }
 code, pre { font: 12.5px/1.5 "JetBrains Mono", ui-monospace, Menlo, Consolas, monospace; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); padding: 10px 12px;
   margin: 6px 0; }
-figure { margin: 12px 0 0; } figure svg { max-width: 100%; height: auto; display: block; }
+figure { margin: 12px 0 0; } figure svg { width: 100%; height: auto; display: block; }
 svg text { font: 12px Inter, "Segoe UI", system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--line); } svg .one { stroke: var(--ink); stroke-dasharray: 4 3; }
 svg .run { fill: var(--soft); fill-opacity: .35; } svg .interval { stroke: var(--ink); stroke-width: 2.5; }
+td svg { vertical-align: middle; fill: var(--accent); }
 svg .leader { stroke: var(--line); } svg .mean { stroke: var(--page); stroke-width: 1.5; fill: var(--same); }
 svg .mean.faster { fill: var(--good); } svg .mean.slower { fill: var(--bad); }
 svg .cell { fill: var(--accent); stroke: var(--line); }

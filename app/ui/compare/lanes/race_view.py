@@ -291,7 +291,9 @@ class RaceView(QWidget):
         card = self.lanes.cards[lane]
         shown = caption or numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
         if record.end_to_end_speedup is not None and record.lane != record.baseline_lane:
-            shown += f" · {numbers.factor(record.end_to_end_speedup)} end to end"
+            shown = (
+                f"{numbers.factor(record.end_to_end_speedup)} end to end · {shown}"  # the end is cut first
+            )
         if record.failure:
             card.set_answer(None, record.failure)
             shown = "failed"

@@ -8,16 +8,27 @@ from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
     QPersistentModelIndex,
+    QRect,
     QSortFilterProxyModel,
     Qt,
     Signal,
     SignalInstance,
     Slot,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
+from app.engine.fates import Origin
 from app.lab.report.columns import COLUMNS, Column
+from app.lab.report.page.charts import MOST_BARS
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
@@ -93,7 +104,10 @@ class SummaryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
             name = lane.name if lane.name == lane.strategy else f"{lane.name}\n{lane.strategy}"
-            return as_text(f"{name}{failed}") if not column else self.columns[column - 1].definition
+            if not column:
+                return as_text(f"{name}{failed}")
+            shown = self.columns[column - 1]
+            return f"{shown.definition}\n{shown.text(summary, lane)}" if shown.shares else shown.definition
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
@@ -104,6 +118,40 @@ class SummaryRows(QAbstractTableModel):
     def _recolour(self) -> None:
         if self.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns)))
+
+
+class ShareBars(QStyledItemDelegate):
+    """Paints the shares of a cell as small bars in place of its text; the tooltip lists them."""
+
+    def __init__(self, theme: Theme, table: SummaryTable, column: Column) -> None:
+        super().__init__(table)
+        self._theme = theme
+        self._table = table
+        self._column = column
+
+    def shares(self, index: Index) -> Sequence[float | None]:
+        row = self._table.sorted.mapToSource(self._table.sorted.index(index.row(), 0)).row()
+        return (self._column.shares or (lambda _: ()))(self._table.rows.rows[row][0])[:MOST_BARS]
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        self.initStyleOption(option, index)
+        if self.shares(index):
+            option.text = ""
+        style = self._table.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, self._table)
+        room: QRect = option.rect
+        wide, high = bar_size(self._theme)
+        shares, bottom = self.shares(index), room.center().y() + high // 2
+        left = room.left() + _GAP // 2  # the first places stand below each other
+        colour = QColor(self._theme.palette.area(Origin.ACCEPTED))
+        for at, share in enumerate(shares):
+            top = max(1, round(high * (share or 0.0)))
+            painter.fillRect(left + wide * at, bottom - top, wide - 1, top, colour)
+
+
+def bar_size(theme: Theme) -> tuple[int, int]:
+    """The width of a bar with its gap, and the height of a whole one, in pixels."""
+    return round(6 * theme.scale), round(16 * theme.scale)
 
 
 class SummaryTable(QTableView):
@@ -125,6 +173,9 @@ class SummaryTable(QTableView):
         self.setModel(self.sorted)
         self.setAccessibleName(name)
         quiet_table(self)
+        for at, column in enumerate(columns, start=1):
+            if column.shares is not None:
+                self.setItemDelegateForColumn(at, ShareBars(theme, self, column))
         head = self.horizontalHeader()
         head.setSectionsClickable(True)
         head.setSortIndicatorShown(True)
@@ -165,15 +216,18 @@ class SummaryTable(QTableView):
         numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
         for column, measure in enumerate(self.columns, start=1):
-            texts = [
-                numbers.horizontalAdvance(measure.text(summary, lane)) for summary, lane in self.rows.rows
-            ]
+            texts = [self._wide(measure, *row, numbers) for row in self.rows.rows]
             lines = [titles.horizontalAdvance(line) for line in _narrow(measure.title).split("\n")]
             sorted_by = self.horizontalHeader().sortIndicatorSection() == column
             self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
         most = round(self.viewport().width() * _NAMES_SHARE)
         self.setColumnWidth(0, min(self.sizeHintForColumn(0), max(most, _NAMES_LEAST)))
         self.names.fit()
+
+    def _wide(self, measure: Column, summary: Summary, lane: ReportLane, numbers: QFontMetrics) -> int:
+        if measure.shares is not None and (shares := measure.shares(summary)):
+            return bar_size(self._theme)[0] * len(shares[:MOST_BARS])
+        return numbers.horizontalAdvance(measure.text(summary, lane))
 
     @Slot()
     def copy(self) -> None:

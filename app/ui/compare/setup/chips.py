@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -13,6 +13,7 @@ from app.base import numbers
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
+from app.lab.runs.journal.run_record import RunRecord
 from app.lab.suites import LONG, Suite
 from app.ui.compare.curves.depth_panel import DepthPanel
 from app.ui.compare.curves.load_panel import LoadPanel
@@ -61,7 +62,9 @@ class SetupBar(QObject):
         """A sentence on what was wrong with the saved set-up, or ""."""
         self._touched = before is not None  # whether the user made the set-up
         self.setup = before or self._first()
-        self.amount = ""  # how much Run measures
+        self.amount = ""  # how much Run measures, and how long it takes where that is known
+        self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
+        """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
         lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers)
         prompts = PromptsPanel(theme, suites)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
@@ -108,6 +111,15 @@ class SetupBar(QObject):
         if not self._touched:
             self.setup = self._first()
         self.show_setup()
+
+    def learn(self, experiment: Experiment, runs: Iterable[RunRecord]) -> None:
+        """Learn from measured runs how long those take that Run would measure."""
+        known = [(run.whole_seconds, run.n_tokens) for run in runs if run.n_tokens]
+        if known:
+            seconds, tokens = map(sum, zip(*known, strict=True))
+            times = experiment.max_tokens, seconds / len(known), seconds / tokens
+            self._measured[experiment.pair.target] = times
+            self._check()
 
     def close(self) -> None:
         """Save a pending change before the window closes."""
@@ -192,5 +204,18 @@ class SetupBar(QObject):
         except SettingError:
             lanes = len(setup.lanes) + 1
             head.lanes.set_alert(bool(setup.prompts))
-        self.amount = amount_words(lanes, len(setup.prompts), setup.amount.repeats)
+        amount = amount_words(lanes, len(setup.prompts), setup.amount.repeats)
+        self.amount = f"{amount} of up to {numbers.count(setup.max_tokens, 'token')}"
+        runs = lanes * len(setup.prompts) * setup.amount.repeats
+        self.amount += self._time_words(runs, setup.max_tokens)
         head.run.setToolTip(f"{self.amount} (Ctrl+Return)")
+
+    def _time_words(self, runs: int, limit: int) -> str:
+        """How long runs will take: as those that were measured with the same limit, or at most, as long as
+        answers may be; "" where nothing was answered yet."""
+        measured_limit, of_one, pace = self._measured.get(self._chat.pair().target, (0, 0.0, 0.0))
+        if limit == measured_limit:
+            return f", about {numbers.duration(max(1.0, runs * of_one))}"
+        if pace := pace or self._chat.engine.pace or 0.0:
+            return f", at most about {numbers.duration(max(1.0, runs * limit * pace))}"
+        return ""

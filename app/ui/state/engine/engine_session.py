@@ -97,6 +97,7 @@ class RunSink(Protocol):
 class _Run:
     id: int
     sink: RunSink
+    tokens: int = 0
 
 
 class EngineSession(QObject):
@@ -127,6 +128,7 @@ class EngineSession(QObject):
         self._replaced: Load | None = None  # the load that it replaced before that was done
         self._kept: Load | None = None  # the loaded pair; sent again when the engine dies
         self._run: _Run | None = None
+        self.pace: float | None = None  # seconds for a token of the last answer, its prompt included
         self.questions = EngineQuestions(self._send, self._next_id)
         self.state = self._told = EngineState()
         self._telling = False
@@ -314,6 +316,7 @@ class EngineSession(QObject):
             return
         if self.activity is Activity.READING:
             self._set(activity=Activity.GENERATING, reading=None)
+        run.tokens += sum(len(event.round.emitted) for event in mine)
         run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
 
     def _dispatch(self, event: Event) -> None:
@@ -340,7 +343,7 @@ class EngineSession(QObject):
         if isinstance(event, LoadProgress):
             self._set(reading=event)
         elif isinstance(event, Loaded):
-            load, self._load = self._load, None
+            load, self._load, self.pace = self._load, None, None
             assert load is not None
             left_out = load.carried and event.pair.draft is None
             self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
@@ -358,6 +361,8 @@ class EngineSession(QObject):
             run.sink.run_started(event.header)
         elif isinstance(event, Finished):
             self._run = None
+            if run.tokens:
+                self.pace = (event.totals.lead_seconds + event.totals.seconds) / run.tokens
             self._set(activity=Activity.READY, reading=None)
             run.sink.run_finished(event.totals)
         elif isinstance(event, Failed):
