@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -82,21 +81,29 @@ def advice_text(
     setup = AnswerSetup(header.pair, target, draft, ids)
     advice = advise_on(spec, statistics, cost, speedup, setup)
     if advice is not None and advice.finding in OTHER_DRAFTS and draft is not None:
-        setup = replace(setup, drafts=_library(target))
+        setup = replace(setup, drafts=_library(target, draft))
         advice = advise_on(spec, statistics, cost, speedup, setup)
     return advice.text if advice is not None else ""
 
 
-def _library(target: ModelOptions) -> tuple[DraftFile, ...]:
-    """The files of the library that suit a target as drafts; none where it cannot be read."""
+def _library(target: ModelOptions, draft: ModelOptions) -> tuple[DraftFile, ...]:
+    """The other files of the library that suit a target as drafts; none where it cannot be read."""
     from app.cli.models.common import open_shelf  # slow to import
 
     try:
         with open_shelf() as shelf:
-            models = [candidate.model for candidate in shelf.suiting(Path(find_paths().model(target.path)))]
+            models = [candidate.model for candidate in shelf.suiting(_file(target))]
     except UserError:
         return ()
-    return tuple(DraftFile(str(model.path), model.size, model.name) for model in models)
+    return tuple(
+        DraftFile(str(model.path), model.size, model.name)
+        for model in models
+        if model.path.resolve() != _file(draft).resolve()
+    )
+
+
+def _file(options: ModelOptions) -> Path:
+    return Path(find_paths().model(options.path))
 
 
 def _smaller(target: ModelOptions, draft: ModelOptions) -> DraftFile | None:
@@ -104,10 +111,10 @@ def _smaller(target: ModelOptions, draft: ModelOptions) -> DraftFile | None:
     sizes = []
     for options in (target, draft):
         try:
-            sizes.append(os.stat(find_paths().model(options.path)).st_size)
+            sizes.append(_file(options).stat().st_size)
         except OSError:
             return None
-    return smaller_file(_library(target), *sizes)
+    return smaller_file(_library(target, draft), *sizes)
 
 
 def _work(text: str) -> KindOfWork:

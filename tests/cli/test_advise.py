@@ -29,6 +29,13 @@ FAR = Tiny(name="far", n_ctx=1024, noise=0.6, noise_seed=3)
 NEAR = Tiny(name="near", n_layers=2, n_embd=128, n_ctx=1024)
 
 
+@pytest.fixture(autouse=True)
+def empty_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of its own: the machine's may have a draft."""
+    for name in ("DRAFTSCOPE_HOME", "HF_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
 def test_every_kind_of_work_is_listed_with_its_strategy_and_why(command: Command) -> None:
     ended = command("advise")
     words = " ".join(ended.out.split())
@@ -114,9 +121,8 @@ def test_bench_ends_with_advice_on_every_lane_that_drafts(
 
 
 def test_the_library_is_asked_for_another_draft_and_for_a_smaller_one(
-    command: Command, tiny_file: Callable[[Tiny], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, tiny_file: Callable[[Tiny], Path]
 ) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     target, far, near = (tiny_file(tiny) for tiny in (TARGET, FAR, NEAR))
     pair = ModelOptions(str(target)), ModelOptions(str(far))
     with Engine(*pair) as engine:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, Slot
 
 from app.engine.errors import UserError
-from app.engine.explain.advice import Finding
+from app.engine.explain.advice import OTHER_DRAFTS
 from app.engine.explain.remedies import Remedy
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
@@ -101,7 +101,7 @@ class AdviceController(QObject):
     def _look_for_drafts(self) -> None:
         """Look for smaller drafts, once an answer is done whose draft is too large."""
         idle, answer = self._session.activity is Activity.READY, self._shown.answer
-        if idle and self._card.finding is Finding.DRAFT_LARGE and answer is not self._searched:
+        if idle and self._card.finding in OTHER_DRAFTS and answer is not self._searched:
             self._searched = answer
             self._library.find(self._target)
 

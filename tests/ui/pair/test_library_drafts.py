@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from app.engine.types import ModelOptions
+from app.engine.types import ModelOptions, Round
 from app.hub.library import Shelf
 from app.ui.pair.model_panel import ModelPanel
 from tests.files.tiny import Tiny
@@ -74,6 +74,23 @@ def test_a_smaller_draft_of_the_library_is_loaded_by_a_click(
     assert desk.session.pair.draft.path == models["small"]
 
 
+def test_another_draft_of_the_library_is_offered_where_few_tokens_are_accepted(
+    windows: Windows, models: dict[str, str]
+) -> None:
+    Shelf(windows.paths.data).add([Path(models["small"])])
+    desk = windows.open(**pair(models), strategy="draft-simple")
+    desk.ask("abc")
+    drafted = [
+        make_round(
+            index, ["a"] if index < 4 else [], "b", "c", ["d"], draft_seconds=0.002, verify_seconds=0.03
+        )
+        for index in range(20)
+    ]
+    show_rounds(desk, drafted, 0.02)
+    text = f"Use small as the draft ({share(models, 'small')})"
+    desk.until(lambda: text in offered(desk))
+
+
 def test_a_draft_that_the_library_gets_later_is_named_in_the_chat(
     windows: Windows, models: dict[str, str]
 ) -> None:
@@ -89,12 +106,17 @@ def test_a_draft_that_the_library_gets_later_is_named_in_the_chat(
 
 def slow_draft(desk: Desk) -> None:
     """Rounds in which a draft token takes half of a target pass, in place of the answer's own."""
-    answer = desk.window.controller.shown.answer
-    assert answer is not None and answer.trace is not None
     drafted = [
         make_round(index, ["a"], "b", "c", [], draft_seconds=0.01, verify_seconds=0.01) for index in range(20)
     ]
-    plain = [make_round(20 + index, [], "b", verify_seconds=0.01) for index in range(20)]
+    show_rounds(desk, drafted, 0.01)
+
+
+def show_rounds(desk: Desk, drafted: list[Round], single: float) -> None:
+    """These rounds and plain ones of so many seconds, in place of the answer's own."""
+    answer = desk.window.controller.shown.answer
+    assert answer is not None and answer.trace is not None
+    plain = [make_round(20 + index, [], "b", verify_seconds=single) for index in range(20)]
     answer.trace.rounds[:] = [*drafted, *plain]
     answer.count_from(0)
     answer.move(len(answer.trace.rounds))
