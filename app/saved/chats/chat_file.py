@@ -28,7 +28,7 @@ from app.base.files import (
 )
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
-from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
+from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn, with_head
 from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 
 NAME = "chat.jsonl"
@@ -221,3 +221,23 @@ def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:
         changed = datetime.fromtimestamp(0, UTC)
     stamp = changed.isoformat(timespec="milliseconds")
     return ChatHead(folder.name, title or UNREADABLE, stamp, stamp, damaged=why)
+
+
+def current(folder: Path, seen: Conversation) -> Conversation:
+    """The chat on disk; where its file went back to an older state than was seen, the chat that was seen. The
+    older file is kept beside it then, because the next one takes its place. Raises UserError."""
+    chat = read_chat(folder)
+    if chat.head.revision >= seen.head.revision or chat.head.newer:
+        return chat
+    try:
+        copy_aside(folder / NAME, "older")
+    except OSError as error:
+        raise UserError(f"The chat was not saved: {reason(error)}.", write_hint(error, folder)) from error
+    return seen
+
+
+def written(folder: Path, chat: Conversation) -> Conversation:
+    """Write the chat and return it as it is on disk; raises UserError where it cannot be written."""
+    check_writable(chat)
+    write_chat(folder, chat)
+    return with_head(chat, damaged="")

@@ -187,3 +187,20 @@ def title_with(head: ChatHead, turn: Turn | None) -> str:
 def new_trace_name() -> str:
     """The name of another answer's trace."""
     return f"{uuid.uuid4().hex}.jsonl"
+
+
+def as_seen(chat: Conversation, seen: Conversation) -> Conversation:
+    """The chat on disk, completed from `seen`: by the texts of answers that a crash cut off, and by turns
+    that could not be written, which are saved with the next turn."""
+    if chat.head.revision != seen.head.revision:
+        return chat
+    answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}
+    turns = (
+        answers.get(turn.trace, turn) if isinstance(turn, Answer) and turn.text is None else turn
+        for turn in chat.turns
+    )
+    return replace(chat, turns=(*turns, *seen.turns[len(chat.turns) :]))
+
+
+def with_head(chat: Conversation, **changes: object) -> Conversation:
+    return replace(chat, head=replace(chat.head, **changes))

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import OWN, copy_aside, reason, write_hint
+from app.base.files import OWN, reason, write_hint
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_trace, write_trace
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import TraceHeader
-from app.saved.chats.chat_file import NAME, check_writable, read_chat, read_head, write_chat
+from app.saved.chats.chat_file import NAME, current, read_chat, read_head, written
 from app.saved.chats.conversation import (
     NEW_TITLE,
     Answer,
@@ -37,10 +37,12 @@ from app.saved.chats.conversation import (
     Question,
     Turn,
     again,
+    as_seen,
     in_place_of,
     new_trace_name,
     title_with,
     turned,
+    with_head,
     with_versions,
 )
 from app.saved.chats.measurement import Measurement, read_measurement, write_measurement
@@ -136,7 +138,7 @@ class ChatStore:
             if chat.head.revision != seen.head.revision:
                 raise _changed_elsewhere()
             title = title_with(chat.head, next(iter(seen.turns), None))
-            chat = _with_head(chat, title=title, updated=self._stamp(), revision=chat.head.revision + 1)
+            chat = with_head(chat, title=title, updated=self._stamp(), revision=chat.head.revision + 1)
             return msgspec.structs.replace(chat, turns=seen.turns)
 
         return self._change(seen.id, whole, seen)
@@ -155,7 +157,7 @@ class ChatStore:
         """Undo `ask`, which turned `before` into `asked`."""
         with self._locked():
             folder = self._folder(asked.id)
-            now = _current(folder, asked)
+            now = current(folder, asked)
             if now.head.revision != asked.head.revision:
                 raise _changed_elsewhere()
             try:
@@ -166,8 +168,8 @@ class ChatStore:
             except OSError as error:
                 raise UserError(f"The question was not taken back: {reason(error)}.") from error
             revision = now.head.revision + 1
-            chat = _with_head(now, updated=before.head.updated, revision=revision)
-            return _written(folder, msgspec.structs.replace(chat, turns=before.turns))
+            chat = with_head(now, updated=before.head.updated, revision=revision)
+            return written(folder, msgspec.structs.replace(chat, turns=before.turns))
 
     def begin_answer(
         self, seen: Conversation, header: TraceHeader, at: int | None = None, goes_on: bool = False
@@ -219,7 +221,7 @@ class ChatStore:
         words = " ".join(title.split())
 
         def renamed(chat: Conversation) -> Conversation:
-            return _with_head(chat, title=words or chat.head.title)
+            return with_head(chat, title=words or chat.head.title)
 
         return self._change(chat_id, renamed).head
 
@@ -233,7 +235,7 @@ class ChatStore:
 
     def set_mode(self, seen: Conversation, mode: str) -> Conversation:
         """Change between "chat" and "completion", on disk too if the chat is saved."""
-        return self._set(seen, lambda chat: _with_head(chat, mode=mode))
+        return self._set(seen, lambda chat: with_head(chat, mode=mode))
 
     def delete(self, chat_id: str) -> None:
         """Move a chat to the trash; `restore` brings it back."""
@@ -290,8 +292,8 @@ class ChatStore:
             if head.revision != seen.head.revision:
                 raise _changed_elsewhere()
             title = title_with(head, turns[0] if turns else None)
-            kept = _as_seen(chat, seen).turns[:keep]
-            chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
+            kept = as_seen(chat, seen).turns[:keep]
+            chat = with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
             return msgspec.structs.replace(chat, turns=(*kept, *turns))
 
         chat = self._change(seen.id, changed, seen)
@@ -307,19 +309,19 @@ class ChatStore:
                 in_place_of(turn, answer) if isinstance(turn, Answer) and turn.trace == answer.trace else turn
                 for turn in chat.turns
             )
-            return msgspec.structs.replace(_with_head(chat, updated=self._stamp()), turns=turns)
+            return msgspec.structs.replace(with_head(chat, updated=self._stamp()), turns=turns)
 
         with self._locked():
             folder = self._folder(begun.id)
             if not folder.exists():
                 folder = self._trash.find(begun.id) or folder
-            return _written(folder, settled(_current(folder, begun)))
+            return written(folder, settled(current(folder, begun)))
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change a part that no turn depends on; a chat that was never saved is changed in memory only."""
         if not seen.head.revision and not (self.folder / seen.id).exists():
             return change(seen)
-        return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)), seen)
+        return self._change(seen.id, lambda chat: change(as_seen(chat, seen)), seen)
 
     def _change(
         self,
@@ -332,9 +334,9 @@ class ChatStore:
         with self._locked():
             folder = self._folder(chat_id)
             if folder.exists():
-                return _written(folder, change(read_chat(folder) if seen is None else _current(folder, seen)))
+                return written(folder, change(read_chat(folder) if seen is None else current(folder, seen)))
             if seen is not None and not seen.head.revision:
-                return _written(folder, change(seen))
+                return written(folder, change(seen))
             if self._trash.find(chat_id) is not None:
                 raise UserError("This chat was deleted in another window.", "Start a new one.")
             raise UserError(
@@ -379,39 +381,6 @@ class ChatStore:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _current(folder: Path, seen: Conversation) -> Conversation:
-    """The chat on disk; where its file went back to an older state than was seen, the chat that was seen. The
-    older file is kept beside it then, because the next one takes its place. Raises UserError."""
-    chat = read_chat(folder)
-    if chat.head.revision >= seen.head.revision or chat.head.newer:
-        return chat
-    try:
-        copy_aside(folder / NAME, "older")
-    except OSError as error:
-        raise UserError(f"The chat was not saved: {reason(error)}.", write_hint(error, folder)) from error
-    return seen
-
-
-def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
-    """The chat on disk, completed from `seen`: by the texts of answers that a crash cut off, and by turns
-    that could not be written, which are saved with the next turn."""
-    if chat.head.revision != seen.head.revision:
-        return chat
-    answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}
-    turns = (
-        answers.get(turn.trace, turn) if isinstance(turn, Answer) and turn.text is None else turn
-        for turn in chat.turns
-    )
-    return msgspec.structs.replace(chat, turns=(*turns, *seen.turns[len(chat.turns) :]))
-
-
-def _written(folder: Path, chat: Conversation) -> Conversation:
-    """Write the chat and return it as it is on disk; raises UserError where it cannot be written."""
-    check_writable(chat)
-    write_chat(folder, chat)
-    return _with_head(chat, damaged="")
-
-
 def _turns_in(folder: Path) -> Iterator[Turn]:
     """All turns in a chat, those of other versions too. Raises UserError."""
     return with_versions(read_chat(folder).turns)
@@ -419,7 +388,3 @@ def _turns_in(folder: Path) -> Iterator[Turn]:
 
 def _changed_elsewhere() -> UserError:
     return UserError("This chat was changed in another window.", "Open it again to see the change.")
-
-
-def _with_head(chat: Conversation, **changes: object) -> Conversation:
-    return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, **changes))
