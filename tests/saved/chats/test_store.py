@@ -20,7 +20,7 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import FinishReason
-from app.saved.chats import store as module
+from app.saved.chats import chat_file
 from app.saved.chats.chat_file import NAME, write_chat
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question
 from app.saved.chats.measurement import Measurement
@@ -295,7 +295,7 @@ def test_a_crash_while_replacing_loses_nothing(store: ChatStore, monkeypatch: py
         raise UserError("The chat was not saved: no space left on device.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "write_chat", full)
+        patched.setattr(chat_file, "write_chat", full)
         with pytest.raises(UserError, match="not saved"):
             store.ask(chat, "Other", at=0)
         with pytest.raises(UserError, match="not saved"):
