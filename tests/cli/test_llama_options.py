@@ -93,6 +93,12 @@ def test_draft_takes_a_file_and_a_number(
     assert (named.draft and named.draft.path, named.request.strategy) == ("16", "none")
 
 
+def test_a_number_is_a_file_where_nothing_is_drafted(command: Command, pair_files: tuple[Path, Path]) -> None:
+    ended = command("devices", "-m", pair_files[0], "--draft", "16")
+    assert ended.code == 1
+    assert "16" in ended.err
+
+
 def test_settings_that_nothing_takes_are_refused(command: Command) -> None:
     with pytest.raises(UsageError, match="--draft-max sets n_max, and prompt-lookup has none"):
         planned("--prompt a --draft-max 4 --strategy prompt-lookup")

@@ -29,7 +29,8 @@ class DraftOption(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        number = option_string == "--draft" and values.isdecimal() and not os.path.exists(values)
+        drafts = hasattr(namespace, "n_max_of_draft")  # devices has no strategy
+        number = drafts and option_string == "--draft" and values.isdecimal() and not os.path.exists(values)
         setattr(namespace, "n_max_of_draft" if number else self.dest, values)
 
 
