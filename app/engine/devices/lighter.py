@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
@@ -30,12 +31,17 @@ class LighterPair(msgspec.Struct, frozen=True):
 
 
 def lighter_pairs(
-    target: ModelOptions, draft: ModelOptions | None, needs: Needs, devices: Iterable[Device]
+    target: ModelOptions,
+    draft: ModelOptions | None,
+    needs: Needs,
+    devices: Iterable[Device],
+    smaller: Iterable[ModelOptions] = (),
 ) -> tuple[LighterPair, ...]:
     """The pairs with one change that fit in the memory of the devices and leave some of it free; where no
     single change is enough, the pair without a draft and with a smaller context, if that fits.
 
-    A pair that should fit already may have failed to load: then all changes that save memory are returned.
+    `smaller` are drafts to try in place of this one, the best first. A pair that should fit already may have
+    failed to load: then all changes that save memory are returned.
     """
     devices = tuple(devices)
     models = needs(target, draft)
@@ -72,6 +78,7 @@ def lighter_pairs(
     if draft is not None:
         kinds = [
             *([pair] for pair in _lighter_drafts(target, draft, models[1])),
+            (LighterPair(f"{Path(other.path).name} as the draft", target, other) for other in smaller),
             (
                 LighterPair(f"a context of {n:,} tokens for the draft", target, replace(draft, ctx_size=n))
                 for n in sizes(models[1].n_ctx)

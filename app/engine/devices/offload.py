@@ -70,6 +70,7 @@ def lighten_pair(
     draft: ModelOptions | None,
     loaded: Iterable[ModelMemory] = (),
     before_each: Callable[[], None] = lambda: None,
+    smaller: Iterable[ModelOptions] = (),
 ) -> tuple[LighterPair, ...]:
     """The changes of a pair that save enough memory, as in `lighter_pairs`; arguments as in `fit_pair`."""
     target, draft = _checked(target, draft)
@@ -85,7 +86,7 @@ def lighten_pair(
         first = need(target, SNAPSHOTS)
         return (first,) if draft is None else (first, need(_behind(draft, first), 0))
 
-    return lighter_pairs(target, draft, needs, freed(list_devices(target.endpoints), loaded))
+    return lighter_pairs(target, draft, needs, freed(list_devices(target.endpoints), loaded), smaller)
 
 
 def _checked(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelOptions, ModelOptions | None]:

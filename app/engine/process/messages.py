@@ -74,6 +74,7 @@ class Lighten(Command, frozen=True, tag=True):
 
     target: ModelOptions
     draft: ModelOptions | None = None
+    smaller: tuple[ModelOptions, ...] = ()  # drafts to try in place of this one
 
 
 class CountTexts(Command, frozen=True, tag=True):

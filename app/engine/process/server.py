@@ -275,7 +275,8 @@ class Server:
                 raise UserError("The search was stopped.")
 
         loaded = self._held(command.target)
-        self._emit(Lightened(command.run, lighten_pair(command.target, command.draft, loaded, check)))
+        pairs = lighten_pair(command.target, command.draft, loaded, check, command.smaller)
+        self._emit(Lightened(command.run, pairs))
 
     def _count_texts(self, command: CountTexts) -> None:
         from app.engine.drafters.ngram.text_counts import TextCounts

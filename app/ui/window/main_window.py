@@ -154,6 +154,7 @@ class MainWindow(QMainWindow):
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )
         self.library_drafts = LibraryDrafts(paths)
+        self.pair.offload.look_for_drafts(self.library_drafts)
         self.advice = AdviceController(
             page, self.controller.shown, session, settings, self.library_drafts, self.chips.apply
         )

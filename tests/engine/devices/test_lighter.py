@@ -116,6 +116,18 @@ def test_a_change_that_llama_cpp_cannot_use_is_left_out() -> None:
     assert "the draft's KV cache as q8_0" not in words and "no draft" in words
 
 
+def test_a_smaller_draft_is_named_where_it_makes_the_pair_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PER_TOKEN, "/m/small.gguf", 2)
+    monkeypatch.setitem(PER_TOKEN, "/m/other.gguf", 4)
+    monkeypatch.setitem(WEIGHTS, "/m/small.gguf", 10_000)
+    monkeypatch.setitem(WEIGHTS, "/m/other.gguf", 19_900)
+    others = [replace(DRAFT, path=f"/m/{name}.gguf") for name in ("other", "small")]
+    pairs = {pair.words: pair for pair in lighter_pairs(TARGET, DRAFT, needs, devices(ALL - 9_000), others)}
+    assert pairs["small.gguf as the draft"].draft == others[1]
+    assert pairs["small.gguf as the draft"].saves == 10_000 + 2 * 8192
+    assert "other.gguf as the draft" not in pairs, "it saves too little"
+
+
 def test_real_models_are_measured_with_each_change(
     tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

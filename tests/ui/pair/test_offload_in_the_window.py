@@ -28,6 +28,7 @@ from app.engine.process.messages import (
     Offer,
 )
 from app.engine.types import ModelInfo, ModelOptions, Role
+from app.hub.library import Shelf
 from app.ui.pair.memory.lighter_offers import ONE_FITS, SAVES
 from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
 from app.ui.pair.model_panel import ModelPanel
@@ -475,6 +476,30 @@ def test_a_pair_that_does_not_fit_is_made_to_fit_with_one_button(
     assert desk.window.settings.now.target == replace(before.target, ctx_size=size)
     assert desk.window.settings.now.draft == before.draft
     desk.until(lambda: not offered(panel))
+
+
+def test_a_smaller_draft_of_the_library_is_offered_where_memory_is_short(
+    windows: Windows, tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(windows.paths.data / "hub"))
+    target, draft, small = (
+        str(tiny_file(Tiny(name=name, n_layers=layers, n_embd=128, letters="abcdefgh")))
+        for name, layers in (("target", 24), ("draft", 16), ("small", 2))
+    )
+    Shelf(windows.paths.data).add([Path(small)])
+    desk = windows.open(target=ModelOptions(target), draft=ModelOptions(draft), strategy="draft-simple")
+    panel = open_panel(desk, "draft")
+    desk.until(lambda: panel.memory.memory is not None)
+    room = 300_000_000  # the draft's cache of 65,536 tokens takes 540 MB, the small one's 70
+    monkeypatch.setattr(offload, "list_devices", lambda _: (Device(CPU, CPU, "CPU", CPU, room, room),))
+    set_context(desk, panel, 65_536)
+    text = f"Load with {Path(small).name} as the draft"
+    desk.until(lambda: any(button.text().startswith(text) for button in offered(panel)))
+    next(button for button in offered(panel) if button.text().startswith(text)).click()
+    desk.until(lambda: desk.session.pair is not None and desk.session.pair.draft is not None)
+    desk.until(lambda: desk.session.pair.draft.path == small)
+    now = desk.window.settings.now
+    assert now.draft is not None and (now.draft.path, now.target.path) == (small, target)
 
 
 def test_without_the_draft_the_strategy_needs_none(windows: Windows, homes: Homes) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.errors import SettingError
+from app.engine.explain.remedies import DraftFile
 from app.engine.process.messages import DevicesListed, Failed, Lightened, Measured
 from app.engine.types import ModelOptions
+from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.memory.lighter_offers import FITS, SAVES
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files
@@ -53,6 +57,7 @@ class OffloadController(QObject):
         self._fatal: str | Pair | None = None  # what crashed the engine: not asked again by itself
         self._devices: tuple[Device, ...] = ()
         self._measured: PairMemory | None = None
+        self._library: LibraryDrafts | None = None
         self._lightened_for: Pair | None = None
         self._lighter: tuple[LighterPair, ...] = ()
         self._deadly: Pair | None = None  # the search for less memory crashed the engine: not done again
@@ -69,6 +74,11 @@ class OffloadController(QObject):
             panel.workers_changed.connect(other.take_workers)
             panel.fit_asked.connect(self._fit)
             panel.memory.lighter.chosen.connect(self._take_lighter)
+
+    def look_for_drafts(self, library: LibraryDrafts) -> None:
+        """Offer smaller drafts of the library from now on, where a pair does not fit."""
+        self._library = library
+        library.found.connect(self._drafts_found)
 
     # ------------------------------------------------------------------ when to ask
 
@@ -215,7 +225,31 @@ class OffloadController(QObject):
             panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
         elif self._session.activity in IDLE:
             self._asking = True
-            self._session.questions.lighten(*self._files(pair), partial(self._lightened, pair))
+            took = partial(self._lightened, pair)
+            self._session.questions.lighten(*self._files(pair), took, tuple(self._smaller(pair)))
+
+    def _smaller(self, pair: Pair) -> Iterator[ModelOptions]:
+        """The smaller drafts of the library, as far as they are known; looks for them again."""
+        target, draft = self._files(pair)
+        if self._library is None or draft is None:
+            return
+        self._library.find(target.path)
+        with contextlib.suppress(OSError):  # the draft is gone: loading it says so
+            size = Path(draft.path).stat().st_size
+            for path, file in self._drafts(target).items():
+                if file.size < size:
+                    yield dataclasses.replace(draft, path=path)
+
+    def _drafts(self, target: ModelOptions) -> dict[str, DraftFile]:
+        """The files that suit a target, by their real paths."""
+        files = self._library.suiting(target.path) if self._library is not None else ()
+        return {self._real(ModelOptions(file.path)).path: file for file in files}
+
+    @Slot()
+    def _drafts_found(self) -> None:
+        if self._lightened_for is not None and not self._asking:
+            self._lightened_for = None
+            self._ask()
 
     def _lightened(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
@@ -231,7 +265,9 @@ class OffloadController(QObject):
         if panel is not None:
             target, draft = self._wanted(panel)  # the engine knows only the real paths
             named = dataclasses.replace(lighter.target, path=target.path)
-            kept = dataclasses.replace(lighter.draft, path=draft.path) if lighter.draft and draft else None
+            other = self._drafts(lighter.target).get(lighter.draft.path) if lighter.draft else None
+            path = other.path if other is not None else draft.path if draft is not None else ""
+            kept = dataclasses.replace(lighter.draft, path=path) if lighter.draft and draft else None
             self.lighter_chosen.emit(panel, named, kept)
 
     # ------------------------------------------------------------------ fit for me

@@ -45,9 +45,15 @@ class EngineQuestions:
         """Ask how many layers of a pair fit on the devices."""
         self._ask(Measure(self._next_id(), target, draft, fit=True), take)
 
-    def lighten(self, target: ModelOptions, draft: ModelOptions | None, take: TakeReply) -> None:
-        """Ask how a pair would need less memory."""
-        self._ask(Lighten(self._next_id(), target, draft), take)
+    def lighten(
+        self,
+        target: ModelOptions,
+        draft: ModelOptions | None,
+        take: TakeReply,
+        smaller: tuple[ModelOptions, ...] = (),
+    ) -> None:
+        """Ask how a pair would need less memory, also with one of the `smaller` drafts."""
+        self._ask(Lighten(self._next_id(), target, draft, smaller), take)
 
     def count_texts(self, texts: Sequence[str], output: str, take: TakeReply) -> None:
         """Ask for a static lookup cache of text files."""
