@@ -18,7 +18,7 @@ from app.engine.types import ModelOptions, PairInfo, Sampling, ServerInfo
 from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lane_names import lane_names
-from app.lab.report.summary import LeftOut, Summary, left_out, summarise
+from app.lab.report.summary import Summary, UncomparedPrompt, left_out, summarise
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.address import is_address
 
@@ -118,7 +118,7 @@ class Report(msgspec.Struct, frozen=True):
     sweep: SweepFacts | None = None
     by_depth: tuple[Summary, ...] = ()  # one for each depth and lane
     resumed: int = 0  # how often the measurement was resumed from its journal
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[UncomparedPrompt, ...] = ()
     """What the summaries of all prompts leave out, so that they compare the same prompts. Those of a category
     or a depth leave out what lanes failed to answer there."""
 

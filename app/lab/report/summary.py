@@ -69,7 +69,7 @@ class Summary(Latency, frozen=True):
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class UncomparedPrompt(msgspec.Struct, frozen=True):
     """A prompt in a repeat that is not compared: some lanes answered it, and `lanes` failed."""
 
     prompt_index: int
@@ -77,7 +77,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     lanes: tuple[int, ...]
 
 
-def left_out(runs: Sequence[RunRecord]) -> tuple[LeftOut, ...]:
+def left_out(runs: Sequence[RunRecord]) -> tuple[UncomparedPrompt, ...]:
     """What lanes failed to answer that answered others of these `runs`: medians of different prompts do not
     compare. A lane that answered nothing takes nothing from the others."""
     answering, failed = set(), []
@@ -90,7 +90,7 @@ def left_out(runs: Sequence[RunRecord]) -> tuple[LeftOut, ...]:
     for run in failed:
         if run.lane in answering:
             lanes.setdefault((run.prompt_index, run.repeat), []).append(run.lane)
-    return tuple(LeftOut(*place, tuple(sorted(lanes[place]))) for place in sorted(lanes))
+    return tuple(UncomparedPrompt(*place, tuple(sorted(lanes[place]))) for place in sorted(lanes))
 
 
 def summarise(
@@ -99,7 +99,7 @@ def summarise(
     mine: Sequence[RunRecord],
     category: str | None = None,
     depth: int | None = None,
-    without: Collection[LeftOut] = (),
+    without: Collection[UncomparedPrompt] = (),
 ) -> Summary:
     """The summary of a lane; `mine` are all its runs, or those of a `category` or at a `depth`, with their
     comparisons. The answers to `without` are not compared."""
