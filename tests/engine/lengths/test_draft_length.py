@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from app.engine.drafters.draft_simple import DraftSimple
@@ -446,9 +448,9 @@ def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest
     read: list[int] = []
     real = DraftSimple.read
 
-    def watched(self: DraftSimple, context: object) -> None:
-        read.append(len(context))  # type: ignore[arg-type]
-        real(self, context)  # type: ignore[arg-type]
+    def watched(self: DraftSimple, context: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+        read.append(len(context))
+        return real(self, context)
 
     monkeypatch.setattr(DraftSimple, "read", watched)
     monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 0)
