@@ -25,6 +25,7 @@ _WITH_HEAD = re.compile(r"(?<![A-Za-z])MTP(?![A-Za-z])", re.IGNORECASE)
 _USUAL = ("Q4_K_M", "Q8_0")
 _MOST_NAMED = 20  # files in a sentence, and notices
 _LONGEST_NAME = 60  # characters
+_NO_COUNT = 2**53  # bytes, parameters or downloads: more than there are anywhere
 
 
 class _Lfs(msgspec.Struct):
@@ -152,7 +153,7 @@ def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
     if not _COMMIT.fullmatch(info.sha):
         raise unusable_answer(f"{repo} has no commit")
     files = (
-        HubFile(sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else "")
+        HubFile(sibling.rfilename, number(sibling.size) or 0, sibling.lfs.sha256 if sibling.lfs else "")
         for sibling in info.siblings
     )
     quantisations, notices = group_files(files)
@@ -163,9 +164,9 @@ def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
         bool(info.gated),
         licence_of(info.tags, info.cardData),
         quantisations,
-        str(facts.get("architecture") or ""),
-        _number(facts.get("total")),
-        _number(facts.get("context_length")),
+        str(facts.get("architecture") or "")[:_LONGEST_NAME],
+        number(facts.get("total")),
+        number(facts.get("context_length")),
         notices,
         revision,
     )
@@ -206,11 +207,12 @@ def licence_of(tags: Iterable[str] | None, card: Any) -> str:
     """The licence in a repository's tags, else in its model card; empty where there is none."""
     for tag in tags or ():
         if tag.startswith("license:") and tag != "license:other":
-            return tag.removeprefix("license:")
+            return tag.removeprefix("license:")[:_LONGEST_NAME]
     card = card or {}
     name = card.get("license_name") or card.get("license") or ""
-    return name if isinstance(name, str) else ""
+    return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+def number(value: object) -> int | None:
+    """A count that the Hub tells; None for what is none."""
+    return value if isinstance(value, int) and 0 < value < _NO_COUNT else None

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 from huggingface_hub.hf_api import ExpandModelProperty_T, ModelInfo
+from huggingface_hub.utils import validate_repo_id
 
 from app.base.files import decode
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.names import parse_address
-from app.hub.repo import licence_of
+from app.hub.repo import licence_of, number
 
 LIMIT = 30
 _ASKED: list[ExpandModelProperty_T] = [
@@ -72,14 +73,21 @@ def _read(hub: Hub, repo: str) -> RepoHit:
 def _hit(entry: dict[str, Any]) -> RepoHit:
     info = ModelInfo(**entry)  # type: ignore[no-untyped-call]
     facts = info.gguf if isinstance(info.gguf, dict) else {}
-    parameters = facts.get("total")
     return RepoHit(
-        info.id,
-        info.downloads or 0,
-        info.likes or 0,
+        _checked(info.id),
+        number(info.downloads) or 0,
+        number(info.likes) or 0,
         bool(info.gated),
         licence_of(info.tags, info.card_data),
-        str(facts.get("architecture") or ""),
-        parameters if isinstance(parameters, int) else None,
+        str(facts.get("architecture") or "")[:60],
+        number(facts.get("total")),
         info.last_modified,
     )
+
+
+def _checked(repo: object) -> str:
+    """The name of a repository; raises ValueError where it is none."""
+    if not isinstance(repo, str):
+        raise ValueError("no name")
+    validate_repo_id(repo)
+    return repo

@@ -18,6 +18,8 @@ SHARES = {
     "models in the window": 0.1,
     "deaths in the window": 0.05,
     "downloads": 0.2,
+    "lying servers": 0.2,
+    "lying hubs": 0.2,
     "disks": 0.04,
     "memory": 0.1,  # 2,000 rounds each
     "two windows": 0.05,

@@ -10,6 +10,7 @@ from tests.faults.campaign import Kind
 from tests.faults.deaths import Deaths
 from tests.faults.disks import Disks
 from tests.faults.downloads import Downloads
+from tests.faults.liars import LyingHubs, LyingServers
 from tests.faults.memory import Memory
 from tests.faults.models import Models
 from tests.faults.templates import HostileTemplates
@@ -26,6 +27,8 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "deaths": Deaths,
     "deaths in the window": WindowDeaths,
     "downloads": Downloads,
+    "lying servers": LyingServers,
+    "lying hubs": LyingHubs,
     "disks": Disks,
     "memory": Memory,
     "two windows": TwoWindows,

@@ -261,3 +261,20 @@ def test_an_answer_nested_too_deep_is_one_that_cannot_be_used(hub: Hub, server: 
     server.faults["api"].extend([Fault(body=deep), Fault(body=deep[1:-1])])
     assert trouble(lambda: search(hub, "m")).trouble is Trouble.SERVER
     assert trouble(lambda: read_repo(hub, "owner/Llama-GGUF")).trouble is Trouble.SERVER
+
+
+def test_numbers_that_are_none_are_left_out(hub: Hub, server: FakeHub) -> None:
+    listing = {
+        "id": "owner/m",
+        "sha": "0" * 40,
+        "gguf": {"architecture": "x" * 5_000_000, "total": 10**30},
+        "siblings": [{"rfilename": "m-Q8_0.gguf", "size": -1}],
+    }
+    server.faults["api"].append(Fault(body=json.dumps(listing).encode()))
+    repo = read_repo(hub, "owner/m")
+    assert (repo.quantisations[0].size, repo.parameters, len(repo.architecture)) == (0, None, 60)
+    server.faults["api"].append(Fault(body=json.dumps([{"id": "owner/m", "downloads": "many"}]).encode()))
+    assert search(hub, "m")[0].downloads == 0
+    for name in (5, "../x", "x" * 5000):
+        server.faults["api"].append(Fault(body=json.dumps([{"id": name}]).encode()))
+        assert trouble(lambda: search(hub, "m")).trouble is Trouble.SERVER

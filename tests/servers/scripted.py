@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -96,7 +97,13 @@ def serving(script: Script) -> Iterator[ScriptedServer]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        @override
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            if not isinstance(sys.exc_info()[1], ConnectionError):  # the client may go at any time
+                super().handle_error(request, client_address)
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         served = ScriptedServer(f"http://127.0.0.1:{server.server_port}", script)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

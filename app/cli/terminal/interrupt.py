@@ -1,4 +1,4 @@
-"""Ctrl+C: stops the work at once, and leaves it time to write its results."""
+"""Ctrl+C, and SIGTERM or SIGHUP: they stop the work at once, and leave it time to write its results."""
 
 from __future__ import annotations
 
@@ -56,13 +56,18 @@ def run_interruptible(work: Callable[[Interrupt], int]) -> int:
         interrupt.press()
 
     thread = threading.Thread(target=on_thread, name="work", daemon=True)
-    before = signal.signal(signal.SIGINT, on_signal)
+    # The end of a session or of a container leaves as little behind as Ctrl+C.
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as by nohup
+        ends.append(signal.SIGHUP)
+    before = {number: signal.signal(number, on_signal) for number in ends}
     try:
         thread.start()
         while thread.is_alive():
             thread.join(_LOOK)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if errors:
         raise errors[0]
     return results[0]

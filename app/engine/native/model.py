@@ -25,6 +25,8 @@ _OTHER_FILE = "Choose another GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."
 _WITH_TOKENIZER = "Choose a file with a tokenizer."
 _VOCAB_NONE = 0
+_LONGEST_LINE = 300  # characters of llama.cpp's log
+_LONGEST_NAME = 80
 MAIN_MEMORY = "main memory"
 
 
@@ -57,10 +59,10 @@ def check_file(path: Path) -> None:
 
 def explain_failure(name: str, lines: list[str]) -> ModelFileError:
     """The error for a failed load, from llama.cpp's log `lines`."""
-    text = "\n".join(lines)
-    if found := re.search(r"unknown model architecture: '([^']*)'", text):
+    text = "\n".join(line[:_LONGEST_LINE] for line in lines)  # a line may quote a text of the file
+    if found := re.search(r"unknown model architecture: '([^'\n]*)", text):
         return ModelFileError(
-            f"{name} has the architecture “{found[1]}”, which this llama.cpp does not know.",
+            f"{name} has the architecture “{found[1][:_LONGEST_NAME]}”, which this llama.cpp does not know.",
             "Update Draftscope, or choose another model.",
         )
     if found := re.search(r"file is version (\d+)|GGUFv(\d+) is no longer supported", text):

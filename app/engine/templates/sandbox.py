@@ -8,6 +8,7 @@ its memory (on Linux). `process.py` is the calling side.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import datetime
 import functools
 import json
@@ -28,6 +29,7 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking, find_thinking
 from app.engine.types import Message
 
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 MEMORY_LIMIT = 1_000_000_000  # bytes of address space, the interpreter's 50 MB among them
 MAX_CHARACTERS = 10_000_000  # more than any context; tokenizing it takes a second
 OUT_OF_MEMORY = 3  # exit code
@@ -254,8 +256,15 @@ def _brief(error: Exception) -> str:
     return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
 
 
+def _end_with_parent() -> None:
+    """Let the system end this process with the engine (Linux): stopped, it would not notice by itself."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+
+
 def serve() -> None:
     """The process: answer questions until the pipe is closed."""
+    _end_with_parent()
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     _limit_itself()
     try:

@@ -161,7 +161,7 @@ class Fetcher:
             at_hub = _origin(found.location) in (_origin(address), _HUB)
         except ValueError as error:  # of an address or a number that is none
             raise unusable_answer("it does not describe the file") from error
-        if not found.etag or not found.commit_hash or found.size is None:
+        if not found.etag or not found.commit_hash or found.size is None or found.size < 0:
             raise unusable_answer("it does not describe the file")
         self._commit = found.commit_hash
         if found.size > LARGEST:
@@ -175,6 +175,13 @@ class Fetcher:
         headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
         headers["Accept-Encoding"] = "identity"
         sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
+        listed = file.sha256 if file.size == found.size else ""  # of another size: it was changed since
+        if sha256 and listed and sha256 != listed:
+            raise HubError(
+                Trouble.CHECKSUM,
+                f"The Hub lists {file.name} with another checksum than it sends it with.",
+                "Look the repository up again; if it stays so, do not trust it.",
+            )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
     def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import make_own_folder, read_file, reason, write_atomic, write_hint
+from app.base.files import OWN, make_own_folder, read_file, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.hub.downloads.item import Download
 from app.hub.kept_file import decode_kept, put_aside
@@ -33,7 +33,7 @@ class Remembered:
 def hold_queue(path: Path) -> FileLock:
     """Keep other windows from this list; raises UserError where one uses it, or where the list cannot be
     saved."""
-    lock = FileLock(path.with_name(path.name + ".lock"), timeout=0)
+    lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, mode=OWN)
     try:
         make_own_folder(path.parent)
         lock.acquire()

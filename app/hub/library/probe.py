@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KEPT_OPEN = 2  # a target, and one draft after another
 _EMBEDDING = ("bert", "embedding")
-_LONGEST_LICENCE = 80  # characters: a file may hold any text
+_LONGEST = 80  # characters: a file may hold any text
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag=True):
@@ -135,8 +135,8 @@ class _Headers:
 
 def _facts(header: FileHeader) -> Facts:
     return Facts(
-        header.architecture,
-        header.name,
+        header.architecture[:_LONGEST],
+        header.name[:_LONGEST],
         header.n_params,
         header.quantisation,
         header.number("context_length"),
@@ -146,7 +146,7 @@ def _facts(header: FileHeader) -> Facts:
         header.is_recurrent,
         bool(header.metadata("tokenizer.chat_template")),
         _refusal(header),
-        header.metadata("general.license")[:_LONGEST_LICENCE],
+        header.metadata("general.license")[:_LONGEST],
     )
 
 

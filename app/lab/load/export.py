@@ -14,6 +14,7 @@ from app.lab.load.findings import load_findings, load_notes, load_sentences
 from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow, load_curves
 from app.lab.report.export.csv_export import cell
+from app.lab.report.export.markdown_export import escaped
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.page import document, lane_html
 
@@ -96,9 +97,10 @@ def load_csv(report: BurstReport) -> str:
 def load_markdown(report: BurstReport) -> str:
     """The table and what was found, for an issue or a message."""
     head, rows = load_cells(report)
-    lines = [f"### {report.title or 'Load'}", ""]
+    lines = [f"### {escaped(report.title or 'Load')}", ""]
+    rows = [[escaped(words).replace("|", "\\|") for words in row] for row in rows]
     lines += [f"| {' | '.join(words)} |" for words in [head, [":--", *["--:"] * len(LOAD_COLUMNS)], *rows]]
-    lines += ["", *(f"- {' '.join(said.split())}" for said in load_sentences(report))]
+    lines += ["", *(f"- {escaped(said)}" for said in load_sentences(report))]
     lines += ["", "What the columns mean:", ""]
     lines += [f"- {column.title}: {column.definition}" for column in LOAD_COLUMNS]
     return "\n".join(lines) + "\n"

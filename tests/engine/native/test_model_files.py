@@ -378,3 +378,12 @@ def test_a_model_with_an_mtp_head_answers_and_is_measured_without_it(
             said.append(answer(engine, "abcabc", strategy="suffix", max_tokens=30, ignore_eos=True).token_ids)
     assert len(said[0]) == 30 and said[0] == said[1]
     assert weights[0] == weights[1]
+
+
+def test_a_long_architecture_is_no_long_message(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "long.gguf", "x" * 5_000_000)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    error = refusal(tmp_path / "long.gguf")
+    assert len(str(error)) < 400 and "has the architecture “xxx" in error.message

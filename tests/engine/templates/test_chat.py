@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -514,3 +515,21 @@ def test_a_template_that_makes_nothing_is_an_empty_prompt(tiny_file: Callable[[T
         pytest.raises(PromptError, match="empty"),
     ):
         events_of(engine, GenerationRequest(messages=(Message("user", "x"),)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_process_that_was_stopped_ends_with_its_engine() -> None:
+    program = (
+        "import os, signal\n"
+        "from app.engine.templates.process import Templates\n"
+        "templates = Templates()\n"
+        "assert templates.thinking('{{ messages }}', '', '', lambda: False) is None\n"
+        "print(templates._process._process.pid, flush=True)\n"
+        "os.kill(templates._process._process.pid, signal.SIGSTOP)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    engine = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    assert engine.returncode == -signal.SIGKILL, engine.stderr
+    pid, deadline = int(engine.stdout), time.monotonic() + 20
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "it is left"

@@ -24,6 +24,7 @@ from app import wiring
 from app.base.paths import Paths
 from app.engine.types import ModelOptions
 from app.ui.chat.list.chat_rows import ID
+from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.state.engine.engine_session import Activity
 from app.ui.window.main_window import MainWindow
 from tests.faults.window.look import Look
@@ -69,6 +70,7 @@ class Driver(QObject):
             "look": lambda: None,
             "load": self._load,
             "ask": self._desk.type,
+            "type": lambda text: QTest.keyClicks(self._desk.page.prompt.findChild(PromptEdit), text),
             "idle": self._wait_idle,
             "stop": self._desk.controller.stop,
             "new": self._desk.controller.new_chat,

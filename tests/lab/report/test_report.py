@@ -23,7 +23,7 @@ from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import compared_runs, is_measured
 from app.lab.report.export.csv_export import csv_table
 from app.lab.report.export.exchange import acceptance_records, lane_files, speed_bench
-from app.lab.report.export.markdown_export import equality, markdown, parting_lines
+from app.lab.report.export.markdown_export import equality, escaped, markdown, parting_lines
 from app.lab.report.heat import heat_map
 from app.lab.report.interval import Speedup
 from app.lab.report.page.charts import SHADES, share_bars
@@ -35,6 +35,7 @@ from app.lab.runs.disturbance import disturbances
 from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.lab.runs.journal.traces import TraceStore
 from app.ui.theme.palette import blend
+from app.ui.widgets.data.export import csv_table as panel_table
 from tests.lab.report.reports import HOSTILE, made_experiment, made_records, made_report, pair_info
 from tests.lab.runs.test_run_record import FIELDS
 from tests.ui.colour_vision import EYES, difference, seen
@@ -648,3 +649,10 @@ def test_markdown_has_the_categories_and_says_what_its_columns_mean() -> None:
     assert f"{part.speedup.factor:.2f}× {part.acceptance_rate:.0%}".replace("%", " %") in row
     for column in COLUMNS[:4]:
         assert f"- {column.title}: {column.definition}" in text
+
+
+def test_a_stranger_s_words_are_text_in_every_table() -> None:
+    assert escaped("<script>alert(1)</script> & more") == "&lt;script>alert(1)&lt;/script> &amp; more"
+    hostile = ("=HYPERLINK(1)", "+1", "-1+1", "@x", "\tx", "\rx")
+    (names, row) = csv.reader(io.StringIO(panel_table(hostile, [hostile]).decode(), newline=""))
+    assert names == row == [f"'{text}".replace("\r", " ") for text in hostile]

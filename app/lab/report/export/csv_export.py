@@ -62,5 +62,5 @@ def cell(value: object) -> object:
         return ""
     # A spreadsheet would run it as a formula: a text that somebody typed must stay text.
     if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
-        return f"'{value}"
-    return value
+        value = f"'{value}"
+    return value.replace("\r", " ") if isinstance(value, str) else value  # which ends a line, unquoted

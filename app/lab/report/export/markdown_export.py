@@ -25,12 +25,12 @@ def markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield f"### {_escaped(report.title or 'Draftscope measurement')}"
+    yield f"### {escaped(report.title or 'Draftscope measurement')}"
     yield ""
     yield from _maps(report)
     yield from _table(report, COLUMNS)
     yield ""
-    yield _escaped(verdict(report))
+    yield escaped(verdict(report))
     yield ""
     if any(summary.lengths for summary in report.summary):
         yield from _table(report, SHAPE)
@@ -47,11 +47,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield _row([":--", *("--:" for _ in HEAD[1:])])
         yield from (_row([f"`{name}`", *cells]) for name, *cells in depth_rows(report))
         yield ""
-        yield from (f"- {_escaped(line)}" for line in depths_left_out(report))
-        yield _escaped(DEFINITION)
+        yield from (f"- {escaped(line)}" for line in depths_left_out(report))
+        yield escaped(DEFINITION)
         yield ""
     for text in disturbances(report):
-        yield f"- {_escaped(text)}"
+        yield f"- {escaped(text)}"
     yield f"- {what_was_measured(report)}"
     yield from dict.fromkeys(map(_pair, report.pairs))
     system = report.system
@@ -65,13 +65,13 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"- {line}"
     yield ""
     for note in server_notes(report):
-        yield f"- {_escaped(note)}"
+        yield f"- {escaped(note)}"
     yield ""
     yield "What the columns mean:"
     yield ""
     rows = list(zip(report.summary, report.lanes, strict=True))
     for column in filled_columns((*COLUMNS, *SHAPE), rows):
-        yield f"- {column.title}: {_escaped(column.definition)}"
+        yield f"- {column.title}: {escaped(column.definition)}"
     yield ""
     yield "The nearest llama.cpp commands:"
     yield ""
@@ -99,7 +99,7 @@ def _maps(report: Report) -> Iterator[str]:
             yield _row([value, *(each.text(each.value(cell)) for cell in row)])
         yield ""
     for line in left_out(facts, cells):
-        yield f"- {_escaped(line)}"
+        yield f"- {escaped(line)}"
     yield ""
 
 
@@ -181,13 +181,15 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
 
 def _file(model: FileFacts) -> str:
     digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
-    return f"`{model.file}` ({model.quantisation}, {numbers.digits(model.size / 1e6)} MB{digest})"
+    name = " ".join(model.file.replace("`", "'").split())  # within these marks nothing else means anything
+    return f"`{name}` ({model.quantisation}, {numbers.digits(model.size / 1e6)} MB{digest})"
 
 
 def _row(cells: Sequence[str]) -> str:
-    escaped = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    plain = (escaped(cell).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(plain)} |"
 
 
-def _escaped(text: str) -> str:
-    return " ".join(text.replace("<", "&lt;").split())
+def escaped(text: str) -> str:
+    """A stranger's text in one line, in which nothing is HTML."""
+    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())

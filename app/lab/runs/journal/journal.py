@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import DamagedError, decode, open_own, read_file, reason, write_atomic, write_hint
+from app.base.files import OWN, DamagedError, decode, open_own, read_file, reason, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job
@@ -186,7 +186,7 @@ def lock_journal(path: Path) -> FileLock:
 
     Raises UserError where another writer holds it, or where the lock file cannot be made.
     """
-    lock = FileLock(lock_of(path), thread_local=False)
+    lock = FileLock(lock_of(path), mode=OWN, thread_local=False)
     try:
         path.parent.stat()  # the lock would make a missing folder
         lock.acquire(blocking=False)
@@ -203,7 +203,7 @@ def lock_journal(path: Path) -> FileLock:
 def is_free(path: Path) -> bool:
     """Whether nobody is writing a journal."""
     try:
-        with FileLock(lock_of(path)).acquire(blocking=False):
+        with FileLock(lock_of(path), mode=OWN).acquire(blocking=False):
             return True
     except (Timeout, OSError):
         return False

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.base.files import SHARED, reason, write_atomic
 from app.engine.errors import UserError
+from app.lab.report.export.csv_export import cell
 
 Cell = int | float | str | None
 ChooseFile = Callable[[QWidget, str, str], str]
@@ -32,8 +33,8 @@ def csv_table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
     """Comma-separated lines under one line of names; None is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    writer.writerow(map(cell, names))
+    writer.writerows(map(cell, row) for row in rows)
     return text.getvalue().encode()
 
 
