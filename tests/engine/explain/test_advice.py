@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from typing_extensions import override
 
-from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL, Drafter, Proposal
 from app.engine.drafters.outside.foreign import register
 from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.explain.advice import Finding
-from app.engine.explain.remedies import AnswerSetup, DraftFile
+from app.engine.explain.remedies import AnswerSetup, DraftFile, larger_contexts, smaller_draft
 from app.engine.record.stats import Statistics
-from app.engine.types import ModelOptions, Sampling
+from app.engine.types import ModelInfo, ModelOptions, PairInfo, Sampling
 from tests.answers import answer
 from tests.engine.explain.advised import advice_on, applied, at_costs
 from tests.files.tiny import Tiny
@@ -208,3 +209,41 @@ def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> 
     assert advice.remedies[0].draft == replace(draft, path="/m/12.gguf")
     unknown = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.8)
     assert "Choose a smaller one, or a strategy that needs none" in unknown.text
+
+
+@pytest.mark.parametrize(
+    ("sizes", "best"),
+    [([], None), ([71], None), ([70], 70), ([60, 30], 30), ([5, 14], 14), ([10, 20, 2], 10), ([72, 65], 65)],
+)
+def test_a_smaller_draft_is_clearly_smaller_and_near_a_tenth(sizes: list[int], best: int | None) -> None:
+    target = model_of(1000)
+    pair = PairInfo(target, msgspec.structs.replace(target, size=1000))
+    files = [DraftFile(f"/m/{size}.gguf", 10 * size, str(size)) for size in sizes]
+    remedy = smaller_draft(AnswerSetup(pair=pair, draft=ModelOptions("/m/draft.gguf"), drafts=files))
+    assert (remedy and remedy.draft) == (ModelOptions(f"/m/{best}.gguf") if best else None)
+
+
+@pytest.mark.parametrize(
+    ("now", "trained", "wanted"), [(512, 4096, 1024), (512, 1024, 1024), (512, 600, 600), (512, 512, None)]
+)
+def test_a_full_context_is_doubled_as_far_as_the_model_was_trained(
+    now: int, trained: int, wanted: int | None
+) -> None:
+    target = msgspec.structs.replace(model_of(1000), n_ctx=now, n_ctx_train=trained)
+    setup = AnswerSetup(pair=PairInfo(target), target=ModelOptions("/m/target.gguf"))
+    found = list(larger_contexts(Statistics(ends={f"n_max; {TARGET_FULL}": 1}), setup))
+    assert [remedy.target and remedy.target.ctx_size for remedy in found] == ([wanted] if wanted else [])
+    assert not list(larger_contexts(Statistics(ends={"n_max": 1}), setup))
+
+
+@pytest.mark.parametrize(("trained", "wanted"), [(4096, 1024), (800, 800), (512, None)])
+def test_a_full_context_of_the_draft_grows_to_that_of_its_target(trained: int, wanted: int | None) -> None:
+    target = msgspec.structs.replace(model_of(1000), n_ctx=1024, n_ctx_train=1024)
+    draft = msgspec.structs.replace(target, n_ctx=512, n_ctx_train=trained)
+    setup = AnswerSetup(pair=PairInfo(target, draft), draft=ModelOptions("/m/draft.gguf"))
+    found = list(larger_contexts(Statistics(ends={DRAFT_FULL: 1}), setup))
+    assert [remedy.draft and remedy.draft.ctx_size for remedy in found] == ([wanted] if wanted else [])
+
+
+def model_of(size: int) -> ModelInfo:
+    return ModelInfo("/m/target.gguf", "target", "llama", "Q8_0", size, size, 4, 4096, 2048, 2048, 1, True)

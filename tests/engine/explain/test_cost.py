@@ -186,6 +186,12 @@ def test_a_target_that_gains_nothing_from_a_batch() -> None:
     assert "with a mixture of experts, try ngram-mod" in text
 
 
+@pytest.mark.parametrize(("v", "disturbed"), [(7.4, False), (7.5, True)])
+def test_a_pass_half_again_as_long_as_its_tokens_is_a_disturbance(v: float, disturbed: bool) -> None:
+    finding, _ = found(answer(4, [3, 2] * 10, c=0.1, v=v))
+    assert finding is (Finding.DISTURBED if disturbed else Finding.TARGET_SMALL)
+
+
 def test_times_that_no_target_takes_are_not_laid_to_the_target() -> None:
     rounds = answer(4, [3, 2] * 10, c=2.5, v=9.5)
     advice = advise(StrategySpec.parse(DRAFT), Statistics.of(rounds), CostModel.of(rounds))

@@ -147,6 +147,20 @@ def test_the_recorded_settings_give_the_recorded_rounds(run: Run, recorded: str)
     assert outcome.acceptance_rate == outcome.accepted / outcome.drafted
 
 
+@pytest.mark.parametrize("limit", ["the wanted length", "the context"])
+def test_drafts_are_as_short_near_the_end_as_they_were(demo_engine: Engine, limit: str) -> None:
+    trace = answer(demo_engine, PROMPT, strategy=RECORDED[0], max_tokens=20, cold=True, ignore_eos=True)
+    if limit == "the context":  # as much room is left at each token
+        target = trace.header.pair.target
+        target = msgspec.structs.replace(target, n_ctx=trace.header.prompt_tokens + 19)
+        pair = msgspec.structs.replace(trace.header.pair, target=target)
+        header = msgspec.structs.replace(trace.header, max_tokens=500, pair=pair)
+        trace = replace(trace, header=header)
+    assert len(trace.rounds[-1].drafted) < 8
+    outcome = asked(trace, RECORDED[0])
+    assert (outcome.rounds, outcome.drafted, outcome.accepted) == counts(trace)
+
+
 def test_drawn_texts_are_never_exact_with_other_drafts(run: Run) -> None:
     trace = run("draft-simple:n_max=4:verify=speculative")
     outcome = asked(trace, "draft-simple:n_max=2:verify=speculative")

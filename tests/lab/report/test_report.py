@@ -30,6 +30,7 @@ from app.lab.report.page.charts import SHADES, share_bars
 from app.lab.report.page.page import embedded_json, html_page
 from app.lab.report.page.style import STYLE
 from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
+from app.lab.report.summary import summarise
 from app.lab.report.verdict import fastest, verdict
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.journal.run_record import Divergence, RunRecord
@@ -82,6 +83,14 @@ def test_the_summary_is_a_fold_over_the_runs(report: Report) -> None:
     assert folded.engine_overhead == pytest.approx(0.05)
     whole = [(0.5 + base[run.repeat, run.prompt_index].seconds) / (0.5 + run.seconds) for run in runs]
     assert folded.whole_speedup == pytest.approx(statistics.geometric_mean(whole))
+
+
+def test_reading_the_prompt_is_the_reading_of_both_models(report: Report) -> None:
+    runs = [
+        msgspec.structs.replace(run, prompt_seconds=0.5, draft_prompt_seconds=0.25) for run in report.runs
+    ]
+    spread = summarise(1, "draft-simple", runs).prompt_seconds
+    assert spread is not None and spread.median == 0.75
 
 
 def test_partings_are_counted(report: Report) -> None:

@@ -71,6 +71,16 @@ def test_cores_that_are_left_over_may_be_used_by_others() -> None:
     assert len(list(other_load(runs, cores=8, threads=7))) == 1
 
 
+@pytest.mark.parametrize(("cores", "threads"), [(4, 4), (2, 4), (4, 3)])
+def test_a_little_other_work_is_no_matter_where_our_threads_use_all_cores(cores: int, threads: int) -> None:
+    def said(load: float) -> list[str]:
+        runs = [msgspec.structs.replace(run, other_load=load) for run in made_report().runs]
+        return list(other_load(runs, cores, threads))
+
+    assert said(0.0) == said(0.5) == []
+    assert len(said(0.51)) == 1
+
+
 def test_a_baseline_that_drifts_is_said() -> None:
     drifting = changed(
         made_report(), lambda run: slower(run, 1.25) if (run.lane, run.repeat) == (0, 2) else run

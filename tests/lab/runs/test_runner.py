@@ -37,6 +37,7 @@ from app.lab.runs.journal.identity import changes, made_with
 from app.lab.runs.journal.journal import Journal, is_free
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import Runner
+from app.lab.runs.time_left import TimeLeft
 from tests.answers import events_of, trace_of
 from tests.files.tiny import Tiny
 from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small
@@ -175,6 +176,18 @@ def test_time_left_is_told_and_ends_at_nothing(pair_files: Files) -> None:
     left = [event.seconds_left for event in events if isinstance(event, RunDone)]
     assert left[0] is not None and left[0] > 0
     assert left[-1] == 0
+
+
+def test_the_time_left_is_that_of_the_most_similar_runs_so_far() -> None:
+    left = TimeLeft()
+    assert left.seconds({(0, 0): 1}) is None
+    for prompt, lane, seconds in ((0, 0, 10.0), (0, 0, 20.0), (0, 1, 6.0), (1, 1, 2.0)):
+        left.add(Job(0, prompt, lane), seconds)
+    similar = {(0, 0): 15.0, (1, 0): 2.0, (0, 2): 12.0, (2, 0): 15.0, (2, 1): 4.0, (2, 2): 9.5}
+    for where, seconds in similar.items():
+        assert left.seconds({where: 1}) == seconds, where
+    assert left.seconds({(0, 0): 2, (2, 2): 1}) == 2 * 15 + 9.5
+    assert left.seconds({}) == 0
 
 
 def test_a_run_that_waited_for_its_baseline_is_compared_with_it(pair_files: Files) -> None:
@@ -372,6 +385,29 @@ def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_file
     runner.close()
 
 
+class FlakyLoad(AlwaysGone):
+    """A home whose engine dies in its load or in the lane, as `dies` says."""
+
+    def __init__(self, dies: str) -> None:
+        super().__init__(DRAFT if dies == "lane" else "")
+        self.dies = dies
+
+    @override
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Load) and self.dies == "load":
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            super().send(command)
+
+
+def test_a_pair_that_could_be_loaded_in_the_end_has_all_its_tries_again(pair_files: Files) -> None:
+    dies = iter(["load", "load", "lane", "load"])
+    runner, events = finished(small(pair_files, DRAFT), lambda: FlakyLoad(next(dies, "")))
+    assert events[-1] == Ended(complete=True)
+    assert {record.finish_reason for record in runner.records.values()} == {"length"}
+    runner.close()
+
+
 def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
     odd.write_bytes(pair_files[0].read_bytes())
@@ -493,6 +529,23 @@ def test_a_last_line_that_lacks_its_end_is_broken_off(pair_files: Files, tmp_pat
     assert file.read_bytes().count(b"\n") == whole.count(b"\n")
     _, events = finished(experiment, journal=file)
     assert events[0] == Begun(experiment, 2, 2)
+
+
+def test_a_damaged_line_is_broken_off_at_the_end_and_refused_before_it(
+    pair_files: Files, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    finished(experiment, journal=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    damaged = b"\0" * (len(lines[-1]) - 1) + b"\n"  # as after a loss of power
+    file.write_bytes(b"".join([*lines[:-1], damaged]))
+    _, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 1, 2)
+    assert file.read_bytes().count(b"\n") == len(lines) and b"\0" not in file.read_bytes()
+    file.write_bytes(b"".join([*lines[:-1], damaged, lines[-1]]))
+    with pytest.raises(UserError, match=f"line {len(lines)}, is damaged"):
+        finished(experiment, journal=file)
 
 
 def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path: Path) -> None:

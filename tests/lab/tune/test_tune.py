@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,12 +46,13 @@ class Paced:
 
     def __init__(self, clock: Clock, pace: dict[str, float]) -> None:
         self.inner, self.clock, self.pace = ThreadHome(), clock, pace
-        self.strategy = ""
+        self.strategy = self.prompt = ""
         self.offset = 0.0
 
     def send(self, command: AnyCommand) -> None:
         if isinstance(command, Generate):
             self.strategy, self.offset = command.request.strategy, 0.0
+            self.prompt = command.request.prompt
         self.inner.send(command)
 
     def receive(self, timeout: float) -> Event | None:
@@ -244,6 +246,35 @@ def test_conversations_stay_whole_in_every_round(pair_files: tuple[Path, Path]) 
     done = [event.record for event in tuner.run() if isinstance(event, RunDone)]
     assert {record.turn for record in done} == {1, 2, 3}
     assert not any(record.failure for record in done)
+
+
+def test_a_round_ends_only_when_all_have_answered_its_last_prompt(pair_files: tuple[Path, Path]) -> None:
+    _, events = tuned(pair_files, PACE, budget=30.0)
+    lanes: list[int] = []
+    groups: list[Counter[tuple[int, int]]] = []
+    for event in events:
+        if isinstance(event, RungBegun):
+            lanes.append(1 + len(event.strategies))
+            groups.append(Counter())
+        elif isinstance(event, RunDone):
+            groups[-1][event.job.repeat, event.job.prompt] += 1
+    assert len(groups) > 1 and max(map(len, groups)) > 1
+    assert [set(group.values()) for group in groups] == [{count} for count in lanes]
+
+
+def test_every_round_begins_with_another_prompt(pair_files: tuple[Path, Path]) -> None:
+    """The same prompts would select the same winners."""
+    clock = Clock()
+    home = Paced(clock, PACE)
+    first: list[str] = []
+    begun = False
+    for event in Tuner(asked(pair_files), lambda: home, 30.0, strategies=STRATEGIES, clock=clock).run():
+        if isinstance(event, RungBegun):
+            begun = True
+        elif isinstance(event, RunDone) and begun:
+            first.append(home.prompt)
+            begun = False
+    assert len(first) == len(set(first)) == 3
 
 
 def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path]) -> None:
