@@ -156,6 +156,15 @@ def test_the_baseline_asks_the_server_not_to_draft():
     assert asked == [0, None]
 
 
+@pytest.mark.parametrize(("seed", "sent"), [(9, 9), (2**32 - 2, 2**32 - 2), (2**32 - 1, 0), (2**33, 2)])
+def test_a_seed_is_sent_as_one_that_the_server_keeps(seed: int, sent: int):
+    """Its largest seed would be a new one every time."""
+    with serving(llama_server(*CHUNKS)) as server:
+        request = GenerationRequest(prompt="a", strategy=NONE, max_tokens=4, sampling=Sampling(seed=seed))
+        list(client_of(server).generate(request))
+        assert server.bodies("/completion")[-1]["seed"] == sent
+
+
 def test_every_sampler_setting_is_sent():
     sampling = Sampling(temperature=0.5, top_k=7, xtc_probability=0.1, seed=9)
     with serving(llama_server(*CHUNKS)) as server:
@@ -438,6 +447,29 @@ def test_a_server_without_slots_is_read_all_the_same():
     with serving(script) as server:
         assert client_of(server).describe().server.speculation == ("draft-simple",)
     assert PROPS["total_slots"] == 2
+
+
+@pytest.mark.parametrize("status", [404, 501, 500, 503])
+def test_slots_that_fail_for_another_reason_are_an_error(status: int):
+    with serving(llama_server(*CHUNKS, slots=Answer({"error": {"message": "no"}}, status))) as server:
+        if status in (404, 501):
+            assert client_of(server).describe().server.speculation == ("draft-simple",)
+        else:
+            with pytest.raises(ServerError, match=f"\\({status}\\): no"):
+                client_of(server).describe()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        *((status, "redirects to another address") for status in (300, 399)),
+        *((status, "does not offer what is asked of it") for status in (404, 405, 501)),
+        *((status, "is busy or not ready") for status in (429, 503)),
+        *((status, "refused the request") for status in (400, 402, 500, 502)),
+    ],
+)
+def test_every_refusal_says_what_kind_it_is(status: int, said: str):
+    assert said in refusal(dict.fromkeys(("/props", "/v1/models", "/version"), Answer({}, status)))
 
 
 def _streamed(asked: Asked, *chunks: Any, cut: bool = False) -> Answer:

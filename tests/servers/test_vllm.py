@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.errors import ServerError
 from tests.answers import trace_of
-from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, chunk, vllm
-from tests.servers.scripted import Answer, serving
+from tests.servers.recorded_vllm import CHUNKS, DETAILED, METRICS, SUMMARY, chunk, vllm
+from tests.servers.scripted import Answer, Asked, serving
 
 
 def answered(script: dict[str, Any], **settings: Any) -> Trace:
@@ -172,3 +173,15 @@ def test_cold_answers_share_no_cache_with_others():
 def test_a_sampler_that_vllm_does_not_have_is_refused():
     with pytest.raises(SettingError, match="vLLM has no xtc_probability"):
         answered(vllm(*CHUNKS, told=None), sampling=Sampling(temperature=1, xtc_probability=0.5))
+
+
+def test_counters_of_a_server_that_began_anew_are_no_counts():
+    script = vllm(*CHUNKS, told=SUMMARY, counted=True)
+    for after, counted in [((10, 5), WholeServer(0, 0)), ((16, 7), WholeServer(6, 2)), ((9, 5), None)]:
+        counts = iter([(10, 5), after])
+
+        def count(_asked: Asked, counts: Iterator[tuple[int, int]] = counts) -> Answer:
+            drafted, accepted = next(counts, after)  # noqa: B023
+            return Answer(METRICS.format(drafted=drafted, accepted=accepted).encode())
+
+        assert answered(script | {"/metrics": count}).totals.whole_server == counted

@@ -161,11 +161,13 @@ def test_cancel_of_what_is_done_by_then_does_nothing(
     watched.queue.pause(id)
     watched.queue.resume(id)
     path = Path(watched.wait_for(id, State.DONE).path)
+    asked = len(server.requests("cdn"))
     watched.queue.cancel(id)
     watched.queue.pause(id)  # handled after `cancel`
     (other,) = watched.queue.add([wanted(hub)])
     watched.wait_for(other, State.DONE)
     assert path.read_bytes() == data
+    assert len(server.requests("cdn")) == asked, "it was here all the time"
 
 
 def test_delete_of_what_is_under_way_does_nothing(

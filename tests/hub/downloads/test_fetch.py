@@ -260,6 +260,14 @@ def test_waits_grow_to_a_limit_and_end(fetch: Fetch, data: bytes, server: FakeHu
     assert [report.seconds for report in reports if isinstance(report, Waiting)] == [1, 2, 4, 5, 5]
 
 
+def test_bytes_that_come_renew_the_patience(fetch: Fetch, data: bytes, server: FakeHub) -> None:
+    cuts, refusals = [Fault(cut=20_000)] * 4, [Fault(status=503)] * 2
+    server.faults["cdn"].extend([*cuts, *refusals, Fault(cut=20_000), Fault(status=503)])
+    fetched = fetch(patience=Patience(first_wait=1, longest_wait=60, attempts=3))
+    assert fetched.path.read_bytes() == data
+    assert [wait.seconds for wait in fetched.waits] == [1, 1, 1, 1, 2, 4, 1, 2]
+
+
 @pytest.mark.parametrize("kind", ["head", "cdn"])
 @pytest.mark.parametrize("header", [("Retry-After", "7"), ("RateLimit", '"resolvers";r=0;t=7')])
 def test_a_busy_hub_says_how_long_to_wait(

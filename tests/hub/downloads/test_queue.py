@@ -17,6 +17,7 @@ from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
+from tests.hub.downloads.fetching import partials
 from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, begun, wanted
 from tests.hub.server import SECRET, FakeHub, FakeRepo, Fault
 from tests.quiet import stays
@@ -199,6 +200,21 @@ def test_a_revision_is_followed(
     assert done.revision == commit
     asked = [request.path for request in server.requests("resolve", "HEAD")]  # both are fetched in parallel
     assert any(f"/resolve/{commit}/" in path for path in asked)
+
+
+def test_what_came_of_a_file_that_changed_since_is_removed(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    watched, id = begun(open_queue(), hub, server)
+    watched.queue.pause(id)
+    watched.wait_for(id, State.PAUSED)
+    assert len(partials(cache)) == 1
+    changed = data[::-1]
+    server.repos[REPO].files[FILE] = changed
+    server.always.clear()
+    watched.queue.resume(id)
+    assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == changed
+    assert partials(cache) == []
 
 
 def test_a_damaged_list_is_set_aside(open_queue: Open, tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import msgspec
 import pytest
 from typing_extensions import override
 
 from app.hub.cache import Cache
-from app.hub.downloads import (
-    State,
-    Wanted,
-)
+from app.hub.downloads import Download, State, Wanted
+from app.hub.downloads.space import check_space
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.repo import HubFile
@@ -57,6 +56,33 @@ def test_no_room_is_said_before_anything_is_queued(
     # Files that are here already need no room.
     (other,) = watched.queue.add([wanted(hub), Wanted("other/repo", (HubFile("b.gguf", SIZE),))])[:1]
     watched.wait_for(other, State.DONE)
+
+
+@pytest.mark.parametrize(
+    ("state", "done", "free"),
+    [(State.QUEUED, 0, 500), (State.RUNNING, 100, 400), (State.WAITING, 0, 500), (State.PAUSED, 0, 200)],
+)
+def test_there_must_be_room_beside_what_is_still_to_come(
+    home: Path, state: State, done: int, free: int
+) -> None:
+    class Disk(Cache):
+        room = free
+
+        @override
+        def free_bytes(self) -> int:
+            return self.room
+
+    cache = Disk(home / "hub")
+    other = msgspec.structs.replace(
+        Download.of(Wanted("other/repo", (HubFile("b.gguf", 300),)), "group"), state=state, done=done
+    )
+    new = [Wanted("new/repo", (HubFile("a.gguf", 200),))]
+    check_space(cache, new, [other])
+    cache.room -= 1
+    with pytest.raises(HubError, match="There is no room on the disk"):
+        check_space(cache, new, [other])
+    cache.room = 0
+    check_space(cache, [], [other])
 
 
 @pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), ZeroDivisionError()])
