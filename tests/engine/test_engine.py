@@ -359,6 +359,18 @@ def test_stopping_in_the_answer_keeps_what_came(engine: Engine, pair_files: tupl
     _as_fresh(engine, pair_files, LONG)
 
 
+def test_stopping_after_the_last_round_leaves_the_answer_whole(engine: Engine) -> None:
+    events, written = [], 0
+    for event in engine.generate(GenerationRequest(prompt=LONG, max_tokens=12, ignore_eos=True)):
+        events.append(event)
+        if isinstance(event, RoundFinished):
+            written += len(event.round.emitted)
+            if written == 12:
+                engine.stop()
+    trace = trace_of(events)
+    assert trace.totals is not None and trace.totals.finish_reason is FinishReason.LENGTH
+
+
 def test_stopping_in_the_prompt_gives_an_empty_answer(engine: Engine, pair_files: tuple[Path, Path]) -> None:
     request = GenerationRequest(prompt=LONG * 2, strategy=DRAFTS)
     events = []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
+from app.engine.loop.pace import Pace
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
@@ -77,6 +78,24 @@ def test_every_step_shows_one_round(paused: Engine) -> None:
     watched.until(lambda: len(watched.rounds) == 5)
     paused.stop()
     assert watched.end().totals.finish_reason is FinishReason.CANCELLED
+
+
+def test_steps_that_were_asked_for_quickly_are_all_made() -> None:
+    pace = Pace()
+
+    def goes_on() -> bool:
+        """Whether a round may begin in the pause."""
+        asked: list[None] = []
+        pace.wait(0.001, lambda: len(asked) > 1 or asked.append(None) is not None)
+        return len(asked) == 1
+
+    pace.set(0, steps=1)
+    pace.set(0, steps=1)
+    assert [goes_on() for _ in range(3)] == [True, True, False]
+    pace.set(0, steps=1)
+    pace.set(1)
+    pace.set(0)
+    assert not goes_on(), "what was asked for in an earlier pause is over"
 
 
 @pytest.mark.same_text

@@ -240,10 +240,13 @@ def test_a_measured_baseline_is_kept_beside_its_answer(store: ChatStore) -> None
     kept = store.load_measurement(chat.id, answer)
     assert kept is not None
     assert (kept.baseline, kept.strategy) == (measured().baseline, measured().strategy)
-    store.delete(chat.id)
-    store.keep_measurement(chat.id, answer, measured())  # ended after the chat was deleted
-    store.restore(chat.id)
-    assert store.load_measurement(chat.id, answer) is not None
+    other = answered(store)
+    later = other.turns[1]
+    assert isinstance(later, Answer)
+    store.delete(other.id)
+    store.keep_measurement(other.id, later, measured())  # ended after the chat was deleted
+    store.restore(other.id)
+    assert store.load_measurement(other.id, later) is not None
     store.truncate(chat, 1)
     store.keep_measurement(chat.id, answer, measured())  # ended after the answer was replaced
     assert store.load_measurement(chat.id, answer) is not None, "beside the trace that was put away"

@@ -148,6 +148,17 @@ def test_the_context_in_use_ends_at_the_cursor() -> None:
     assert model.context_used == WHOLE.header.prompt_tokens
 
 
+@pytest.mark.parametrize(("cached", "speed"), [(0, 200.0), (2, 100.0), (3, 50.0), (4, None)])
+def test_the_speed_of_the_prompt_is_that_of_what_was_read(cached: int, speed: float | None) -> None:
+    """Its last token is read in the first round."""
+    model = AnswerModel(live=True)
+    header = replace(WHOLE.header, prompt_tokens=5, cached_tokens=cached)
+    assert WHOLE.totals is not None
+    model.begin(header, WHOLE.rounds)
+    model.end(replace(WHOLE.totals, prompt_seconds=0.02))
+    assert model.prompt_speed == speed
+
+
 def test_only_rounds_that_are_shown_can_be_pointed_at() -> None:
     model = live(10)
     told: list[int | None] = []

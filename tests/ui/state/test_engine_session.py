@@ -294,11 +294,13 @@ def test_what_was_loaded_before_it_could_be_stopped_is_kept(talk: Talk) -> None:
 
 def test_a_dead_engine_is_told_to_the_run_and_loads_its_pair_again(talk: Talk) -> None:
     talk.load()
+    died: list[Failed] = []
+    talk.session.run_died.connect(died.append)
     sink = talk.ask()
     gone = Failed(talk.run, "The engine stopped unexpectedly.", gone=True)
     talk.say(round_of(talk.run, 0), gone)
     talk.until(lambda: len(talk.homes.made) == 2 and talk.homes.last.sent)
-    assert sink.heard == [0, gone]
+    assert sink.heard == [0, gone] and died == [gone]
     assert talk.session.pair is None and talk.session.activity is Activity.LOADING
     command = talk.homes.last.sent[0]
     assert isinstance(command, Load) and command.target == FIRST

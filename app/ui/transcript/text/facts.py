@@ -270,7 +270,7 @@ def _chance(p: float | None) -> str:
 def _percent(p: float | None) -> str:
     """A probability as written in a sentence. A value above 0 never reads as 0 %, nor a value below 1 as 100
     %."""
-    if p is not None and 0 < p < 0.005:
+    if p is not None and 0 < p <= 0.005:
         return f"<1{SPACE}%"
     if p is not None and 0.995 <= p < 1:
         return f">99{SPACE}%"

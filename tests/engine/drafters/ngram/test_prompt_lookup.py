@@ -68,6 +68,9 @@ def test_why_a_draft_ended_is_said() -> None:
     text = [1, 2, 3, 4, 5, 6, 1]
     assert begun(text, num_pred_tokens=2).propose(ids(text), 8).end == "num_pred_tokens"
     assert begun(text, num_pred_tokens=8).propose(ids(text), 2).end == "answer at its length limit"
+    assert begun(text, num_pred_tokens=2).propose(ids(text), 2).end == "num_pred_tokens"
+    assert begun(text, num_pred_tokens=8).propose(ids(text), 6).end == "answer at its length limit"
+    assert begun(text, num_pred_tokens=8).propose(ids(text), 7).end == "end of the text"
     assert begun(text, num_pred_tokens=8).propose(ids(text), 8).end == "end of the text"
     assert begun([1, 2, 3]).propose(ids([1, 2, 3]), 8).end == "no match"
 

@@ -184,6 +184,15 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("p", "words"),
+    [(0.0, "0 %"), (0.005, "<1 %"), (0.0051, "1 %"), (0.9949, "99 %"), (0.995, ">99 %"), (1.0, "100 %")],
+)
+def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None:
+    shown = facts(raw_round(0, [], [EmittedToken(2, b"b", Origin.PLAIN, p)]), "plain", 0)
+    assert shown.verdict[-1] == said(f"Target wanted b ({words}).")
+
+
+@pytest.mark.parametrize(
     ("accepted", "words"),
     [(1, "The drafted token was"), (2, "Both drafted tokens were"), (4, "All 4 drafted tokens were")],
 )

@@ -104,7 +104,8 @@ def test_a_possible_stop_string_is_held_back_until_it_is_known() -> None:
 
 
 def test_text_is_cut_before_a_stop_string_inside_a_token() -> None:
-    trace = ended([make_round(0, ["Yes", "."], "\n\nUser", "x"), make_round(1, [":"], " no")], ("\n\nUser:",))
+    rounds = [make_round(0, ["Yes", "."], "\n\nUser", "x"), make_round(1, [":"], " no", " struck", [" too"])]
+    trace = ended(rounds, ("\n\nUser:",))
     spans = spans_of(trace)
     assert text_of(spans) == "Yes." == trace.text
     assert shown(spans) == [("Yes", "accepted"), (".", "accepted"), ("x", "rejected")]
