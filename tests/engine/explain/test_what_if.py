@@ -149,7 +149,8 @@ def test_the_recorded_settings_give_the_recorded_rounds(run: Run, recorded: str)
 
 @pytest.mark.parametrize("limit", ["the wanted length", "the context"])
 def test_drafts_are_as_short_near_the_end_as_they_were(demo_engine: Engine, limit: str) -> None:
-    trace = answer(demo_engine, PROMPT, strategy=RECORDED[0], max_tokens=20, cold=True, ignore_eos=True)
+    prompt, _ = STARTS[0]
+    trace = answer(demo_engine, prompt, strategy=RECORDED[0], max_tokens=20, cold=True, ignore_eos=True)
     if limit == "the context":  # as much room is left at each token
         target = trace.header.pair.target
         target = msgspec.structs.replace(target, n_ctx=trace.header.prompt_tokens + 19)
