@@ -48,6 +48,7 @@ class PairController(QObject):
         self._settings = settings
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
         self._fatal: ModelPanel | None = None  # the panel of a file that crashed the engine
+        self._carried = False  # the draft that is loaded was there for another target
         self._by_hand = False  # the loaded pair was asked for, and does not replace one that failed
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic paths, loaded last
         self.offload = OffloadController(target.panel, draft.panel, session, self.wanted, settings.real)
@@ -126,6 +127,7 @@ class PairController(QObject):
         self._target.panel.set_options(target)
         self._draft.panel.set_options(draft)
         self._edited()
+        self._carried = carried
         self._notices.withdraw(LEFT_OUT)
         self._session.load(
             self._settings.real(target), self._settings.real(draft) if draft is not None else None, carried
@@ -199,7 +201,7 @@ class PairController(QObject):
         if pair.server is not None:
             self._server_answers(pair.server)
             return
-        if settings.draft is not None and pair.draft is None:
+        if self._carried and settings.draft is not None and pair.draft is None:
             self._left_out(settings.draft, settings.strategy)
         settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
