@@ -19,12 +19,14 @@ import msgspec
 
 from app.base.paths import find_paths
 from app.care.check import check_data
+from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from tests.faults.campaign import Fate
 from tests.faults.window.driven import DrivenWindow, last_kept, own_display, slow_home
 
 _QUIT, _DISPLAY = "quit", "display"
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
+_KEPT_WITHIN = 10.0  # seconds, on a busy machine, for words that are kept within one
 _DOING = ("answering", "answering", "answering", "loading", "idle")
 
 
@@ -46,6 +48,7 @@ class Logouts:
         self._target, self._home = slow_home(self._folder, max_tokens=8000)
         self._plans = 0
         self._asked = ""  # the question that stands in the last chat
+        self._typed = ""  # what is typed there and not sent
 
     def make(self, random: Random) -> bytes:
         displays = (_DISPLAY,) if shutil.which("Xvfb") else ()
@@ -66,6 +69,7 @@ class Logouts:
             question, kept = last_kept(self._home)
             assert question == self._asked
             assert kept >= shown, f"{shown} tokens were shown, {kept} are kept"
+            assert self._unsent() == self._typed, "what was typed is lost"
         if plan.by == "SIGKILL":
             self._asked = ""  # which chat the next window opens was set a moment before, too
         else:
@@ -85,13 +89,18 @@ class Logouts:
         paths = find_paths({"DRAFTSCOPE_HOME": str(self._home)})
         # SIGKILL may have left a half written file: the next start removes it.
         assert check_data(paths) == (), check_data(paths)
-        assert not self._asked or look.texts[0] == self._asked, look
+        assert not self._asked or (look.texts[0], look.prompt) == (self._asked, self._typed), look
         window.do("set", text_scale=scale)
         shown = 0
         if plan.doing == "answering":
             self._asked = f"abcabcab {self._plans}?"
             window.do("new")
             window.do("ask", text=self._asked)
+            self._typed = f"not sent {self._plans}"
+            window.do("type", text=self._typed)
+            deadline = time.monotonic() + _KEPT_WITHIN
+            while plan.by == "SIGKILL" and self._unsent() != self._typed and time.monotonic() < deadline:
+                time.sleep(0.05)  # the others save it when they come
         elif plan.doing == "loading":
             window.do("load", target=str(self._target), seconds=0)
         time.sleep(plan.after)
@@ -108,6 +117,11 @@ class Logouts:
             number = getattr(signal, plan.by)
             assert window.signalled(number) == (-number if plan.by == "SIGKILL" else 128 + number)
         return shown
+
+    def _unsent(self) -> str:
+        """What is kept of the words that were typed in the last chat."""
+        store = ChatStore(find_paths({"DRAFTSCOPE_HOME": str(self._home)}).chats)
+        return store.unsent.read(store.heads()[0].id).text
 
     def close(self) -> None:
         shutil.rmtree(self._folder)
