@@ -69,15 +69,18 @@ def is_drafted_alike(trace: Trace, real: Trace, strategy: str) -> bool:
     """Whether no near-tie of the draft model fell differently: between two tokens, or beside p_min."""
     params = StrategySpec.parse(strategy).parts[0].params
     drafts = {round.position: round.drafted for round in real.rounds}
-    for round in trace.rounds:
-        if (other := drafts.get(round.position)) is None:
+    # The other answer may begin a round wherever the recorded draft was right so far.
+    begun = [(round, place) for round in trace.rounds for place in range(round.accepted + 1)]
+    for round, place in begun:
+        if (other := drafts.get(round.position + place)) is None:
             continue
-        fell = [token for token in round.drafted[: len(other)] if token.draft_p < params.p_min]
+        draft = round.drafted[place:]
+        fell = [token for token in draft[: len(other)] if token.draft_p < params.p_min]
         if len(other) < params.n_max:
-            fell += [token for token in round.drafted[len(other) :][:1] if token.draft_p >= params.p_min]
+            fell += [token for token in draft[len(other) :][:1] if token.draft_p >= params.p_min]
         if any(abs(token.draft_p - params.p_min) < NEAR for token in fell):
             return False
-        if any(token.id != same.id for token, same in zip(round.drafted, other, strict=False)):
+        if any(token.id != same.id for token, same in zip(draft, other, strict=False)):
             return False
     return True
 
