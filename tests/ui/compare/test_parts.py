@@ -25,6 +25,7 @@ from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.lab.runs.journal.traces import TraceStore
 from app.lab.tune.halving import FINALISTS
 from app.lab.tune.tuned import Rung, Score
+from app.ui.compare.lanes.lane_card import LaneCard
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.results.exports import save_traces
 from app.ui.compare.results.scatter import Point, Scatter
@@ -353,3 +354,34 @@ def test_the_table_fits_1280_pixels_and_keeps_its_names_when_narrower(qtbot: QtB
     first = names.visualRect(names.model().index(2, 0)).center()
     qtbot.mouseClick(names.viewport(), Qt.MouseButton.LeftButton, pos=first)
     assert [index.row() for index in table.selectionModel().selectedRows()] == [2]
+
+
+def test_the_menu_of_a_sorted_table_acts_on_the_lane_under_it(qtbot: QtBot, theme: Theme) -> None:
+    report = made_report()
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    table = SummaryTable(theme)
+    qtbot.addWidget(table)
+    table.set_rows(rows)
+    wanted: list[int] = []
+    table.use_wanted.connect(wanted.append)
+    use = next(action for action in table.actions() if action.text().startswith("Use this lane"))
+    named = {lane.name: summary.lane for summary, lane in rows}
+    for order in (Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder):
+        table.sortByColumn(0, order)
+        shown = [str(table.sorted.index(row, 0).data()) for row in range(len(rows))]
+        wanted.clear()
+        for row in range(len(rows)):
+            table.setCurrentIndex(table.sorted.index(row, 0))
+            use.trigger()
+        assert wanted == [named[name] for name in shown]
+
+
+def test_a_lane_is_no_longer_framed_where_another_is_the_fastest(qtbot: QtBot, theme: Theme) -> None:
+    card = LaneCard(theme, "suffix", "")
+    qtbot.addWidget(card)
+    card.resize(300, 300)
+    before = card.grab().toImage()
+    card.set_best(True)
+    assert card.toolTip() and card.grab().toImage() != before
+    card.set_best(False)
+    assert not card.toolTip() and card.grab().toImage() == before
