@@ -153,7 +153,8 @@ def test_a_draft_that_does_not_belong_to_another_target_is_offered_only(
     else:
         desk.window.chat_side.use_models(str(other), None)
     desk.type("bad cab")  # sent as soon as the target is there
-    desk.answered()
+    desk.until(lambda: desk.trace is not None and desk.trace.totals is not None)  # it may be over at once
+    desk.until_ready()
     assert desk.trace is not None and desk.trace.header.pair.draft is None
     assert desk.trace.header.strategy == desk.window.settings.now.strategy == "ngram-mod"
     assert desk.window.settings.now.draft is None and chip_text(desk.header.draft) == "none"
