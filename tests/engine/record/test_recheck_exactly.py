@@ -331,6 +331,10 @@ ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"rounds.0.read_seconds": 0.0},
         ["a draft read the prompt for 0.125 s, its round for 0 s"],
     ),
+    "a prompt read in less than no time": (
+        {"totals.prompt_seconds": -0.5, "totals.first_token_seconds": -0.25},
+        ["the time of reading a prompt is negative"],
+    ),
     "no first token": (
         {"totals.first_token_seconds": None},
         ["the time of the first token is missing, or there is no token"],
