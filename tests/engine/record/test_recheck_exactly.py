@@ -355,9 +355,10 @@ def test_tokens_are_ignored_without_a_rejection_only_at_an_end() -> None:
     last = a_round(3, 6, drafted, [(6, Origin.ACCEPTED)], [0], asked=("draft-simple",))
     assert recheck(with_values(sound(), stopped | {"rounds.3": last})) == []
     more = a_round(3, 6, drafted, [(6, Origin.ACCEPTED), (7, Origin.BONUS)], [0, 0], asked=("draft-simple",))
-    assert recheck(Trace(with_values(sound(), stopped).header, [*sound().rounds[:3], more])) == [
-        "Round 3: tokens are ignored without a rejected token or an end before them."
-    ]
+    failed = {"totals.finish_reason": FinishReason.FAILED, "totals.error": "It broke.", "rounds.3": more}
+    assert recheck(
+        with_values(sound(), failed | {"header.max_tokens": 9, "header.pair.target.n_ctx": 12})
+    ) == ["Round 3: tokens are ignored without a rejected token or an end before them."]
 
 
 @pytest.mark.parametrize(("p", "possible"), [(0.25, True), (0.0, True), (-0.1, False), (0.26, False)])
