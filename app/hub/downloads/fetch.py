@@ -175,13 +175,6 @@ class Fetcher:
         headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
         headers["Accept-Encoding"] = "identity"
         sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
-        listed = file.sha256 if file.size == found.size else ""  # of another size: it was changed since
-        if sha256 and listed and sha256 != listed:
-            raise HubError(
-                Trouble.CHECKSUM,
-                f"The Hub lists {file.name} with another checksum than it sends it with.",
-                "Look the repository up again; if it stays so, do not trust it.",
-            )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
     def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:
