@@ -385,29 +385,6 @@ def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_file
     runner.close()
 
 
-class FlakyLoad(AlwaysGone):
-    """A home whose engine dies in its load or in the lane, as `dies` says."""
-
-    def __init__(self, dies: str) -> None:
-        super().__init__(DRAFT if dies == "lane" else "")
-        self.dies = dies
-
-    @override
-    def send(self, command: AnyCommand) -> None:
-        if isinstance(command, Load) and self.dies == "load":
-            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
-        else:
-            super().send(command)
-
-
-def test_a_pair_that_could_be_loaded_in_the_end_has_all_its_tries_again(pair_files: Files) -> None:
-    dies = iter(["load", "load", "lane", "load"])
-    runner, events = finished(small(pair_files, DRAFT), lambda: FlakyLoad(next(dies, "")))
-    assert events[-1] == Ended(complete=True)
-    assert {record.finish_reason for record in runner.records.values()} == {"length"}
-    runner.close()
-
-
 def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
     odd.write_bytes(pair_files[0].read_bytes())
