@@ -287,6 +287,12 @@ def test_a_chunk_without_counters_is_refused():
     assert "does not tell its counters" in refusal(llama_server({**CHUNKS[0], "timings": None}))
 
 
+def test_the_last_line_may_lack_its_end():
+    events = answered(llama_server(*CHUNKS[:-1], event(CHUNKS[-1]).rstrip(b"\n")))
+
+    assert trace_of(events).text == "One two three four"
+
+
 def test_a_line_without_an_end_is_given_up():
     endless = b"data: " + b"x" * 2**20
     assert "sends a line of more than 1 MB" in refusal(llama_server(endless, endless))

@@ -170,6 +170,16 @@ def test_cold_answers_share_no_cache_with_others():
     assert salts[0] and salts[1] and salts[0] != salts[1] and salts[2] is None
 
 
+def test_a_text_is_sent_as_text_and_tokens_as_tokens():
+    with serving(vllm(*CHUNKS, told=None)) as server:
+        client = ServerClient(server.address, "", lambda: False)
+        for ids in ((), (7, 8)):
+            list(client.generate(GenerationRequest(prompt="a", prompt_ids=ids, max_tokens=5)))
+        sent = [body["prompt"] for body in server.bodies("/v1/completions")[1:]]
+
+    assert sent == ["a", [7, 8]]
+
+
 def test_a_sampler_that_vllm_does_not_have_is_refused():
     with pytest.raises(SettingError, match="vLLM has no xtc_probability"):
         answered(vllm(*CHUNKS, told=None), sampling=Sampling(temperature=1, xtc_probability=0.5))

@@ -118,6 +118,9 @@ class Consistency:
         yield from self._tokens(round)
         yield from self._target_rows(round)
         yield from self._draft_rows(round)
+
+    def follow(self, round: Round) -> None:
+        """Remember what the next round is checked against."""
         self._answer += [token.id for token in round.emitted]
         self._end = round.offset + round.seconds
 
@@ -156,7 +159,7 @@ class Consistency:
             yield "it says where its draft was copied from, and it was not"
         elif not 0 <= round.match < before:
             yield f"it copies from token {round.match} of {before}"
-        elif always is not None and built_in and round.match >= header.prompt_tokens:
+        elif built_in and round.match >= header.prompt_tokens:
             copied = self._answer[round.match - header.prompt_tokens :][: len(drafted)]
             if copied != [token.id for token in drafted]:
                 yield f"its draft is not what stands at token {round.match}"

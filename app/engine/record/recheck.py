@@ -59,6 +59,7 @@ def recheck(trace: Trace) -> list[str]:
             else:
                 problems += checker.verdicts(round, position)
                 problems += consistency.problems(round)
+            consistency.follow(round)
         found += [f"Round {index}: {problem}." for problem in problems]
         position += len(round.emitted)
     return found + [
@@ -244,7 +245,8 @@ def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
     if behind is None or behind.p is None:
         return reach, reach
     if behind.draft_draw is None or behind.q is None:
-        return reach * (1 - behind.p), reach * (1 - behind.p)
+        left = reach * (1 - behind.p)
+        return left, left
     taken = min(reach * behind.p, behind.q)
     return reach * behind.p - taken, reach - taken
 

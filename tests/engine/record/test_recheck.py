@@ -328,6 +328,16 @@ def test_a_block_that_the_end_cuts_passes_further_than_it_is_accepted(
     assert recheck(Trace(trace.header, [*trace.rounds[:index], cut], totals)) == []
 
 
+def test_a_block_that_passes_surely_has_no_other_acceptance_value(engine: Engine) -> None:
+    trace = answer(engine, strategy="draft-simple:n_max=4:verify=block", max_tokens=30, ignore_eos=True)
+    index = first(trace, lambda round: round.accepted > 1)
+    sure, *rest = trace.rounds[index].drafted
+    assert sure.h == 1 and rest[0].p == 1
+    trace.rounds[index] = replace(trace.rounds[index], drafted=(replace(sure, h=0.5), *rest))
+    said = "the draft at place 0 has the acceptance value 0.5, which its p and q do not give"
+    assert f"Round {index}: {said}." in recheck(trace)
+
+
 def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None:
     trace = traces["greedy"]
     top = trace.rounds[0].target_top

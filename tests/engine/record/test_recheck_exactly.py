@@ -210,6 +210,7 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
         ],
     ),
     "rounds.0.drafted.0.q": (0.5, ["Round 0: the draft at place 0 was not drawn, but its q is 0.5."]),
+    "rounds.0.drafted.1.q": (None, ["Round 0: a token has no p or q, which only a server leaves out."]),
     "rounds.3.drafted.0.q": (None, ["Round 3: a token has no p or q, which only a server leaves out."]),
     "rounds.3.emitted.1.p": (None, ["Round 3: a token has no p or q, which only a server leaves out."]),
     "rounds.2.emitted.0.p": (

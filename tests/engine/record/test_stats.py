@@ -13,8 +13,10 @@ from app.engine.engine import Engine
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
+from app.engine.record.trace import Trace
 from app.engine.types import DraftedToken, EmittedToken, Round
 from tests.answers import answer
+from tests.ui.traces import make_header
 
 MS = 0.001
 
@@ -226,6 +228,11 @@ def test_reset_counts_time_from_its_own_first_round() -> None:
     assert statistics.rounds == 4
     assert statistics.seconds == pytest.approx(0.04)
     assert statistics.tokens_per_second == pytest.approx(12 / 0.04)
+
+
+def test_an_answer_that_nobody_ended_counts_from_its_beginning() -> None:
+    statistics = Statistics.of_answer(Trace(make_header(), [make_round(0, 4, 2, offset=0.5)]))
+    assert (statistics.start, statistics.end) == (0.0, pytest.approx(0.51))
 
 
 def test_folds_do_not_share_state() -> None:

@@ -385,6 +385,31 @@ def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_file
     runner.close()
 
 
+class DiesAt(AlwaysGone):
+    """A home whose engine dies at its load or answer number `left`, counted together."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__(DRAFT)
+        self.left = left
+
+    @override
+    def send(self, command: AnyCommand) -> None:
+        self.left -= isinstance(command, Load | Generate)
+        if not self.left:
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            self.inner.send(command)
+
+
+def test_a_pair_that_was_loaded_in_the_end_has_all_its_tries_again(pair_files: Files) -> None:
+    # The third engine is loaded, warms two lanes up, does the first run, and dies in the second.
+    deaths = iter([1, 1, 5, 1])
+    runner, events = finished(small(pair_files, DRAFT), lambda: DiesAt(next(deaths, 0)))
+    assert events[-1] == Ended(complete=True) and next(deaths, None) is None
+    assert {record.finish_reason for record in runner.records.values()} == {"length"}
+    runner.close()
+
+
 def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
     odd.write_bytes(pair_files[0].read_bytes())

@@ -41,8 +41,9 @@ def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -
     place.strip.pause.click()
     desk.until(lambda: place.works.session.stage is Stage.PAUSED)
     assert place.strip.pause.text() == "Resume"
-    done = place.works.session.done
+    done, lanes = place.works.session.done, len(place.works.session.experiment.lanes)
     assert stays(lambda: place.works.session.done)
+    assert len(place.works.session.live) == lanes - 1  # of the dropped run nothing is shown
     place.strip.pause.click()
     desk.until(lambda: place.works.session.done > done)
     place.strip.cancel.click()

@@ -29,7 +29,7 @@ from tests.servers.scripted import (
     llama_server,
     serving,
 )
-from tests.ui.compare.measuring import exports_of, opened
+from tests.ui.compare.measuring import exports_of, measured, opened
 from tests.ui.windows import Desk, Windows
 
 
@@ -53,10 +53,14 @@ def test_a_load_becomes_curves_a_table_and_files(windows: Windows, tmp_path: Pat
     with serving(llama_server(*DRAFTING)) as drafting, serving(llama_server(*PLAIN, types="none")) as plain:
         place = with_servers(desk, drafting, plain)
         panel, work, page = place.head.load_panel, place.works.load, place.outcome.load_page
+        measured(desk, place)
+        desk.until(place.head.export.isEnabled)
         panel.start.click()
+        assert not place.head.export.isEnabled()  # what is shown now has no report yet
         assert desk.session.activity is Activity.LENT
         assert place.outcome.currentWidget() is page and not place.strip.pause.isVisible()
         desk.until(lambda: work.stage is Stage.ENDED and work.may_start)
+    assert place.head.export.isEnabled()
     report = work.report
     assert report is not None and report.complete and report.levels == (1, 2)
     assert work.curves is not None and work.curves.table() == load_curves(report).table()
