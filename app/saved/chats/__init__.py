@@ -7,7 +7,8 @@ clock that advances by a day at most from start to start (`trash.py`), so that a
 nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. The options of the chat
 template (`template_options`) belong to the chat, as the system prompt does. A question with a `suffix` asks
 to fill the gap between its two texts, whatever the mode of its chat is when it is answered again. What is
-typed and not sent (`unsent.py`) is written within a second, without the lock: only its own window writes it.
+typed and not sent (`unsent.py`) is written within a second, without the lock: of two windows, the
+last one wins.
 """
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn

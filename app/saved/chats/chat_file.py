@@ -28,7 +28,7 @@ from app.base.files import (
 )
 from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
-from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn, with_head
+from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn, with_head, with_versions
 from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 
 NAME = "chat.jsonl"
@@ -186,10 +186,13 @@ def _read_body(line: bytes) -> _Body:
 
 
 def _read_turn(line: bytes) -> Turn:
-    """Decode the line; raises DamagedError, also for an answer whose text has a damaged name."""
+    """Decode the line; raises DamagedError, also for an answer whose text has a damaged name, or whose
+    versions are impossible."""
     read: Turn = decode(_turn, line)
     if isinstance(read, Answer) and read.text is None and b'"text":null' not in line:
         raise DamagedError("it holds no text")
+    if not all(turn.has_possible_versions for turn in with_versions((read,)) if isinstance(turn, Answer)):
+        raise DamagedError("it has impossible versions")
     return read
 
 

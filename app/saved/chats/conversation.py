@@ -55,6 +55,12 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
         return (*others[: self.version], self, *others[self.version :])
 
     @property
+    def has_possible_versions(self) -> bool:
+        """Whether every other version begins with its answer, and this one has a place among them."""
+        begins = all(branch and isinstance(branch[0], Answer) for branch in self.others)
+        return begins and 0 <= self.version <= len(self.others)
+
+    @property
     def trace_name(self) -> str:
         """The name of the trace's file: whatever a damaged chat says, one that a file can have, and that does
         not lead out of the chat's folder."""
@@ -104,11 +110,11 @@ def _branches(shown: Answer, after: Sequence[Turn]) -> tuple[tuple[Turn, ...], .
 
 def with_versions(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The turns, and those of all other versions."""
-    for turn in turns:
-        yield turn
-        if isinstance(turn, Answer):
-            for branch in turn.others:
-                yield from with_versions(branch)
+    level = [*turns]
+    while level:
+        yield from level
+        answers = [turn for turn in level if isinstance(turn, Answer)]
+        level = [turn for answer in answers for branch in answer.others for turn in branch]
 
 
 class ChatHead(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, decode, write_atomic
+from app.base.files import DamagedError, decode, open_file, write_atomic
 from app.engine.errors import TraceError
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
@@ -110,7 +110,7 @@ def _read_doubts(path: Path) -> tuple[str, ...]:
     if not path.exists():
         return ()
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return decode(_doubts, file.read(_MOST_BYTES))
     except (OSError, DamagedError) as error:
         raise TraceError(f"{path.name} cannot be read: {error}.", "Measure the baseline again.") from error

@@ -132,7 +132,8 @@ class ChatStore:
         return self._change_turns(seen, at, Question(text, suffix))
 
     def save(self, seen: Conversation) -> Conversation:
-        """Write a chat as it was seen, with the turns that could not be written when they came."""
+        """Write a chat as it was seen, with the turns that could not be written when they came. Raises
+        UserError."""
 
         def whole(chat: Conversation) -> Conversation:
             if chat.head.revision != seen.head.revision:
@@ -144,7 +145,7 @@ class ChatStore:
         return self._change(seen.id, whole, seen)
 
     def save_trace(self, chat_id: str, name: str, trace: Trace) -> None:
-        """Write the trace of an answer, which could not be written when it came."""
+        """Write the trace of an answer, which could not be written when it came. Raises UserError."""
         folder = self._folder(chat_id)
         try:
             write_trace(folder / name, trace)
@@ -274,7 +275,7 @@ class ChatStore:
                 ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():
-                with contextlib.suppress(UserError):  # a chat that cannot be read may name any of them
+                with contextlib.suppress(UserError):  # a chat that is damaged may name any of them
                     Superseded(folder).purge(now, kept, partial(_turns_in, folder))
 
     def empty_trash(self) -> None:
@@ -382,8 +383,11 @@ class ChatStore:
 
 
 def _turns_in(folder: Path) -> Iterator[Turn]:
-    """All turns in a chat, those of other versions too. Raises UserError."""
-    return with_versions(read_chat(folder).turns)
+    """All turns in a chat, those of other versions too. Raises UserError, also for a chat that is damaged."""
+    chat = read_chat(folder)
+    if chat.head.damaged:
+        raise UserError(chat.head.damaged)
+    return with_versions(chat.turns)
 
 
 def _changed_elsewhere() -> UserError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import DamagedError, decode, reason, set_aside, write_atomic, write_hint
+from app.base.files import DamagedError, decode, read_file, reason, set_aside, write_atomic, write_hint
 from app.engine.errors import UserError
 from app.saved.chats.conversation import Question
 
@@ -26,7 +26,7 @@ class Unsent:
         """What was typed in a chat; a damaged file is set aside. Raises UserError."""
         file = self._file(chat_id)
         try:
-            return decode(_decoder, file.read_bytes())
+            return decode(_decoder, read_file(file))
         except FileNotFoundError:
             return NOTHING
         except DamagedError:

@@ -204,11 +204,9 @@ class ChatController(QObject):
         at, answer = self.shown.turn, self.shown.answer
         if at is None or answer is None or answer.header is None:
             return None
-        header = answer.header
+        header, asked = answer.header, asked_in(self.shown.chat, self._session.pair)
         return dataclasses.replace(
-            request_for(
-                asked_in(self.shown.chat, self._session.pair), at, None, self._settings.now, header.strategy
-            ),
+            request_for(asked, at, None, self._settings.now, header.strategy),
             sampling=header.sampling,
             max_tokens=header.max_tokens,
             stop=header.stop,

@@ -278,7 +278,8 @@ class PairController(QObject):
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
         self.changed.emit()
         chip.set_alert(True)
-        kept = f"{pair.target.name} is still loaded." if pair is not None else ""
+        kept = "No model is loaded." if failed.gone else ""
+        kept = f"{pair.target.name} is still loaded." if pair is not None else kept
         self._notices.tell(failed.message, f"{failed.hint} {kept}".strip(), *ways_out, cause=CAUSE)
 
     @Slot(object)

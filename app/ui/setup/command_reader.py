@@ -88,14 +88,20 @@ class CommandReader(QWidget):
         self.told.setText(words)
         set_role(self.told, role=role)
         self.use.setVisible(bool(self._strategy))
-        QTimer.singleShot(0, self, lambda: reveal(self.use if self._strategy else self.told))
+        QTimer.singleShot(0, self, self._reveal)
         self.use.setToolTip(f"Draft with {self._strategy} from the next answer on" if self._strategy else "")
+
+    @Slot()
+    def _reveal(self) -> None:
+        """Show as much of what was read as there is room for below the button."""
+        reveal(self.told)
+        reveal(self.use if self._strategy else self.told)
 
     @Slot(bool)
     def _opened(self, opened: bool) -> None:
         if opened:
             self.field.setFocus()
-            QTimer.singleShot(0, self, lambda: reveal(self.told))  # it has its place then
+            QTimer.singleShot(0, self, self._reveal)  # it has its place then
 
     @Slot()
     def _refresh(self) -> None:

@@ -60,15 +60,19 @@ class Furniture(QObject):
 
     def rebuild(self) -> None:
         """Make the notes anew, after turns or notes were added or removed."""
-        for widget in (*self._notes.values(), *self._drafts.values(), *self._bars.values()):
-            widget.hide()
-            widget.deleteLater()
-        self._drafts = {}
+        former = {bar.turn.at: bar for bar in self._bars.values()}
         self._bars = {
             item: self._bar(item.turn)
             for item in self._stack.items
             if isinstance(item.turn, AnswerTurn) and item.turn.versions > 1
         }
+        for bar in self._bars.values():
+            if bar.turn.at in former:
+                bar.take_focus_of(former[bar.turn.at])
+        for widget in (*self._notes.values(), *self._drafts.values(), *former.values()):
+            widget.hide()
+            widget.deleteLater()
+        self._drafts = {}
         self._notes = {item: self._note(item) for item in self._stack.items if item.note}
         self._pointed = None
         self.actions.hide()
@@ -121,7 +125,7 @@ class Furniture(QObject):
         self._place_empty()
 
     def _place_drafts(self, item: AnswerItem, left: int, y: int) -> None:
-        """Put the button that shows an answer's drafts behind its label."""
+        """Put the button that shows an answer's drafts beside its label."""
         button = self._drafts.get(item)
         if button is None:
             button = self._drafts[item] = QPushButton(self._view.viewport())
@@ -219,15 +223,19 @@ class Furniture(QObject):
             item.turn, edit=editable and quiet, regenerate=answer and quiet and self._view.regenerates
         )
         left, width = self._view.column
-        right = left + width - (self._actions_room(item) - LABEL_ROOM)
+        right = left + width - self._bar_room(item)
         y = self._label_middle(self._stack.index_of(item.turn), self.actions)
         self.actions.move(right - self.actions.width(), y)
         self.actions.setVisible(not live)
 
     def _actions_room(self, item: Item) -> int:
         """The width at the right of an item's label for its actions, and for its versions if it has any."""
+        room = LABEL_ROOM if self._view.regenerates else LABEL_ROOM // 3  # for Copy alone
+        return room + self._bar_room(item)
+
+    def _bar_room(self, item: Item) -> int:
         bar = self._bars.get(item)
-        return LABEL_ROOM + (bar.width() + 8 if bar is not None else 0)
+        return bar.width() + 8 if bar is not None else 0
 
     def _label_middle(self, index: int, widget: QWidget) -> int:
         """The y of a widget in the line of an item's label."""
@@ -237,11 +245,12 @@ class Furniture(QObject):
 
     def compare(self, turn: AnswerTurn) -> None:
         """Ask for the comparison of an answer's versions."""
-        bar = next(bar for item, bar in self._bars.items() if item.turn is turn)
-        self._view.comparison_requested.emit(turn, bar.compare)
+        for item, bar in self._bars.items():
+            if item.turn is turn:
+                self._view.comparison_requested.emit(turn, bar.compare)
 
     def _bar(self, turn: AnswerTurn) -> VersionBar:
-        bar = VersionBar(self._theme, turn.version, turn.versions, self._view.viewport())
+        bar = VersionBar(self._theme, turn, self._view.viewport())
         bar.asked.connect(lambda version: self._view.version_requested.emit(turn, version))
         bar.compare_asked.connect(lambda button: self._view.comparison_requested.emit(turn, button))
         return bar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -81,8 +82,13 @@ def test_another_question_has_no_versions(store: ChatStore) -> None:
     assert shown(chat).versions == (shown(chat),)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: b"damaged", lambda whole: whole.replace(b'"others":[[', b'"others":[[[')],
+    ids=["all", "one answer"],
+)
 def test_traces_of_versions_outlive_the_days_of_replaced_ones(
-    store: ChatStore, clock: Clock, tmp_path: Path
+    store: ChatStore, clock: Clock, tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     chat = asked(store)
     gone = answer(store, store.ask(store.new(), "Q"), "gone")
@@ -94,11 +100,33 @@ def test_traces_of_versions_outlive_the_days_of_replaced_ones(
         assert store.load_trace(chat.id, version).trace is not None
     assert not list((tmp_path / gone.id / "superseded").iterdir())
     chat_file = tmp_path / chat.id / NAME
-    chat_file.write_bytes(b"damaged")
+    chat_file.write_bytes(damage(chat_file.read_bytes()))
     for _ in range(12):
         clock.now += timedelta(days=1)
         ChatStore(tmp_path, clock).purge()
     assert len(list((tmp_path / chat.id / "superseded").iterdir())) == 3, "it may name any of them"
+
+
+IMPOSSIBLE = {
+    "no answer": (b'"others":[[', b'"others":[[],['),
+    "a question": (b'"others":[[', b'"others":[[{"type":"question","text":"?"}],['),
+    "no such place": (b'"version":2}', b'"version":3}'),
+    "before the first": (b'"version":2}', b'"version":-1}'),
+    "in a version": (b'"others":[],"version":0}', b'"others":[],"version":1}'),
+}
+
+
+@pytest.mark.parametrize(("now", "then"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_impossible_versions_are_damage_and_the_shown_one_stays(
+    store: ChatStore, tmp_path: Path, now: bytes, then: bytes
+) -> None:
+    chat = asked(store)
+    file = tmp_path / chat.id / NAME
+    assert now in file.read_bytes()
+    file.write_bytes(file.read_bytes().replace(now, then, 1))
+    read = store.load(chat.id)
+    assert read.head.damaged and texts(read) == ["Q", "three"]
+    assert shown(read).versions == (shown(read),) and shown(read).trace == shown(chat).trace
 
 
 def test_an_earlier_program_reads_the_shown_version(store: ChatStore, tmp_path: Path) -> None:

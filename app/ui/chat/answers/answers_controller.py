@@ -18,7 +18,6 @@ from app.ui.state.engine.engine_session import EngineSession
 from app.ui.widgets.notice import WayOut
 
 _TEMPLATE = "chat template"  # in the words of every error of one
-
 _AGAIN = 2000  # milliseconds between two tries to write what could not be written
 
 
@@ -50,9 +49,7 @@ class AnswersController(QObject):
     ) -> None:
         """Generate an answer to `question` as turn `at` (None: to the question before it), or continue the
         answer `begun`. Only when the engine is READY, and after `save_unsaved`."""
-        unsaved = self._unsaved.pop(
-            chat.id, None
-        )  # its turns are in `chat`, and are written with the new ones
+        unsaved = self._unsaved.pop(chat.id, None)  # its turns are in `chat`: the new ones bring them along
         owed = unsaved.owed if unsaved is not None else {}
         pair = self._session.pair
         name = pair.target.name if pair is not None else ""

@@ -52,9 +52,8 @@ class BaselineController(QObject):
                 "Load that pair with those options, or answer again with this pair.",
             )
             return
-        from app.ui.chat.answers.baseline import (
-            BaselineMeasurement,
-        )  # with the lab, which the start leaves out
+        # It brings the lab, which the start of the program leaves out.
+        from app.ui.chat.answers.baseline import BaselineMeasurement
 
         chat_id, stored = self._chat.chat_id, self._chat.shown.stored
         measurement = BaselineMeasurement(

@@ -48,6 +48,7 @@ class VersionsController(QObject):
         if answer is None or turn.at is None or version >= len(answer.versions):
             self._page.prompt.notices.tell("The other version of this answer was not saved.")
             return
+        self._page.prompt.tell_system()
         try:
             chat = self._store.show_version(shown.chat, turn.at, version)
         except UserError as error:

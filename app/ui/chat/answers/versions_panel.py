@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.ui.theme.style import set_role
+from app.ui.transcript.text.answer_words import manner
 from app.ui.widgets.words import numbers
 
 WIDTH = 720  # of the panel, in pixels at text scale 1
@@ -60,7 +61,7 @@ def _numbers(trace: Trace | None) -> list[str]:
         return [numbers.NONE] * 4
     statistics = Statistics.of_answer(trace)
     return [
-        trace.header.strategy,
+        f"{trace.header.strategy}\n{manner(trace.header)}",
         numbers.count(statistics.emitted),
         numbers.percent(statistics.acceptance_rate),
         numbers.significant(statistics.tokens_per_second),

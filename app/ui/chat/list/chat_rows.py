@@ -32,7 +32,7 @@ ID = Qt.ItemDataRole.UserRole
 TIME = Qt.ItemDataRole.UserRole + 1
 DAMAGED = Qt.ItemDataRole.UserRole + 2
 IS_OPEN = Qt.ItemDataRole.UserRole + 3
-NUMBER = Qt.ItemDataRole.UserRole + 4  # " (2)" behind a title that an older chat has too
+NUMBER = Qt.ItemDataRole.UserRole + 4  # " (2)" after a title that an older chat has too
 
 PADDING = 8
 

@@ -125,7 +125,7 @@ class PromptBox(QWidget):
 
     @property
     def unsent(self) -> Question:
-        """What stands in the fields."""
+        """What was typed and not sent."""
         return Question(self._edit.text(), self._suffix.edit.text() or None)
 
     def set_unsent(self, words: Question) -> None:

@@ -291,9 +291,8 @@ class RaceView(QWidget):
         card = self.lanes.cards[lane]
         shown = caption or numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
         if record.end_to_end_speedup is not None and record.lane != record.baseline_lane:
-            shown = (
-                f"{numbers.factor(record.end_to_end_speedup)} end to end · {shown}"  # the end is cut first
-            )
+            # A narrow card cuts the end.
+            shown = f"{numbers.factor(record.end_to_end_speedup)} end to end · {shown}"
         if record.failure:
             card.set_answer(None, record.failure)
             shown = "failed"

@@ -115,9 +115,7 @@ class EngineSession(QObject):
         self._at_server = False  # whether a server is in the engine's place
         self._thread = self._make_thread()
         self._leaving: list[EngineThread] = []  # threads whose engines are being ended
-        self._overdue = QTimer(self)
-        self._overdue.setSingleShot(True)
-        self._overdue.setInterval(STOP_MILLISECONDS)
+        self._overdue = QTimer(self, singleShot=True, interval=STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
         self._stuck = QTimer(self, singleShot=True, interval=LOAD_STOP_MILLISECONDS)
         self._stuck.timeout.connect(self._end_stuck_load)
@@ -164,8 +162,7 @@ class EngineSession(QObject):
 
     def lend(self, gone: Callable[[], None]) -> None:
         """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
-        while no answer is being written. A load that is asked for meanwhile is done afterwards.
-        """
+        while no answer is being written. A load that is asked for meanwhile is done afterwards."""
         self._kept = self._load or self._kept
         self._leave(Activity.LENT, "A measurement is using the engine.", "Ask again when it is over.", gone)
 

@@ -29,7 +29,7 @@ class Item(ABC):
         self.note: Note | None = None  # the note below it
         self.caption = ""
         self.note_height = 0  # given by the view, which owns the widget
-        self.label_room = 0  # given by the view where it puts a button behind the label
+        self.label_room = 0  # given by the view where it puts a button beside the label
         self.editor_height = 0  # given by the view; above 0 the editor takes the place of the text
 
     @property

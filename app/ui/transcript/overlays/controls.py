@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app.ui.state.answer import Note
 from app.ui.theme import Theme
 from app.ui.theme.style import hover, set_role
-from app.ui.transcript.text.turns import Turn
+from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.icons import IconButton
 
 
@@ -56,8 +56,10 @@ class VersionBar(QWidget):
     asked = Signal(int)  # the version
     compare_asked = Signal(object)  # the button
 
-    def __init__(self, theme: Theme, version: int, versions: int, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, turn: AnswerTurn, parent: QWidget) -> None:
         super().__init__(parent)
+        self.turn = turn
+        version, versions = turn.version, turn.versions
         before, after = f"Version {version} of {versions}", f"Version {version + 2} of {versions}"
         self.before = IconButton(theme, "chevron-left", before if version else "This is the first version")
         self.after = IconButton(
@@ -72,6 +74,7 @@ class VersionBar(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
+        self._buttons = (self.before, self.after, self.compare)
         for part in (self.before, number, self.after, self.compare):
             part.setCursor(Qt.CursorShape.ArrowCursor)
             row.addWidget(part)
@@ -79,6 +82,16 @@ class VersionBar(QWidget):
         self.after.clicked.connect(lambda: self.asked.emit(version + 1))
         self.compare.clicked.connect(lambda: self.compare_asked.emit(self.compare))
         self.adjustSize()
+
+    def take_focus_of(self, former: VersionBar) -> None:
+        """Continue where the bar that this one replaces had the focus: at the first or the last version one
+        arrow is dimmed, and the other one has it."""
+        for mine, its in zip(self._buttons, former._buttons, strict=True):
+            if its.hasFocus():
+                other = self.after if mine is self.before else self.before
+                self.show()
+                (mine if mine.isEnabled() else other).setFocus(Qt.FocusReason.OtherFocusReason)
+                return
 
 
 class EndButton(IconButton):

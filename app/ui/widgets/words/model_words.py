@@ -15,9 +15,8 @@ def file_name(path: str) -> str:
 
 def unread_name(path: str) -> str:
     """The name of a model whose file has not been read, from its path as the settings have it."""
-    return (
-        "bundled demo" if path in (BUNDLED_TARGET, BUNDLED_DRAFT) else file_name(path).removesuffix(".gguf")
-    )
+    bundled = path in (BUNDLED_TARGET, BUNDLED_DRAFT)
+    return "bundled demo" if bundled else file_name(path).removesuffix(".gguf")
 
 
 def parameters(count: int) -> str:

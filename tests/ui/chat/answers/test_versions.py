@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from app.engine.types import Sampling
@@ -52,6 +52,20 @@ def test_a_regenerated_answer_keeps_the_former_ones(windows: Windows) -> None:
     assert later.texts()[:2] == ["Hello", first.text] and len(later.texts()) == 4
 
 
+def test_the_arrows_are_walked_by_keys(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("Hello")
+    again(desk)
+    again(desk)
+    bar(desk).before.setFocus()
+    for now in ("2/3", "1/3"):
+        desk.press(Qt.Key.Key_Space, bar(desk).before)
+        assert number(desk) == now
+    assert bar(desk).after.hasFocus(), "there is nothing before the first"
+    desk.press(Qt.Key.Key_Space, bar(desk).after)
+    assert number(desk) == "2/3" and bar(desk).after.hasFocus()
+
+
 def test_versions_are_compared_and_inspected(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("Hello")
@@ -64,6 +78,7 @@ def test_versions_are_compared_and_inspected(windows: Windows) -> None:
     (panel,) = desk.window.findChildren(VersionsPanel)
     words = [label.text() for label in panel.findChildren(QLabel)]
     assert (words[6], words[8]) == ("1", str(n)) and "in the chat" in words
+    assert words[7].endswith("greedy") and "temperature 2" in words[13], "how each was made"
     ids = zip(first.token_ids, desk.trace.token_ids, strict=False)
     parts = next(at for at, (one, other) in enumerate(ids, 1) if one != other)
     assert f"diverges at token {parts}:" in words_in(panel)
