@@ -112,7 +112,7 @@ def test_a_pair_killed_in_its_own_reload_loads_again_by_one_button(windows: Wind
     desk.until(lambda: desk.session.activity is Activity.LOADING)
     os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(lambda: desk.session.activity is Activity.EMPTY and desk.error())
-    assert desk.offers()[0] == "Load again"
+    assert desk.offers()[0] == "Load again" and "No model is loaded." in desk.error()
     assert doubted(desk.header.target)
     press(desk, "Load again")
     desk.until_ready()

@@ -113,6 +113,16 @@ def test_drafts_of_which_hardly_any_passed_fold_away(
     assert item.height == tall and button.text() == show
 
 
+def test_a_label_gives_way_to_the_actions_that_there_are(view: TranscriptView) -> None:
+    trace = simulate(CODE * 5, seed=4, rate=0.0)
+    rooms = []
+    for view.regenerates in (True, False):
+        view.set_turns([AnswerTurn(AnswerModel(trace), "demo 32M")])
+        view.resize(420, 600)
+        rooms.append(answer(view).label_room)
+    assert rooms[0] < rooms[1], "Copy alone needs less than Copy, Edit and Regenerate"
+
+
 def test_drafts_of_an_answer_that_recovers_are_shown_at_its_end(view: TranscriptView) -> None:
     bad, good = simulate(CODE * 2, seed=4, rate=0.0), simulate(CODE * 9, seed=4, rate=0.9)
     live(view, bad)
