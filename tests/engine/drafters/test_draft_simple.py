@@ -51,7 +51,7 @@ def drafter(
     simple = DraftSimple(DraftSimpleParams(**params), context, n_vocab)  # type: ignore[arg-type]
     sampler = Sampler(sampling or Sampling())
     simple.begin(prompt, RunContext(sampler, Draws(5), len(prompt) - 2, end_ids))
-    simple.read(prompt)
+    list(simple.read(prompt))
     return simple
 
 
@@ -227,5 +227,5 @@ def test_tokens_that_the_draft_lacks_are_left_out_of_what_it_reads(context: Cont
     behind = simple.propose(np.array([*text, extra], np.int32), 9)
     assert (behind.ids, behind.end) == ([], "the draft does not know the last token")
     nothing = np.array([extra], np.int32)
-    simple.read(nothing)
+    list(simple.read(nothing))
     assert (simple.unread(nothing), simple.propose(nothing, 9).ids) == (0, [])
