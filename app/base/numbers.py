@@ -76,3 +76,16 @@ def count(n: int, noun: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def cell(value: object) -> object:
+    """A value as a spreadsheet may hold it."""
+    if value is None:
+        return ""
+    # A spreadsheet would run it as a formula: a text that somebody typed must stay text.
+    if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
+        value = f"'{value}"
+    return value.replace("\r", " ") if isinstance(value, str) else value  # which ends a line, unquoted
+
+
+_OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.base import numbers
+from app.base.numbers import cell
 from app.lab.latency import FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 from app.lab.load.findings import load_findings, load_notes, load_sentences
 from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow, load_curves
-from app.lab.report.export.csv_export import cell
 from app.lab.report.export.markdown_export import escaped
 from app.lab.report.page.curve_chart import curve_chart
 from app.lab.report.page.page import document, lane_html

@@ -15,6 +15,7 @@ TITLES = {"words": "Words", "keys": "Keys", "files": "Files", "about": "About"}
 """The sections by name."""
 
 _FIGURES = {
+    "inter_token": "between tokens",
     "draft_length": "draft length",
     "acc_per_pos": "acc per pos",
     "acceptance_by_place": "of drafted there",
@@ -73,9 +74,12 @@ class HelpSection:
 
 def words() -> HelpSection:
     """The glossary."""
-    from app.lab.report.columns import SHAPE  # not before Help is opened: it would slow the start
+    from app.lab.load.export import LOAD_COLUMNS  # not before Help is opened: it would slow the start
+    from app.lab.report.columns import COLUMNS, SHAPE
 
-    figures = {_FIGURES[column.key]: column.definition for column in SHAPE if column.key in _FIGURES}
+    columns = (column for column in (*COLUMNS, *SHAPE) if column.key in _FIGURES)
+    figures = {_FIGURES[column.key]: column.definition for column in columns}
+    figures |= {column.title: column.definition for column in LOAD_COLUMNS if column.title == "goodput"}
     entries = (HelpEntry(*word) for word in (GLOSSARY | figures).items())
     return HelpSection("words", "Words", tuple(entries))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from app.base.numbers import cell
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.journal.run_record import RunRecord
 
@@ -14,7 +15,6 @@ _LEFT_OUT = {
     "k_by_round", "smoothed_by_round", "alternatives", "whole_server", "arrival_gaps",
 }  # fmt: skip
 """Fields that are no single number or too long for a cell; they are in the JSON."""
-_OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_table(report: Report) -> str:
@@ -54,13 +54,3 @@ def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
         else {at for at in cells if at is not None and report.lanes[at].baseline == lane}
     )
     return facts.values_of(mine)
-
-
-def cell(value: object) -> object:
-    """A value as a spreadsheet may hold it."""
-    if value is None:
-        return ""
-    # A spreadsheet would run it as a formula: a text that somebody typed must stay text.
-    if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
-        value = f"'{value}"
-    return value.replace("\r", " ") if isinstance(value, str) else value  # which ends a line, unquoted

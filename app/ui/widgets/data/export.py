@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QPixmap, QRegion
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.base.files import SHARED, reason, write_atomic
+from app.base.numbers import cell
 from app.engine.errors import UserError
-from app.lab.report.export.csv_export import cell
 
 Cell = int | float | str | None
 ChooseFile = Callable[[QWidget, str, str], str]
