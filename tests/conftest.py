@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -28,6 +30,17 @@ settings.register_profile("chance", _PATIENT, print_blob=True)  # `make verify` 
 settings.load_profile("same")
 
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
+
+
+@pytest.fixture(autouse=True)
+def _own_home(_homes: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has folders of its own: it neither reads nor changes what this machine's user keeps."""
+    monkeypatch.setenv("DRAFTSCOPE_HOME", str(_homes / f"home-{hash(request.node.nodeid):x}"))
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +175,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Here, since huggingface_hub reads it once, while it is imported.
+    folder = tempfile.TemporaryDirectory(prefix="draftscope-hub-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["HF_HOME"] = folder.name
+    os.environ.pop("HF_HUB_CACHE", None)
     if config.getoption("--other-kernels"):
         _load_for_other_kernels()
 

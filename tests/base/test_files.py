@@ -28,17 +28,18 @@ from app.base.files import (
     write_atomic,
     write_hint,
 )
+from app.base.locks import lock_at
 from app.cli.models.common import make_hub
 from app.demo import read_demo
 from app.engine.errors import UserError
 from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.hub.catalogue import load_catalogue
-from app.hub.downloads.store import read_queue
+from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.library.remembered import Places, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lane_file import read_lanes
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal.journal import Journal, is_free, lock_journal
 from app.lab.suites import read_suite
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
@@ -234,6 +235,20 @@ def test_only_its_user_reads_a_file_of_ours(tmp_path: Path) -> None:
     assert mode(tmp_path / "above" / "ours") == 0o700
     assert mode(tmp_path / "ours.json") == mode(tmp_path / "trace.jsonl") == mode(copied) == 0o600
     assert mode(tmp_path / "exported.csv") == 0o666
+
+
+@on_posix
+@pytest.mark.parametrize("take", [lambda path: lock_at(path).acquire(), hold_queue, lock_journal, is_free])
+def test_only_its_user_opens_a_lock_of_ours(tmp_path: Path, take: Callable[[Path], object]) -> None:
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    umask = os.umask(0)
+    try:
+        held = take(folder / "list.json")
+    finally:
+        os.umask(umask)
+    assert held
+    assert {mode(file) for file in folder.iterdir()} == {0o600}
 
 
 @on_posix

@@ -30,6 +30,7 @@ from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
 from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
 from tests.commands import Command, Ended
+from tests.files.drafter_files import write_drafter
 from tests.files.tiny import Tiny
 from tests.lab.report.reports import made_report
 
@@ -498,15 +499,37 @@ def test_a_good_run_shows_its_speed_whatever_was_not_done_behind_it(measure: Com
     assert "cannot be saved" not in page.read_text(encoding="utf-8").partition("<script")[0]
 
 
+@pytest.mark.usefixtures("known_strategies")
+@pytest.mark.parametrize(
+    "words",
+    [["bench"], ["sweep", "--x", "n_max=1,2", "--y", "threads=1"], ["tune", "--seconds", 2]],
+    ids=lambda words: words[0],
+)
+def test_what_a_drafter_did_wrong_is_said_at_the_end(
+    measure: Command, tmp_path: Path, words: list[object]
+) -> None:
+    file = write_drafter(tmp_path, "def propose(self, context, k):\n    raise ValueError('no')", "faulty")
+    ended = measure(*words, "--drafter", file, "--strategy", "faulty")
+    assert ended.code == 0, ended.err
+    told = [line for line in ended.err.splitlines() if "faulty raised ValueError: no" in line]
+    assert told == ended.err.splitlines()[-1:], ended.err
+    assert re.search(r"That cost [\d,]+ of [\d,]+ rounds a draft; the answers are whole\.$", told[0])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_interrupted_it_writes_what_came(pair_files: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_writes_what_came(
+    pair_files: tuple[Path, Path], tmp_path: Path, by: signal.Signals
+) -> None:
     target, draft = pair_files
-    out = tmp_path / "out.json"
+    out, temporary = tmp_path / "out.json", tmp_path / "temporary"
+    temporary.mkdir()
     words = ["bench", "--target", target, "--draft", draft, "--prompt", "abc", "--strategy", "draft-simple"]
     words += ["--max-tokens", 400, "--ignore-eos", "--repeat", 500, "--json", out]
     process = subprocess.Popen(
         [sys.executable, "-m", "app", *map(str, words)],
         cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -516,9 +539,11 @@ def test_interrupted_it_writes_what_came(pair_files: tuple[Path, Path], tmp_path
     for line in process.stderr:
         if line.startswith("3/") or time.monotonic() > until:
             break
-    process.send_signal(signal.SIGINT)
+    assert list(temporary.glob("draftscope-*")), "its traces are there"
+    process.send_signal(by)
     text, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
+    assert not list(temporary.iterdir()), "nothing is left behind"
     report = Report.from_json(out.read_bytes())
     assert 3 <= len(report.runs) < 1000
     assert not report.complete

@@ -145,7 +145,7 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         key_of=plan.key_of,
     )
     try:
-        report, problem = measured(runner, interrupt, plan.outputs)
+        report, faults, problem = measured(runner, interrupt, plan.outputs)
         advice = advice_lines(report, runner)
     finally:
         runner.close()
@@ -159,7 +159,7 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
             *advice,
         ]
     )
-    return ended(report, problem, interrupt)
+    return ended(report, faults, problem, interrupt)
 
 
 def _depths(text: str) -> tuple[int, ...]:

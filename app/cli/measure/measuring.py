@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,9 @@ from app.cli.measure.options import Outputs
 from app.cli.terminal.console import say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
 from app.cli.terminal.table import definitions, table
+from app.engine.drafters.outside.fault import fault_words
 from app.engine.errors import UserError
+from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
 from app.lab.experiment import Experiment
@@ -67,6 +70,9 @@ class ProgressLine:
         self._names: tuple[str, ...] = ()
         self._asked: TemplateOptions = {}
         self._told: set[str] = set()
+        self._ends: dict[str, Counter[str]] = {}  # of drafts, by the names of strategies
+        self._rounds: Counter[str] = Counter()
+        self._answers: Counter[str] = Counter()
 
     def show(self, event: LabEvent) -> None:
         """Report an event. Raises PromptError where thinking cannot be switched off."""
@@ -109,6 +115,14 @@ class ProgressLine:
         if self._live:
             say_over("")
 
+    def faults(self) -> list[str]:
+        """A sentence for each drafter that did something wrong."""
+        told = (
+            fault_words(name, ends, self._rounds[name], self._answers[name])
+            for name, ends in self._ends.items()
+        )
+        return list(filter(None, told))
+
     def _run_started(self, event: RunStarted) -> None:
         told = unread(self._asked, event.header)
         if told and told not in self._told:
@@ -118,6 +132,12 @@ class ProgressLine:
             say_over(f"{self._name(event.job.lane)} …")
 
     def _run_done(self, event: RunDone) -> None:
+        if event.trace is not None:
+            for name in strategy_names(event.trace.header.strategy):
+                ends = self._ends.setdefault(name, Counter())
+                ends.update(round.draft_end for round in event.trace.rounds)
+                self._rounds[name] += len(event.trace.rounds)
+                self._answers[name] += 1
         left = f", {numbers.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
         speed = numbers.digits(event.record.tokens_per_second, "tokens/s")
         failure = event.record.failure
@@ -138,10 +158,9 @@ class ProgressLine:
         say(text)
 
 
-def measure(runner: Runner, interrupt: Interrupt) -> None:
+def measure(runner: Runner, interrupt: Interrupt, progress: ProgressLine) -> None:
     """Run to the end, or until Ctrl+C; the runner holds the records."""
     interrupt.stops(runner.control.cancel)
-    progress = ProgressLine()
     try:
         for event in runner.run():
             progress.show(event)
@@ -151,23 +170,27 @@ def measure(runner: Runner, interrupt: Interrupt) -> None:
 
 def measured(
     runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
-) -> tuple[Report, UserError | None]:
-    """Measure and write the requested files, of all runs or of those before an error. Returns the report and
-    the error, if any. Raises UserError where nothing was measured."""
+) -> tuple[Report, list[str], UserError | None]:
+    """Measure and write the requested files, of all runs or of those before an error. Returns the report,
+    what drafters did wrong, and the error, if any. Raises UserError where nothing was measured."""
     problems: list[UserError] = []
+    progress = ProgressLine()
     try:
-        measure(runner, interrupt)
+        measure(runner, interrupt, progress)
     except UserError as error:
         if not runner.records:
             raise
         problems.append(error)
     report = report_of(runner, interrupt, sweep)
     problems += write_outputs(outputs, report, runner)
-    return report, UserError(" ".join(map(str, problems))) if problems else None
+    return report, progress.faults(), UserError(" ".join(map(str, problems))) if problems else None
 
 
-def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
-    """The exit code. Raises `problem`, and UserError where a run failed."""
+def ended(report: Report, faults: list[str], problem: UserError | None, interrupt: Interrupt) -> int:
+    """Say what drafters did wrong; returns the exit code. Raises `problem`, and UserError where a run
+    failed."""
+    for fault in faults:
+        say(fault)
     if problem is not None:
         raise problem
     if interrupt.pressed:

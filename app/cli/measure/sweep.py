@@ -78,11 +78,11 @@ def sweep(argv: list[str]) -> int:
 
 def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Interrupt) -> int:
     try:
-        report, problem = measured(runner, interrupt, files, facts)
+        report, faults, problem = measured(runner, interrupt, files, facts)
     finally:
         runner.close()
     put([*_maps(report, facts), *outcome_lines(report)])
-    return ended(report, problem, interrupt)
+    return ended(report, faults, problem, interrupt)
 
 
 def _maps(report: Report, facts: SweepFacts) -> list[str]:

@@ -115,6 +115,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
     left_out = [f"not tried: {left_out.what}: {left_out.reason}" for left_out in result.left_out]
     put([*_tried(result), "", *left_out, result.reason, result.winner])
+    for fault in progress.faults():
+        say(fault)
     if problems:
         raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:

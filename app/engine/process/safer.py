@@ -19,6 +19,9 @@ _NO_ROOM = re.compile(r"mem_buffer|insufficient memory|bad_alloc|out of memory")
 _DRIVER_OF = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC", re.IGNORECASE)
 _DEVICE = re.compile(rf"{_DRIVER_OF.pattern}|device|memory|alloc", re.IGNORECASE)
 _KILLED = getattr(signal, "SIGKILL", None)
+_SENT = {getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")} - {
+    None
+}
 _LEAST_CTX, _SMALL_CTX = 512, 2048
 _KEPT = "What came before is kept, and the engine starts again by itself."
 _DRIVER = "Layers are on devices: if it stops again, their driver is the likely cause."
@@ -41,6 +44,11 @@ class Death:
     @property
     def is_fault(self) -> bool:
         return self.code is not None and -self.code in _FAULTS
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the signal is one that nothing but another process or the system sends."""
+        return self.code is not None and -self.code in _SENT
 
     @property
     def is_device_fault(self) -> bool:
@@ -101,11 +109,16 @@ def explain_death(death: Death) -> Explanation:
             f"{death.file} holds values that llama.cpp cannot compute with ({death.reason}).",
             "The file is damaged or was converted wrongly: download it again, or choose another file.",
         )
+    if death.is_sent:
+        during = f" while {'testing' if death.testing else 'reading'} {death.file}" if death.file else ""
+        short = ", or the system because memory was short" if -(death.code or 0) == _KILLED else ""
+        ended = f"The engine was ended{during} ({death.reason})."
+        return Explanation(ended, f"Another program did that{short}. {_KEPT}", _next(death))
     if death.testing:
         return _faulty_test(death)
     message = f"The engine stopped unexpectedly ({death.reason})."
     hint = f"{_KEPT} {_DRIVER}" if death.is_device_fault else _KEPT
-    return Explanation(message, hint, _next(death) if load else None)
+    return Explanation(message, hint, _next(death))
 
 
 def _faulty_test(death: Death) -> Explanation:
@@ -122,9 +135,9 @@ def _faulty_test(death: Death) -> Explanation:
         "a device's driver or this build's kernels" if death.is_device_fault else "this build's kernels"
     )
     return Explanation(
-        f"The first pass of {death.file} ended the engine ({death.reason}).",
-        f"The file may be damaged: try another. If the engine ends again, the likely cause is {at_fault}: "
-        f"{way_out}",
+        f"The engine stopped while testing {death.file} ({death.reason}).",
+        f"Try again. If it stops there again, the file may be damaged: try another. With every file, the "
+        f"likely cause is {at_fault}: {way_out}",
         offer,
     )
 
@@ -132,8 +145,8 @@ def _faulty_test(death: Death) -> Explanation:
 def _next(death: Death) -> Offer | None:
     if death.load is None:
         return None
-    if death.code is not None and -death.code == _KILLED:  # by the system, when main memory ran out
-        return smaller_context(death.load, death.n_ctx)
+    if death.is_sent:  # by the system, when main memory ran out
+        return smaller_context(death.load, death.n_ctx) if -(death.code or 0) == _KILLED else None
     if death.is_fault:
         return _after_fault(death)
     return on_the_cpu(death.load, death.on_devices) or safe_kernels(death.load)

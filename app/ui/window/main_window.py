@@ -67,6 +67,7 @@ from app.ui.window.trace_opener import TraceOpener
 
 MakePlaces = Callable[[ChatSide], Sequence[Place]]
 SMALLEST = (760, 480)
+_NOT_SAVED = "settings not saved"  # the cause of a notice
 _MODIFIERS = Qt.KeyboardModifier
 _COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.MetaModifier
 
@@ -284,7 +285,9 @@ class MainWindow(QMainWindow):
         try:
             self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
         except UserError as error:
-            self.page.prompt.notices.tell(error)
+            self.page.prompt.notices.tell(error, cause=_NOT_SAVED)
+        else:
+            self.page.prompt.notices.withdraw(_NOT_SAVED)
 
     # ------------------------------------------------------------------ around the chat
 

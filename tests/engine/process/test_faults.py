@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -335,6 +336,50 @@ def test_a_kernel_that_faults(
     assert answers(safe)
 
 
+@on_linux
+@pytest.mark.parametrize(
+    ("by", "ended", "hint"),
+    [
+        ("SIGKILL", "was ended", "Another program did that, or the system because memory was short. "),
+        ("SIGTERM", "was ended", "Another program did that. "),
+        ("SIGSEGV", "stopped", "Try again. If it stops there again, the file may be damaged: "),
+    ],
+)
+def test_one_death_in_the_test_is_not_laid_to_the_file(
+    new_talk: Callable[[], Talk],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    by: str,
+    ended: str,
+    hint: str,
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT.replace("SIGILL", by))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    failed = new_talk().load(ModelOptions(path))
+    assert isinstance(failed, Failed) and failed.gone
+    number = signal.Signals[by].value
+    assert failed.message.startswith(f"The engine {ended} while testing {Path(path).name} (signal {number},")
+    assert failed.hint.startswith(hint)
+    monkeypatch.undo()
+    assert isinstance(new_talk().load(ModelOptions(path)), Loaded), "it was not the file"
+
+
+@on_linux
+def test_a_death_while_reading_names_its_signal_and_not_a_fault(
+    new_talk: Callable[[], Talk], path: str
+) -> None:
+    """As where the pair of an engine that died is loaded again, and that engine dies too."""
+    talk = new_talk()
+    talk.ask(lambda run: Load(run, ModelOptions(path)), LoadProgress)
+    os.kill(talk.home.pid or 0, signal.SIGKILL)
+    while not isinstance(event := talk.until((LoadProgress, Loaded, Failed)), Failed):
+        pass
+    assert event.gone and "damaged" not in event.hint
+    said = r"The engine was ended( while \w+ [\w-]+\.gguf)? \(signal 9, Killed\)\."
+    assert re.fullmatch(said, event.message)
+
+
 @pytest.mark.parametrize("damage", [{"eps": -1.0}, {"eps": float("nan")}, {"experts": 4}], ids=str)
 def test_a_file_whose_values_cannot_be_computed_with_is_blamed(
     new_talk: Callable[[], Talk], tiny_file: Callable[[Tiny], Path], damage: dict[str, float]
@@ -360,11 +405,11 @@ def test_the_draft_is_blamed_where_it_is_the_draft(
     ("known", "said"),
     [
         ({"code": -signal.SIGILL}, "The kernels of this build of llama.cpp fault on this machine (words)."),
-        ({"code": -signal.SIGSEGV}, "The first pass of a.gguf ended the engine (words)."),
+        ({"code": -signal.SIGSEGV}, "The engine stopped while testing a.gguf (words)."),
         ({"code": -signal.SIGFPE}, "a.gguf holds values that llama.cpp cannot compute with (words)."),
         (
             {"code": -signal.SIGABRT, "last_words": "/src/ggml/ggml-cuda.cu:97: CUDA error"},
-            "The first pass of a.gguf ended the engine (ggml-cuda.cu:97: CUDA error).",
+            "The engine stopped while testing a.gguf (ggml-cuda.cu:97: CUDA error).",
         ),
     ],
 )

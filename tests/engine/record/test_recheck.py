@@ -278,6 +278,25 @@ def test_tampering_is_found(traces: dict[str, Trace], kind: str, edit: str) -> N
     assert all(sentence.endswith(".") for sentence in found)
 
 
+@pytest.mark.parametrize("kind", ["greedy", "speculative"])
+def test_a_record_without_its_end_may_be_cut_in_its_last_round(traces: dict[str, Trace], kind: str) -> None:
+    """As a stop in a draft does."""
+    trace = traces[kind]
+    index = first(trace, lambda round: round.accepted > 1)
+    whole = trace.rounds[index]
+    unjudged = {"verdict": Verdict.IGNORED, "p": None, "u": None, "draw": None, "target_id": None}
+    ignored = tuple(replace(token, **unjudged) for token in whole.drafted[1:])
+    cut = replace(
+        whole,
+        drafted=(whole.drafted[0], *ignored),
+        emitted=whole.emitted[:1],
+        target_top=whole.target_top[:1],
+    )
+    assert recheck(Trace(trace.header, [*trace.rounds[:index], cut])) == []
+    found = recheck(Trace(trace.header, [*trace.rounds[:index], cut, *trace.rounds[index + 1 :]]))
+    assert any(problem.startswith(f"Round {index}: it emitted accepted, not ") for problem in found)
+
+
 @pytest.mark.parametrize("seed", [-2, 2**63, 2**80])
 def test_what_is_no_seed_is_said(traces: dict[str, Trace], seed: int) -> None:
     trace = traces["match"]

@@ -144,6 +144,42 @@ def test_what_cannot_be_kept_is_said_until_it_can(windows: Windows, monkeypatch:
     assert ChatStore(desk.paths.chats).unsent.read("") == Question("lost? no")
 
 
+def test_what_could_not_be_kept_is_kept_without_typing_on(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open()
+    desk.ask("saved")
+    first, unsent = desk.controller.chat_id, ChatStore(desk.paths.chats).unsent
+    with monkeypatch.context() as full:
+        full.setattr("app.saved.chats.unsent.write_atomic", _no_room)
+        desk.qtbot.keyClicks(desk.prompt, "in a chat")
+        desk.until(lambda: "What you type is not saved" in desk.error())
+        desk.controller.new_chat()
+        desk.qtbot.keyClicks(desk.prompt, "in a new one")
+        desk.controller.open_chat(first)
+        assert desk.page.prompt.text() == "in a chat", "it waits"
+        assert "What you type is not saved" in desk.error()
+    desk.until(lambda: desk.error() == "")
+    assert (unsent.read(first).text, unsent.read("").text) == ("in a chat", "in a new one")
+
+
+def test_a_notice_of_the_disk_goes_when_the_disk_is_back(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("saved")
+    chats, config = desk.paths.chats, desk.paths.config
+    for folder in (chats, config):
+        folder.rename(folder.with_name("away"))
+        folder.write_text("no folder")
+        desk.window.save()
+        desk.controller.chats.refresh()
+        assert desk.error()
+        folder.unlink()
+        folder.with_name("away").rename(folder)
+        desk.window.save()
+        desk.controller.chats.refresh()
+        assert desk.error() == ""
+
+
 def _no_room(*_what: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -232,7 +232,7 @@ def test_the_engine_is_killed_while_it_loads(windows: Windows) -> None:
     desk.until(lambda: windows.homes)
     os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(desk.error)
-    assert "stopped unexpectedly" in desk.error()
+    assert "The engine was ended" in desk.error()
     assert desk.session.activity is Activity.EMPTY
     desk.load(windows.pair[0], ctx_size=512)
     desk.ask("hello")

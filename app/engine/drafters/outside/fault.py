@@ -39,9 +39,9 @@ FAULTS = ("raised", "gave", "took", "rests")
 """The words behind a drafter's name with which its guard reports what it did wrong."""
 
 
-def fault_words(name: str, ends: Mapping[str, int], rounds: int) -> str:
+def fault_words(name: str, ends: Mapping[str, int], rounds: int, answers: int = 1) -> str:
     """A sentence on the drafts that a drafter's faults cost, "" without any; `ends` counts the ends of drafts
-    in an answer of so many rounds."""
+    in answers of so many rounds."""
     heads = tuple(f"{name} {verb} " for verb in FAULTS)
     found: dict[str, int] = {}
     for end, count in ends.items():
@@ -52,7 +52,8 @@ def fault_words(name: str, ends: Mapping[str, int], rounds: int) -> str:
     first, lost = next(iter(found)), sum(found.values())
     others = f", and {numbers.count(len(found) - 1, 'other fault')}" if len(found) > 1 else ""
     cost = f"That cost {lost:,} of {numbers.count(rounds, 'round')} a draft"
-    return f"{first}{others}. {cost}; the answer is whole."
+    whole = "the answer is whole" if answers == 1 else "the answers are whole"
+    return f"{first}{others}. {cost}; {whole}."
 
 
 def plain(text: str) -> str:

@@ -14,6 +14,7 @@ from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine.engine_session import EngineSession
 
+_UNREAD = "chats not read"  # the cause of a notice
 LOOK_MS = 1000
 """How often the store is checked for changes by another window; a check reads the time of a single file."""
 
@@ -67,10 +68,12 @@ class ChatListController(QObject):
     def heads(self) -> list[ChatHead]:
         """All chats; empty where the folder cannot be read, and the error is shown."""
         try:
-            return self._store.heads()
+            heads = self._store.heads()
         except UserError as error:
-            self._page.prompt.notices.tell(error)
+            self._page.prompt.notices.tell(error, cause=_UNREAD)
             return []
+        self._page.prompt.notices.withdraw(_UNREAD)
+        return heads
 
     @Slot(str)
     def delete(self, chat_id: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.engine.errors import UserError
 from app.saved.chats.conversation import Question
@@ -13,6 +13,7 @@ from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.widgets.work.throttle import Throttle
 
 DELAY_MS = 700
+_AGAIN_MS = 2000  # between two tries to write what could not be written
 _CAUSE = "unsent"
 
 
@@ -27,8 +28,11 @@ class UnsentWords(QObject):
         self._prompt = prompt
         self._unsent = unsent
         self._chat_id, self._words = chat_id, words
-        self._id = ""  # where the words are kept
+        self._id = ""  # the chat of the words that were last kept
         self._kept = NOTHING
+        self._owed: dict[str, Question] = {}  # what is not written yet, by chats
+        self._again = QTimer(self, interval=_AGAIN_MS)
+        self._again.timeout.connect(self._write)
         self._soon = Throttle(self.keep, self, DELAY_MS)
         prompt.typed.connect(self._soon.request)
 
@@ -39,20 +43,29 @@ class UnsentWords(QObject):
             self._kept = self._unsent.read(self._id)
         except UserError as error:
             self._prompt.notices.tell(error)
+        self._kept = self._owed.get(self._id, self._kept)
         self._prompt.set_unsent(self._kept)
 
     @Slot()
     def keep(self) -> None:
         """Save the words, where they changed or their chat was saved for the first time."""
         chat_id, words = self._chat_id(), self._words()
-        if (chat_id, words) == (self._id, self._kept):
-            return
-        try:
-            self._unsent.keep(chat_id, words)
-            if chat_id != self._id:
-                self._unsent.keep(self._id, NOTHING)
-        except UserError as error:
+        if (chat_id, words) != (self._id, self._kept):
+            self._owed |= {self._id: NOTHING, chat_id: words}
+            self._id, self._kept = chat_id, words
+        if error := self._write():
             self._prompt.notices.tell(error, cause=_CAUSE)
-            return
-        self._id, self._kept = chat_id, words
+
+    @Slot()
+    def _write(self) -> UserError | None:
+        """Write what is not written yet; the notice stays until it is. Returns why it cannot be."""
+        try:
+            for chat_id in list(self._owed):
+                self._unsent.keep(chat_id, self._owed[chat_id])
+                del self._owed[chat_id]
+        except UserError as error:
+            self._again.start()
+            return error
+        self._again.stop()
         self._prompt.notices.withdraw(_CAUSE)
+        return None

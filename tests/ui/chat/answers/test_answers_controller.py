@@ -46,14 +46,14 @@ def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[...
     desk.until_streaming(30)
     kill_engine(desk)
     desk.until(desk.notes)
-    assert desk.notes()[0].startswith("The engine stopped unexpectedly (signal 9")
+    assert desk.notes()[0].startswith("The engine was ended (signal 9")
     assert not desk.page.transcript.live
     shown, text = desk.fates(), desk.answers()[0].text
     assert desk.tokens() >= 30
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
     answer = chat.turns[-1]
     assert (
-        isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
+        isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine was ended")
     )
     trace = read_trace(desk.paths.chats / chat.id / answer.trace)
     assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].answer.rounds)

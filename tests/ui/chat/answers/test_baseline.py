@@ -273,7 +273,7 @@ def test_the_engine_is_killed_while_it_measures(slow: Callable[[str], Desk]) -> 
     measuring(desk)
     os.kill(desk.engine_pid, signal.SIGKILL)
     desk.until(desk.error)
-    assert desk.error().startswith("The baseline was not measured: The engine stopped unexpectedly")
+    assert desk.error().startswith("The baseline was not measured: The engine was ended")
     desk.until_ready()
     assert desk.fates() == kept and desk.window.status.state.text() == "Ready"
     desk.until(desk.window.status.measure.isEnabled)
