@@ -97,6 +97,7 @@ class Happening(msgspec.Struct, omit_defaults=True):
     told: tuple[tuple[str, str], ...] = ()
     raw: bytes | None = None
     cut: int | None = None
+    reset: bool = False
     stall: float = 0.0
     no_ranges: bool = False
     wrong: bool = False
@@ -216,4 +217,5 @@ class Downloads:
 
 def _cut(random: Random) -> Happening:
     stall = random.choice((0.0, 0.0, 0.0, 0.8))
-    return Happening("cdn", cut=random.randrange(len(_DATA)), stall=stall, no_ranges=random.random() < 0.1)
+    cut, no_ranges = random.randrange(len(_DATA)), random.random() < 0.1
+    return Happening("cdn", cut=cut, reset=cut % 2 == 0, stall=stall, no_ranges=no_ranges)

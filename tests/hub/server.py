@@ -32,7 +32,8 @@ class Fault:
     headers: tuple[tuple[str, str], ...] = ()  # with `status` or `body`
     told: tuple[tuple[str, str], ...] = ()  # headers instead of a correct answer's; "" leaves one out
     raw: bytes | None = None  # sent in place of HTTP
-    cut: int | None = None  # bytes of the body after which the connection is cut
+    cut: int | None = None  # bytes of the body after which the connection ends
+    reset: bool = False  # and with a reset, as when a cable is pulled: what was not read yet may be lost
     stall: float = 0.0  # seconds of silence after `cut` bytes, or before the answer
     pace: float = 0.0  # seconds between two pieces of the body
     no_ranges: bool = False
@@ -287,8 +288,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(body[: fault.cut], fault.pace)
             if fault.stall:
                 time.sleep(fault.stall)
-            # A reset instead of an orderly end, as when a cable is pulled.
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if fault.reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()
             return

@@ -139,19 +139,21 @@ class Cache:
     def unlink(self, repo: str, name: str, etag: str, commit: str) -> None:
         """Remove a file's name in one commit; its bytes stay."""
         self.place(repo, name, etag, commit).pointer.unlink(missing_ok=True)
-        self.tidy(repo)
+        _remove_empty(self._repo(repo) / "snapshots" / commit)
 
     def remove(self, repo: str, name: str, etag: str, commit: str) -> None:
-        """Remove one file that a download brought, unless another program is downloading it; its bytes stay
-        where another commit or name needs them."""
+        """Remove one file that a download brought, or its part, unless another program is downloading it; its
+        bytes stay where another commit or name needs them. Other folders stay: the file's new version may be
+        on its way into them."""
         place = self.place(repo, name, etag, commit)
         with held_alone(self._locks(repo), etag) as alone:
             if alone:
+                place.partial.unlink(missing_ok=True)
                 place.pointer.unlink(missing_ok=True)
                 used = {pointer.resolve() for pointer in self._all_pointers(repo)}
                 if place.blob.resolve() not in used:
                     place.blob.unlink(missing_ok=True)
-        self.tidy(repo)
+        _remove_empty(self._repo(repo) / "snapshots" / commit)
 
     def remains(self, repo: str, name: str, etag: str, commit: str) -> Path | None:
         """Path of what is left of a file that could not be removed: its name, else its bytes, else its

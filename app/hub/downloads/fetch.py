@@ -175,6 +175,14 @@ class Fetcher:
         headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
         headers["Accept-Encoding"] = "identity"
         sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
+        if file.listed == found.commit_hash:  # a commit does not change
+            sizes, checksums = (file.size, found.size), (file.sha256, sha256)
+            if any(all(both) and both[0] != both[1] for both in (sizes, checksums)):
+                raise HubError(
+                    Trouble.CHECKSUM,
+                    f"The Hub lists {file.name} otherwise than it sends it, in the same commit.",
+                    "Do not trust this file. Look the repository up again, or choose another.",
+                )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
     def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:

@@ -36,6 +36,7 @@ class ItemFile(msgspec.Struct, frozen=True, omit_defaults=True):
     sha256: str = ""
     etag: str = ""
     commit: str = ""
+    listed: str = ""  # the commit in which the Hub listed its size and checksum
     found: bool = False  # it was here before this download: cancelling leaves it alone
     path: str = ""  # where it is stored, once it is complete
 
@@ -61,7 +62,9 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, wanted: Wanted, group: str) -> Download:
         """A new item."""
-        files = tuple(ItemFile(file.name, file.size, file.sha256) for file in wanted.files)
+        files = tuple(
+            ItemFile(file.name, file.size, file.sha256, listed=wanted.commit) for file in wanted.files
+        )
         title = wanted.title or wanted.files[0].name
         return cls(uuid.uuid4().hex, group, wanted.repo, title, files, wanted.revision)
 
@@ -83,12 +86,14 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A model to download. `revision` is the branch, tag or commit it is followed at."""
+    """A model to download. `revision` is the branch, tag or commit it is followed at, `commit` the one whose
+    files were listed."""
 
     repo: str
     files: tuple[HubFile, ...]
     title: str = ""
     revision: str = "main"
+    commit: str = ""
 
     @classmethod
     def of(cls, repo: Repo, quantisation: Quantisation) -> Wanted:
@@ -96,7 +101,7 @@ class Wanted:
         same = [candidate for candidate in repo.quantisations if candidate.name == quantisation.name]
         told = quantisation.name if quantisation.name != "?" and len(same) < 2 else quantisation.file
         title = f"{repo.repo} {told}"
-        return cls(repo.repo, quantisation.files, title, repo.revision)
+        return cls(repo.repo, quantisation.files, title, repo.revision, repo.commit)
 
     @property
     def size(self) -> int:

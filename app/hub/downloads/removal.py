@@ -33,8 +33,8 @@ def _remove(cache: Cache, repo: str, file: ItemFile) -> OSError | None:
             cache.unlock(repo, file.etag)
         return None
     try:
-        cache.forget(repo, file.name)
         cache.remove(repo, file.name, file.etag, file.commit)
+        cache.forget(repo, file.name)
     except OSError as error:
         return error
     return None

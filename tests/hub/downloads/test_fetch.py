@@ -210,7 +210,7 @@ def test_one_hundred_random_cuts_end_in_the_right_bytes(
     cuts = 0
     while cuts < 100:
         several = [chance.randrange(SIZE // 3) for _ in range(chance.randint(1, 6))]
-        server.faults["cdn"].extend(Fault(cut=at) for at in several)
+        server.faults["cdn"].extend(Fault(cut=at, reset=at % 2 == 0) for at in several)
         fetched = fetch(patience=Patience(stall=5, first_wait=0, longest_wait=0, attempts=8))
         assert fetched.path.read_bytes() == data
         assert not server.faults["cdn"] or sum(several) >= SIZE

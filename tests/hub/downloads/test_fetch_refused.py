@@ -205,6 +205,19 @@ def test_what_another_program_brought_meanwhile_is_found(
     assert server.requests("cdn") == []
 
 
+def test_removing_an_older_version_leaves_room_for_the_newer(cache: Cache) -> None:
+    """Both at once: the queue removes what came of the older one, and its process begins the newer one."""
+    older, newer = (cache.place(REPO, FILE, etag * 64, etag * 40) for etag in "01")
+    older.begin()
+    older.partial.write_bytes(b"part")
+    with older.locked():  # as the queue holds it, in that moment
+        newer.begin()
+    cache.remove(REPO, FILE, "0" * 64, "0" * 40)
+    newer.partial.write_bytes(b"whole")
+    newer.settle()
+    assert newer.link().read_bytes() == b"whole" and partials(cache) == []
+
+
 def test_what_another_program_writes_is_left_alone(data: bytes, cache: Cache, server: FakeHub) -> None:
     at = (hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
     older = cache.place(REPO, FILE, "0" * 64, at[1])

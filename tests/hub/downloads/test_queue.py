@@ -13,6 +13,7 @@ from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.downloads import DownloadChanged, State, Wanted
 from app.hub.downloads.fold import after_restart
+from app.hub.downloads.messages import Patience
 from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
@@ -85,7 +86,7 @@ def test_it_tries_again_by_itself_and_says_so(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
     server.faults["cdn"].extend([Fault(cut=100_000), Fault(status=429, headers=(("Retry-After", "1"),))])
-    watched = open_queue()
+    watched = open_queue(patience=Patience(first_wait=1.0, longest_wait=1.0))  # long enough to be seen
     (id,) = watched.queue.add([wanted(hub)])
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data
     waits = [

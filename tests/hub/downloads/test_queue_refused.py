@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,9 @@ from app.hub.downloads.space import check_space
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.repo import HubFile
+from tests.hub.downloads.fetching import partials
 from tests.hub.downloads.watching import FILE, REPO, SIZE, SLOW, Open, wanted
-from tests.hub.server import TOKEN, FakeHub
+from tests.hub.server import TOKEN, FakeHub, FakeRepo
 from tests.quiet import stays
 
 
@@ -33,6 +35,35 @@ def test_gated_then_with_a_token(
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data
     watched.queue.close()
     assert TOKEN not in (tmp_path / "downloads.json").read_text() + str(watched.events)
+
+
+def test_a_listing_that_the_same_commit_contradicts_is_refused(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    """What is sent would pass as the file that was listed, if its own header were all that is checked."""
+    watched, asked = open_queue(), wanted(hub)
+    lies = data[::-1]
+    server.repos[REPO] = Swapped({FILE: lies}, of=server.repos[REPO].commit)
+    (id,) = watched.queue.add([asked])
+    failed = watched.wait_for(id, State.FAILED, State.DONE)
+    assert failed.trouble is Trouble.CHECKSUM and "in the same commit" in failed.message
+    assert server.requests("cdn") == [] and partials(cache) == []
+    # Where the branch moved on, the listing is of another commit, and says nothing of this file.
+    server.repos[REPO] = FakeRepo({FILE: lies})
+    watched.queue.resume(id)
+    assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == lies
+
+
+@dataclass
+class Swapped(FakeRepo):
+    """Holds other files under the commit of the ones that were listed."""
+
+    of: str = ""
+
+    @property
+    @override
+    def commit(self) -> str:
+        return self.of
 
 
 def test_no_room_is_said_before_anything_is_queued(
