@@ -178,7 +178,7 @@ def test_a_list_that_cannot_be_read_now_is_not_written_over(
     shelf.add([put(Tiny(name="a"))])
     before = (tmp_path / "data" / "library.json").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", _refuse)
+        patch.setattr("app.hub.library.remembered.read_file", _refuse)
         assert shelf.places.added == (put(Tiny(name="a")),)
         with pytest.raises(UserError, match="permission denied"):
             shelf.add([put(Tiny(name="b"))])
