@@ -21,7 +21,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-worker-restart 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify faults coverage lint format lock clean peer \
+.PHONY: help run test tests verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
         lessons screenshots package package-test ready ready-dev
@@ -38,7 +38,10 @@ ready-dev:
 run: ready ## start Draftscope; GPU=cuda|vulkan|metal|hip|none picks the backend, ARGS="..." goes to it
 	@exec $(BIN)/python -m app $(ARGS)
 
-test: lint ## lint, every test but the long grid, and same texts on other kernels; ARGS="-n0" runs one by one
+test: ## lint, every test but the long grid, and same texts on other kernels; ARGS="-n0" runs one by one
+	@$(MAKE) --no-print-directory -j2 lint tests  # at once: types are checked on one core
+
+tests: ready-dev
 	@$(PYTEST) $(ARGS)
 	@echo "Tests that compare generated texts, again on other kernels:"
 	@$(PYTEST) $(ARGS) -m same_text --other-kernels || [ $$? -eq 5 ]  # 5: ARGS names none of them

@@ -29,6 +29,10 @@ settings.register_profile("same", _PATIENT, derandomize=True)
 settings.register_profile("chance", _PATIENT, print_blob=True)  # `make verify` asks for it
 settings.load_profile("same")
 
+# No test cuts the power, and a window writes thousands of times in all tests: waiting for the disk each time
+# takes half a minute. Tests of what is synced replace this themselves, and child processes really wait.
+os.fsync = lambda fd: None
+
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 
 
