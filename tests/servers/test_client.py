@@ -104,6 +104,23 @@ def test_an_end_inside_a_draft_is_verified(finish: str):
     assert trace.totals.finish_reason is (FinishReason.END if finish == "eos" else FinishReason.STOP)
 
 
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [
+        ({"stop_type": "eos"}, FinishReason.END),
+        ({"stop_type": "word"}, FinishReason.STOP),
+        ({"truncated": True}, FinishReason.CONTEXT),
+        ({"truncated": False}, FinishReason.LENGTH),
+        ({}, FinishReason.LENGTH),
+    ],
+)
+def test_an_answer_ends_for_the_reason_that_the_server_tells(said: dict[str, Any], finish: FinishReason):
+    last = {name: value for name, value in ended(4, 3, 1).items() if name != "truncated"}
+    trace = trace_of(answered(llama_server(*CHUNKS[:-1], last | said)))
+
+    assert trace.totals is not None and trace.totals.finish_reason is finish
+
+
 def test_recheck_finds_a_changed_verdict_of_a_server():
     trace = trace_of(answered(llama_server(*CHUNKS)))
     trace.rounds[1] = msgspec.structs.replace(trace.rounds[1], drafted=trace.rounds[1].drafted[1:])

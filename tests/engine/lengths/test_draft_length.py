@@ -165,6 +165,22 @@ def test_auto_learns_from_proposals_that_it_only_looks_at() -> None:
     assert sum(k > 0 for k in after) > 0.4 * len(after)
 
 
+def test_auto_looks_for_a_small_share_of_the_time() -> None:
+    length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.1)
+    length.begin(Outset([StrategyLimits("long", 1, 8)], 512))
+    length.observe(plain)
+    assert length.look("long", 100) == 0, "no pass was measured"
+    length.observe(plain)
+    assert length.look("long", 100) == 8
+    assert length.look("long", 3) == 3
+    length.observe(RoundCost([Attempt("long", 8, (), seconds=0.0299, looked=True)], 0, [1], 0.0299, 0.1))
+    waited = 0
+    while not length.look("long", 100):
+        length.observe(plain)
+        waited += 1
+    assert waited == 100, "0.3 % of the time of 100 passes"
+
+
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
     """A strategy with n_min proposes nothing if fewer tokens are asked for."""
     length = AutoLength()
