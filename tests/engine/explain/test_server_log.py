@@ -125,6 +125,14 @@ def test_a_count_that_goes_on_is_counted_once_and_one_that_starts_anew_is_added(
     assert again == StrategyCounts(4, 120, 18, 18, 18, 180, 126, (4.5, 6.0, 0.75))
 
 
+def test_what_one_of_two_counts_does_not_tell_is_not_told() -> None:
+    told = StrategyCounts(1, 2, 3, 4, 5, 6, 7, (1.0, 2.0, 3.0))
+    silent = StrategyCounts(None, 2, None, 4, 5, 6, 7, None)
+    both = StrategyCounts(None, 4, None, 8, 10, 12, 14, None)
+    assert told.plus(silent) == silent.plus(told) == both
+    assert told.plus(told).milliseconds == (2.0, 4.0, 6.0)
+
+
 def test_what_other_programs_count_is_read() -> None:
     simple = [
         "decoded   48 tokens in    2.000 seconds",

@@ -181,6 +181,22 @@ def test_auto_looks_for_a_small_share_of_the_time() -> None:
     assert waited == 100, "0.3 % of the time of 100 passes"
 
 
+def test_auto_sits_rounds_out_until_a_strategy_is_worth_a_thought_again() -> None:
+    length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.1)
+    length.begin(Outset([StrategyLimits("draft", 1, 8, relative_size=2.0)], 512))
+    for _ in range(3):
+        assert not length.sit_out()
+        assert length.choose("draft", 100, lambda: 0) == 0
+        length.observe(plain)
+    assert not length.sit_out(), "now it may draft"
+    assert length.choose("draft", 100, lambda: 0) == 0, "a draft model that is dearer than its target"
+    length.observe(plain)
+    sat_out = 0
+    while length.sit_out():
+        sat_out += 1
+    assert sat_out == 4, "the first trial is due at token 8"
+
+
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
     """A strategy with n_min proposes nothing if fewer tokens are asked for."""
     length = AutoLength()
