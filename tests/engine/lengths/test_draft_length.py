@@ -197,6 +197,19 @@ def test_auto_sits_rounds_out_until_a_strategy_is_worth_a_thought_again() -> Non
     assert sat_out == 4, "the first trial is due at token 8"
 
 
+def test_asking_in_vain_costs_no_more_than_three_percent() -> None:
+    length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.01)
+    vain = RoundCost([Attempt("long", 8, (), seconds=0.005)], 0, [1], 0.005, 0.01)
+    length.begin(Outset([StrategyLimits("long", 1, 8)], 400))
+    asked = 0
+    for _ in range(400):
+        if not length.sit_out():
+            asks = length.choose("long", 100, lambda: 0) > 0
+            length.observe(vain if asks else plain)
+            asked += asks
+    assert 0 < asked * 0.005 <= 0.03 * 400 * 0.01
+
+
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
     """A strategy with n_min proposes nothing if fewer tokens are asked for."""
     length = AutoLength()
