@@ -23,6 +23,7 @@ from app.engine.explain.remedies import AnswerSetup, DraftFile, smaller_file
 from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
+from app.engine.shards import size_of
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
 
@@ -108,12 +109,10 @@ def _file(options: ModelOptions) -> Path:
 
 def _smaller(target: ModelOptions, draft: ModelOptions) -> DraftFile | None:
     """A draft of the library that is smaller than the one in use; None where a file is not here."""
-    sizes = []
-    for options in (target, draft):
-        try:
-            sizes.append(_file(options).stat().st_size)
-        except OSError:
-            return None
+    try:
+        sizes = [size_of(_file(options)) for options in (target, draft)]
+    except OSError:
+        return None
     return smaller_file(_library(target, draft), *sizes)
 
 

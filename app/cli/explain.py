@@ -17,10 +17,9 @@ from app.engine.explain.server_command import ServerCommand
 
 PROG = "draftscope explain"
 _DESCRIPTION = """\
-Say what a command of llama-server, llama-cli, llama-speculative or vllm serve, or Python with vLLM's
-LLM(...), does about speculation, why it does not draft, and which of our commands and lanes is the same. Or
-say what a log, or lines of statistics, tell about it, and what each figure means. No model is loaded, and
-nothing is run."""
+Say what a command does about speculation, why it does not draft, and which of our commands and lanes is the
+same. Commands are those of llama-server, llama-cli, llama-speculative and vllm serve, and Python with vLLM's
+LLM(...). Of a log, or lines of statistics, say what each figure means. No model is loaded, nothing is run."""
 LARGEST = 64 * 2**20  # bytes of a file that is read
 STANDARD_INPUT = "-"
 
@@ -50,14 +49,10 @@ def explain(argv: list[str]) -> int:
     except UserError as error:
         if text is subject or type(error) is not UserError:
             raise
-        raise UserError(f"{Path(subject).name}: {error.message}", error.hint) from error
-    put(
-        [
-            *explanation.lines,
-            *explanation.measured,
-            *(_judged(explanation.command) if explanation.command is not None else ()),
-        ]
-    )
+        name = "standard input" if subject == STANDARD_INPUT else Path(subject).name
+        raise UserError(f"{name}: {error.message}", error.hint) from error
+    judged = _judged(explanation.command) if explanation.command is not None else ()
+    put([*explanation.lines, *explanation.measured, *judged])
     if cut:
         put([f"Only the first {numbers.file_size(LARGEST)} of the text were read."])
     return 0

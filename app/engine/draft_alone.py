@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from app.engine.drafters.base import Resources, RunContext
@@ -58,17 +58,16 @@ def draft_alone(
             drafter = KINDS[part.name].make(part.params, resources)
             drafter.begin(ids, around)
             found = drafter.propose(ids, min(part.longest, request.max_tokens))
+            end = found.fault or found.end
             if found.ids:
-                end = found.fault or found.end
-                return DraftedAlone(
-                    run, part.name, len(ids), _tokens(found.ids, vocabulary), found.match, end
-                )
-            ends.append(f"{part.name}: {found.fault or found.end}")
+                tokens = tuple(_token(id, vocabulary) for id in found.ids)
+                return DraftedAlone(run, part.name, len(ids), tokens, found.match, end)
+            ends.append(f"{part.name}: {end}")
         return DraftedAlone(run, "", len(ids), end="; ".join(ends))
     finally:
         header.close()
 
 
-def _tokens(ids: Iterable[int], vocabulary: Vocabulary) -> tuple[AloneToken, ...]:
-    pieces = [(id, vocabulary.piece(id)) for id in ids]
-    return tuple(AloneToken(id, piece, "" if piece else vocabulary.label(id)) for id, piece in pieces)
+def _token(id: int, vocabulary: Vocabulary) -> AloneToken:
+    piece = vocabulary.piece(id)
+    return AloneToken(id, piece, "" if piece else vocabulary.label(id))

@@ -150,6 +150,8 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     read_seconds: Seconds = 0.0  # part of draft_seconds: a draft model first read text (length=auto)
     accept_seconds: Seconds = 0.0  # part of sample_seconds: the strategy that drafted learned the outcome
     begin_seconds: dict[str, Seconds] = {}  # in the first round: how long each strategy took to begin
+    k: int | None = None  # length=ewma: most tokens that the strategy that drafted last might draft here
+    smoothed: float | None = None  # its smoothed acceptance, with this round counted
 
     def count(self, verdict: Verdict) -> int:
         """The number of drafted tokens with that verdict."""

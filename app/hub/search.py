@@ -72,9 +72,10 @@ def _read(hub: Hub, repo: str) -> RepoHit:
 
 def _hit(entry: dict[str, Any]) -> RepoHit:
     info = ModelInfo(**entry)  # type: ignore[no-untyped-call]
+    validate_repo_id(info.id or "")
     facts = info.gguf if isinstance(info.gguf, dict) else {}
     return RepoHit(
-        _checked(info.id),
+        info.id,
         number(info.downloads) or 0,
         number(info.likes) or 0,
         bool(info.gated),
@@ -83,11 +84,3 @@ def _hit(entry: dict[str, Any]) -> RepoHit:
         number(facts.get("total")),
         info.last_modified,
     )
-
-
-def _checked(repo: object) -> str:
-    """The name of a repository; raises ValueError where it is none."""
-    if not isinstance(repo, str):
-        raise ValueError("no name")
-    validate_repo_id(repo)
-    return repo

@@ -135,7 +135,8 @@ class Asker:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise strange(self.address, "compresses its answer, which was not asked for")
                 if not response.is_success:
-                    refusal = b"".join([piece async for piece in _whole(response, self.address)])
+                    async with asyncio.timeout(2 * self._patience):
+                        refusal = b"".join([piece async for piece in _whole(response, self.address)])
                     raise of_status(
                         response.status_code,
                         self._without_key(refusal),

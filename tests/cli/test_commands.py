@@ -285,6 +285,7 @@ def test_the_draft_has_options_of_its_own() -> None:
 
 def test_help_has_every_option_and_strategy(command: Command) -> None:
     ended = command("run", "--help")
+    assert "--engine {process,thread}" in ended.out
     assert (ended.code, ended.err) == (0, "")
     for owner in (Sampling, ModelOptions):
         for param in params_of(owner):

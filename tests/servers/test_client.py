@@ -365,16 +365,21 @@ def test_a_compressed_answer_is_refused_before_it_is_unpacked():
     assert "compresses its answer" in refusal(script)
 
 
-def test_an_answer_that_comes_byte_by_byte_is_given_up():
+@pytest.mark.parametrize("refuses", [False, True])
+def test_an_answer_that_comes_byte_by_byte_is_given_up(refuses: bool):
     def trickle() -> Iterator[bytes]:
         while not server.released.wait(0.05):
             yield b" "
 
+    def refused(asked: Asked) -> Answer:
+        return Answer(pieces=trickle(), status=500) if asked.body.get("stream") else Answer({})
+
+    script = llama_server() | ({"/completion": refused} if refuses else {"/props": Answer(pieces=trickle())})
     with (
-        serving({"/props": Answer(pieces=trickle())}) as server,
+        serving(script) as server,
         pytest.raises(ServerError, match=r"not ended its answer within 0\.4 s"),
     ):
-        client_of(server, patience=0.2).describe()
+        list(client_of(server, patience=0.2).generate(REQUEST))
 
 
 def test_a_slow_caller_holds_a_few_megabytes_of_a_fast_server():

@@ -85,11 +85,10 @@ def parse_run(argv: list[str]) -> RunPlan:
     server = server_address(arguments.server) if arguments.server else ""
     if server and (own := _of_the_engine(arguments)):
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
-    strategy = next(
-        iter(asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])), None
-    )
-    spec = StrategySpec.parse(strategy or NONE)
+    strategies = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
+    spec = StrategySpec.parse("".join(strategies) or NONE)
     spec.verification_at(sampling.temperature)
+    spec.check_lengths()
     if arguments.draft_only and arguments.target is None:
         arguments.target = arguments.draft  # the target is not loaded: it need not be named
     target, draft = chosen_pair(arguments)
@@ -104,7 +103,7 @@ def parse_run(argv: list[str]) -> RunPlan:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
     request = GenerationRequest(
         **_prompt(arguments),
-        strategy=SERVER if server and strategy is None else str(spec),
+        strategy=SERVER if server and not strategies else str(spec),
         sampling=sampling,
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,

@@ -11,8 +11,7 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.cli.terminal.table import table
 from app.engine.errors import UserError
-from app.lab.report.history import History, HistoryRow, histories
-from app.lab.report.interval import speedup_words
+from app.lab.report.history import HEAD, History, HistoryRow, histories
 from app.lab.report.page.history_page import history_html
 from app.lab.report.report import Report
 
@@ -71,21 +70,8 @@ def _read(folder: Path) -> tuple[list[Report], list[str]]:
 def _lines(history: History) -> list[str]:
     low, high = history.reach
     scale = f"{numbers.factor(low)} {numbers.factor(high):>{_WIDE - len(numbers.factor(low)) - 1}}"
-    head = ["lane", "measured (UTC)", "Draftscope", "machine", "tokens/s", "speed-up (95 %)", scale, ""]
-    rows = [
-        [
-            row.lane,
-            row.created_at[:16].replace("T", " "),
-            row.version,
-            row.machine,
-            numbers.digits(row.tokens_per_second),
-            speedup_words(row.speed),
-            _plot(row, low, high),
-            "disturbed" if row.doubtful else "",
-        ]
-        for row in history.rows
-    ]
-    return [history.title, *table(head, rows, right=("tokens/s", "speed-up (95 %)"))]
+    rows = [[row.lane, *row.cells[:-1], _plot(row, low, high), row.cells[-1]] for row in history.rows]
+    return [history.title, *table(["lane", *HEAD, scale, ""], rows, right=HEAD[-2:])]
 
 
 def _plot(row: HistoryRow, low: float, high: float) -> str:

@@ -34,8 +34,8 @@ def add_load_options(group: argparse._ArgumentGroup) -> None:
         metavar="N,N,...",
         type=_typed(parse_levels),
         default=(),
-        help="Send this many requests at once to each server, such as 1,2,4,8, and measure tokens/s of all "
-        "and of one, latency, and where drafting stops paying",
+        help="Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and "
+        "of one, latency, and where drafting stops paying",
     )
     group.add_argument(
         "--request-rate",

@@ -87,13 +87,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     first = arguments.work.first(asked.pair.draft is not None) if arguments.work else None
     if first is not None:
         say(f"{first.strategy} is tried first. {first.reason}")
-    tuner = Tuner(
-        asked,
-        home,
-        arguments.seconds,
-        strategies=arguments.strategy,
-        first=first.strategy if first is not None else "",
-    )
+    before = first.strategy if first is not None else ""
+    tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy, first=before)
     tuner.experiment = local_experiment(tuner.experiment, interrupt)  # after the options are checked
     interrupt.stops(tuner.control.cancel)
     progress = ProgressLine(counted=False)

@@ -58,8 +58,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         names = list(action.option_strings)
         short = any(name in NAMES and not name.startswith("--") for name in names)
         shown = [name for name in names if not (short and name in NAMES and name.startswith("--"))]
-        value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
-        return ", ".join(shown) + value
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(shown)} {value}".rstrip()
 
 
 def add_engine_option(group: argparse._ActionsContainer) -> None:

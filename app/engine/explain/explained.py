@@ -17,7 +17,7 @@ from app.engine.explain.server_command import (
     ServerCommand,
     explain_command,
     program_of,
-    shell_words,
+    split_command,
 )
 from app.engine.explain.server_log import ServerLog, StrategyCounts, read_log
 from app.engine.explain.vllm_reading import VLLM, explain_script, explain_vllm
@@ -57,19 +57,18 @@ def explain_text(text: str) -> ExplainedText:
 
 
 def _command(text: str) -> ServerCommand | None:
-    if _CALL.search(text):
-        return explain_script(text)
+    if _CALL.search(text) and (script := explain_script(text)) is not None:
+        return script
     head = text.lstrip()[:_HEAD]
     if len(text.splitlines()) > _LINES:
         return None
-    programs = [program_of(word.strip("'\"")) for word in head.split()]
-    if any(program in PROGRAMS for program in programs) and " -" in head:
-        return explain_command(text)
-    if API_SERVER in programs or (VLLM in programs and "serve" in programs):
-        words = shell_words(text)
-        start = next(at for at, word in enumerate(words) if program_of(word) in (API_SERVER, VLLM))
-        return explain_vllm(words[start + 1 :])
-    return None
+    programs = {*PROGRAMS, API_SERVER, VLLM}
+    if programs.isdisjoint(program_of(word.strip("'\"")) for word in head.split()):
+        return None
+    program, _, words = split_command(text, programs)
+    if program == API_SERVER or (program == VLLM and words[:1] == ["serve"]):
+        return explain_vllm(words)
+    return explain_command(text) if program in PROGRAMS and " -" in head else None
 
 
 def _command_lines(command: ServerCommand) -> Iterator[str]:
@@ -144,10 +143,9 @@ def _counted(name: str, counts: StrategyCounts) -> Iterator[str]:
             f"  #gen tokens, #acc tokens: {counts.accepted:,} of {counts.drafted:,} drafted tokens were "
             f"accepted ({rate}). With the target's own, a round with a draft gave {length} tokens."
         )
-    if counts.milliseconds is not None:
-        begin, draft, learn = counts.milliseconds
-        each = f", {numbers.digits(draft / counts.calls)} ms a call" if counts.calls else ""
+    if counts.draft_ms is not None:
+        each = f", {numbers.digits(counts.draft_ms / counts.calls)} ms a call" if counts.calls else ""
         yield (
-            f"  dur(b,g,a): {begin:g} ms to begin, {draft:g} ms drafting{each}, {learn:g} ms to take in what "
-            "was accepted. The target's passes are not included."
+            f"  dur(b,g,a): {counts.begin_ms:g} ms to begin, {counts.draft_ms:g} ms drafting{each}, "
+            f"{counts.learn_ms:g} ms to take in what was accepted. The target's passes are not included."
         )

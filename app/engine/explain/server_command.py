@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from app.engine.drafters.registry import KINDS
@@ -77,8 +78,19 @@ class _Flag:
     written: bool = True  # on the command line, not as a variable
 
 
-def shell_words(text: str) -> list[str]:
-    """A command as typed in a shell, as words. Raises SettingError where it cannot be read as one."""
+def split_command(text: str, programs: Collection[str]) -> tuple[str, list[str], list[str]]:
+    """(the first of the programs that a command runs, "" for none; the words before it; those after it, to
+    its end). Raises SettingError where the text cannot be read as typed in a shell."""
+    words = _shell_words(text)
+    for at, word in enumerate(words):
+        if (program := program_of(word)) in programs:
+            return program, words[:at], list(takewhile(lambda other: other not in _ENDS, words[at + 1 :]))
+        if words[at - 1 : at] == ["-c"] and (inner := split_command(word, programs))[0]:  # of a shell
+            return inner
+    return "", words, []
+
+
+def _shell_words(text: str) -> list[str]:
     try:
         return shlex.split(text.replace("\\\r\n", " ").replace("\\\n", " "), comments=True)
     except ValueError as error:
@@ -89,11 +101,9 @@ def shell_words(text: str) -> list[str]:
 
 def explain_command(text: str) -> ServerCommand:
     """Read a command of llama.cpp as typed in a shell. Raises SettingError where it cannot be read as one."""
-    words = shell_words(text)
-    found = [(at, name) for at, word in enumerate(words) if (name := program_of(word)) in PROGRAMS]
-    at, program = found[0] if found else (-1, PROGRAMS[0])
-    before = [word for word in words[: at + 1] if word.startswith(_ENVIRONMENT)]
-    return _FlagReader(program, _flags([*before, *words[at + 1 :]])).read()
+    program, before, words = split_command(text, PROGRAMS)
+    variables = [word for word in before if word.startswith(_ENVIRONMENT)]
+    return _FlagReader(program or PROGRAMS[0], _flags([*variables, *words])).read()
 
 
 def program_of(word: str) -> str:
@@ -109,8 +119,6 @@ def _flags(words: Sequence[str]) -> list[_Flag]:
     that they stand for."""
     found: list[_Flag] = []
     for word in words:
-        if word in _ENDS:
-            break
         if word.startswith(_ENVIRONMENT) and "=" in word:
             name, value = word.removeprefix(_ENVIRONMENT).split("=", 1)
             flag = "--" + name.lower().replace("_", "-")

@@ -28,7 +28,7 @@ _STATISTICS = re.compile(
     r", #gen drafts = *(\d{1,15}), #acc drafts = *(\d{1,15})"
     r", #gen tokens = *(\d{1,15}), #acc tokens = *(\d{1,15})"
 )
-_DURATIONS = re.compile(r", dur\(b,g,a\) = *([\d.]{1,20}), *([\d.]{1,20}), *([\d.]{1,20}) ms")
+_DURATIONS = re.compile(r", dur\(b,g,a\) = *(N), *(N), *(N) ms".replace("N", r"\d{1,15}(?:\.\d{1,15})?"))
 _VLLM = re.compile(r"Accepted: (\d{1,15}) tokens, Drafted: (\d{1,15}) tokens")  # of some seconds
 _N_DRAFTED, _N_ACCEPT = re.compile(r"\bn_drafted += +(\d{1,15})"), re.compile(r"\bn_accept += +(\d{1,15})")
 _OUR_ANSWER = re.compile(r"answer (\d[\d,]{0,18}) tokens? in (\d{1,15}(?:\.\d+)?) s")
@@ -106,7 +106,9 @@ class StrategyCounts(NamedTuple):
     accepted_drafts: int  # with an accepted token
     drafted: int
     accepted: int
-    milliseconds: tuple[float, float, float] | None  # to begin, to draft, to learn
+    begin_ms: float | None
+    draft_ms: float | None
+    learn_ms: float | None
 
     def follows(self, other: StrategyCounts) -> bool:
         """Whether these were counted on from `other`."""
@@ -114,29 +116,17 @@ class StrategyCounts(NamedTuple):
 
     def plus(self, other: StrategyCounts) -> StrategyCounts:
         """The sums of both; what one of them does not tell is not told."""
-        times = None
-        if self.milliseconds and other.milliseconds:
-            b, g, a = (one + more for one, more in zip(self.milliseconds, other.milliseconds, strict=True))
-            times = (b, g, a)
-        return StrategyCounts(
-            None if self.begun is None or other.begun is None else self.begun + other.begun,
-            self.calls + other.calls,
-            None if self.learned is None or other.learned is None else self.learned + other.learned,
-            self.drafts + other.drafts,
-            self.accepted_drafts + other.accepted_drafts,
-            self.drafted + other.drafted,
-            self.accepted + other.accepted,
-            times,
+        return StrategyCounts._make(
+            None if one is None or more is None else one + more for one, more in zip(self, other, strict=True)
         )
 
 
 @dataclass(slots=True)
 class ServerLog:
-    """What a log holds. StrategyCounts are sums over its requests."""
+    """What a log holds. Counts are sums over its requests."""
 
     counts: dict[str, StrategyCounts] = field(default_factory=dict)
     """Type -> its statistics."""
-
     strategies: dict[str, str] = field(default_factory=dict)
     """Type -> its settings as the log has them; in order of precedence."""
     problems: list[str] = field(default_factory=list)
@@ -151,7 +141,7 @@ class ServerLog:
 
     @property
     def known(self) -> bool:
-        """Whether it holds anything of llama-server's on speculation or speed."""
+        """Whether it says anything on speculation or speed."""
         found = self.strategies or self.problems or self.requests or self.counts
         return bool(found or self.drafted or self.checkpoints)
 
@@ -237,28 +227,14 @@ class _CountSums:
     def add(self, found: re.Match[str], line: str) -> None:
         name = found[1].replace("_", "-")  # as older versions wrote it
         name = "draft-simple" if name == "draft" else name
-        begun, asked, learned = found[2], found[3], found[4]
+        begun, asked, *others = (None if count is None else int(count) for count in found.groups()[1:])
         if asked is None:  # #calls alone
-            begun, asked = None, found[2]
+            begun, asked = None, begun
         times = _DURATIONS.search(line, found.end())
-        try:
-            milliseconds = (float(times[1]), float(times[2]), float(times[3])) if times else None
-        except ValueError:
-            milliseconds = None
-        counts = StrategyCounts(
-            None if begun is None else int(begun),
-            int(asked),
-            None if learned is None else int(learned),
-            int(found[5]),
-            int(found[6]),
-            int(found[7]),
-            int(found[8]),
-            milliseconds,
-        )
-        last = self._last.get(name)
-        if last is not None and not counts.follows(last):
-            before = self._before.get(name)
-            self._before[name] = last if before is None else before.plus(last)
+        durations = map(float, times.groups()) if times else (None,) * 3
+        counts = StrategyCounts._make((begun, asked, *others, *durations))
+        if name in self._last and not counts.follows(self._last[name]):
+            self._before[name] = self.totals()[name]
         self._last[name] = counts
 
     def totals(self) -> dict[str, StrategyCounts]:

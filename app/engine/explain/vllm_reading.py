@@ -39,6 +39,7 @@ _OLDER = {
     "ngram_prompt_lookup_min": "prompt_lookup_min",
 }
 """Options that vLLM once had -> the key of speculative_config that took their place."""
+_SHORT = {"sc": "speculative_config", "tp": "tensor_parallel_size"}
 _SAMPLING = {"repetition_penalty": "repeat_penalty", "max_new_tokens": "max_tokens"} | {
     name: name
     for name in (
@@ -55,11 +56,11 @@ def explain_vllm(words: Sequence[str]) -> ServerCommand:
     for word in words:
         if is_flag(word):
             name, equals, value = word.lstrip("-").partition("=")
-            key = {"sc": "speculative_config"}.get(name, name.replace("-", "_"))
+            key = _SHORT.get(name, name.replace("-", "_"))
             values[key] = value if equals else None
         elif key and values[key] is None:
             values[key] = word
-        elif not key and "model" not in values and word not in ("serve", VLLM):
+        elif not key and "model" not in values and word != "serve":
             values["model"] = word
     for name in ("speculative_config", "override_generation_config"):
         if isinstance(values.get(name), str):
@@ -67,6 +68,11 @@ def explain_vllm(words: Sequence[str]) -> ServerCommand:
                 values[name] = json.loads(values[name])
             except (ValueError, RecursionError):
                 values[name] = None
+    for name in [name for name in values if "." in name]:  # a part, as --speculative-config.model
+        outer, _, part = name.partition(".")
+        whole = values.setdefault(outer, {})
+        if isinstance(whole, dict):
+            whole[part] = values.pop(name)
     sampling = values.pop("override_generation_config", None)
     return _explained("vllm serve", values, sampling if isinstance(sampling, dict) else {})
 
@@ -188,7 +194,9 @@ def _notes(command: ServerCommand, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
+        return ""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _whole(value: object) -> bool:

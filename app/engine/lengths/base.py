@@ -98,6 +98,14 @@ class DraftLength(ABC):
         """Learn from a finished round."""
         return
 
+    def k(self, name: str) -> int | None:
+        """The most tokens that the strategy drafts next, of a rule that goes by a smoothed acceptance."""
+        return None
+
+    def acceptance(self, name: str) -> float | None:
+        """The strategy's smoothed acceptance, of such a rule."""
+        return None
+
     def reset(self) -> None:
         """Forget everything: the next generation is cold."""
         return

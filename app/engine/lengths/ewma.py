@@ -112,11 +112,9 @@ class EwmaLength(DraftLength):
             state.k = max(state.k - 1, min(max(state.shortest, params.ewma_min), state.longest))
 
     def k(self, name: str) -> int:
-        """The most tokens that the strategy drafts next."""
         return self._states[name].k
 
     def acceptance(self, name: str) -> float:
-        """The strategy's smoothed acceptance."""
         return self._states[name].acceptance
 
     def know(self, name: str, k: int) -> None:

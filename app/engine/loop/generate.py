@@ -114,6 +114,8 @@ class Verified(msgspec.Struct, frozen=True):
     accepting: float
     ended: float
     native: float
+    k: int | None
+    smoothed: float | None
     draft: Draft
     outcome: Outcome
     rows: TargetRows
@@ -143,6 +145,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
+    drafted_last = run.drafters[0][0] if run.drafters else ""
     store = RowStore(run.target.model.vocabulary.size)
     while run.finish is None:
         if run.pace.holds:
@@ -182,6 +185,8 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
                 accepting = time.perf_counter() - learning
         ended = time.perf_counter()
         run.draft_reading = run.draft_reading or draft.reading
+        drafted_last = name or drafted_last
+        k = run.length.k(drafted_last) if run.drafters else None
         if draft.attempts is not None:
             run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted))
         before = Verified(
@@ -194,6 +199,8 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             accepting,
             ended - began,
             run.native_seconds() - native,
+            k if k is None else max(k, len(proposal.ids)),
+            run.length.acceptance(drafted_last) if run.drafters else None,
             draft,
             outcome,
             rows,
@@ -243,6 +250,8 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             read_seconds=last.draft.reading,
             accept_seconds=last.accepting,
             begin_seconds=run.begin_seconds if last.index == 0 else {},
+            k=last.k,
+            smoothed=last.smoothed,
         ),
         last.text,
     )

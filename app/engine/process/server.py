@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -315,10 +316,7 @@ class Server:
 
         _know_drafters(command)
         self._templates = self._templates or Templates()
-
-        def stopped() -> bool:
-            return self._is_stopped(command.run)
-
+        stopped = partial(self._is_stopped, command.run)
         self._emit(draft_alone(command.target, command.request, self._templates, command.run, stopped))
 
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:

@@ -14,6 +14,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.fates import JUDGED, Origin
 from app.engine.params import check_params
+from app.engine.record.length_fold import length_fold
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.sampling.logits import TOP
@@ -23,6 +24,7 @@ from app.engine.types import (
     DraftedToken,
     EmittedToken,
     FinishReason,
+    LengthRule,
     Round,
     TraceHeader,
     Verification,
@@ -51,6 +53,8 @@ _SINCE = {
     "read_seconds": (1, 3),
     "accept_seconds": (1, 6),
     "begin_seconds": (1, 6),
+    "k": (1, 8),
+    "smoothed": (1, 8),
 }
 """The format version that introduced a field."""
 
@@ -103,6 +107,10 @@ class Consistency:
             if not isinstance(KINDS[part.name], ForeignKind)  # may draft as many tokens as there is room for
         }
         self._format = tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
+        smooths = spec is None or (spec.parts and spec.length is LengthRule.EWMA)
+        exact = smooths and header.cold and self._format >= _SINCE["k"]  # a warm rule knows earlier answers
+        self._fold = length_fold(spec) if spec is not None and exact else None
+        self._smooths = smooths
         self._answer: list[int] = []
         self._texts: dict[int, bytes] = {}
         self._labels: dict[int, str] = {}
@@ -113,6 +121,7 @@ class Consistency:
         """Yield the contradictions within a round, and to the rounds before."""
         yield from self._strategies(round)
         yield from self._lengths(round)
+        yield from self._rule(round)
         yield from self._times(round)
         yield from self._fields(round)
         yield from self._tokens(round)
@@ -163,6 +172,15 @@ class Consistency:
             copied = self._answer[round.match - header.prompt_tokens :][: len(drafted)]
             if copied != [token.id for token in drafted]:
                 yield f"its draft is not what stands at token {round.match}"
+
+    def _rule(self, round: Round) -> Iterator[str]:
+        """Compare what length=ewma went by with the rounds so far."""
+        at = self._fold.computed(round) if self._fold is not None else None
+        if at is not None and (round.k, round.smoothed) != (at.k, at.acceptance):
+            said = f"its k is {round.k}, smoothed {round.smoothed}"
+            yield f"{said}, and its drafts give {at.k}, {at.acceptance}"
+        if not self._smooths and not round.k is round.smoothed is None:
+            yield "it has a k or a smoothed acceptance, which only length=ewma has"
 
     def _times(self, round: Round) -> Iterator[str]:
         parts = round.draft_seconds + round.verify_seconds + round.sample_seconds

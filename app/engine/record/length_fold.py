@@ -28,8 +28,8 @@ class LengthFold:
     """Folds rounds with the code of `length=ewma` or `length=auto` itself.
 
     Exact for a cold answer, but for proposals that `auto` only compared with the text: rounds do not hold
-    those. They do not hold what a warm rule had learned from earlier answers either; that fades within some
-    twenty drafts.
+    those. What a warm rule had learned from earlier answers only rounds of `ewma` hold, from format 1.8 on;
+    in others it fades within some twenty drafts.
     """
 
     def __init__(self, spec: StrategySpec) -> None:
@@ -45,7 +45,12 @@ class LengthFold:
         self._name = next(iter(self._limits))  # of the strategy that drafted last
 
     def add(self, round: Round) -> LengthAt:
-        """Add the next round."""
+        """Add the next round: what it records, else what is computed."""
+        at = self.computed(round)
+        return at if round.k is None or round.smoothed is None else LengthAt(round.k, False, round.smoothed)
+
+    def computed(self, round: Round) -> LengthAt:
+        """Add the next round, whatever it records of the rule."""
         self._written += len(round.emitted)
         drafted = len(round.drafted)
         if round.strategy in self._limits:

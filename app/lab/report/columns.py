@@ -89,6 +89,19 @@ def _parts(summary: Summary) -> str:
     return ", ".join(shares) or numbers.NONE
 
 
+def _shares_column(
+    key: str, title: str, definition: str, shares: Callable[[Summary], Sequence[float | None]]
+) -> Column:
+    return Column(
+        key,
+        title,
+        definition,
+        lambda summary, _lane: _shares(shares(summary)),
+        lambda summary, _lane: _first(shares(summary)),
+        shares,
+    )
+
+
 COLUMNS = (
     Column(
         "tokens_per_second",
@@ -217,48 +230,38 @@ SHAPE = (
         lambda summary, _lane: numbers.digits(summary.draft_length),
         lambda summary, _lane: summary.draft_length,
     ),
-    Column(
+    _shares_column(
         "acc_per_pos",
         "acc per pos",
         "llama.cpp's and vLLM's: at place 1, 2, 3, … of a draft, the rounds whose draft was accepted there / "
         "all rounds with a draft.",
-        lambda summary, _lane: _shares(summary.acc_per_pos),
-        lambda summary, _lane: _first(summary.acc_per_pos),
         lambda summary: summary.acc_per_pos,
     ),
-    Column(
+    _shares_column(
         "acceptance_by_place",
         "of drafted there",
         "At place 1, 2, 3, … of a draft: accepted / drafted there. Shorter drafts do not count.",
-        lambda summary, _lane: _shares(summary.acceptance_by_place),
-        lambda summary, _lane: _first(summary.acceptance_by_place),
         lambda summary: summary.acceptance_by_place,
     ),
-    Column(
+    _shares_column(
         "judged_acceptance_by_place",
         "of judged there",
         "At place 1, 2, 3, … of a draft: accepted / (accepted + rejected) there. Not defined for block "
         "verification.",
-        lambda summary, _lane: _shares(summary.judged_acceptance_by_place),
-        lambda summary, _lane: _first(summary.judged_acceptance_by_place),
         lambda summary: summary.judged_acceptance_by_place,
     ),
-    Column(
+    _shares_column(
         "accepted_per_round",
         "rounds with 0, 1, … accepted",
         "Of the rounds with a draft, the shares of which 0, 1, 2, … tokens were accepted.",
-        lambda summary, _lane: _shares(_per_round(summary)),
-        lambda summary, _lane: _first(_per_round(summary)),
         _per_round,
     ),
-    Column(
+    _shares_column(
         "ranks",
         "choice 1, 2, … of the draft",
         "How often the emitted token was the draft model's first, second, third, … choice at its place; ten "
         "choices are recorded. A wider draft could win what stands behind the first. Exact for greedy and "
         "match; where a token is drawn from the residual, an estimate.",
-        lambda summary, _lane: _shares(_ranks(summary)),
-        lambda summary, _lane: _first(_ranks(summary)),
         _ranks,
     ),
     Column(

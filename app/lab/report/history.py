@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.base import numbers
-from app.lab.report.interval import Speedup, middle
+from app.lab.report.interval import Speedup, middle, speedup_words
 from app.lab.report.report import Report
 from app.lab.runs.disturbance import disturbances
+
+HEAD = ("measured (UTC)", "Draftscope", "machine", "tokens/s", "speed-up (95 %)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,13 @@ class HistoryRow:
     tokens_per_second: float | None  # median
     speed: Speedup | None  # over the baseline of the same result
     doubtful: bool  # something disturbed the measurement
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row under HEAD, after the lane, as words."""
+        when = self.created_at[:16].replace("T", " ")
+        speeds = numbers.digits(self.tokens_per_second), speedup_words(self.speed)
+        return when, self.version, self.machine, *speeds, "disturbed" if self.doubtful else ""
 
 
 @dataclass(frozen=True, slots=True)

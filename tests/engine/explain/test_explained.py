@@ -75,6 +75,8 @@ def test_a_script_is_read_without_being_run() -> None:
         "--num-speculative-tokens=5 --ngram-prompt-lookup-max 4",
         "docker run --gpus all vllm/vllm-openai:latest --model m -sc "
         """'{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4}'""",
+        "bash -c 'cd /srv && vllm serve m --speculative-config.method=ngram "
+        "--speculative-config.num-speculative-tokens 5 --speculative-config.prompt_lookup_max 4 ; vllm'",
     ],
 )
 def test_older_and_partial_forms_are_read(text: str) -> None:
@@ -84,7 +86,20 @@ def test_older_and_partial_forms_are_read(text: str) -> None:
     assert removed == ("speculative_model" in text.replace("-", "_"))
 
 
+@pytest.mark.parametrize("text", ["# vllm serve m", "echo 'vllm serve m'", "vllm bench serve --model m"])
+def test_a_program_that_is_not_run_is_not_explained(text: str) -> None:
+    with pytest.raises(UserError, match="This is not a command"):
+        explain_text(text)
+
+
+def test_a_prompt_that_names_a_call_leaves_a_command_one() -> None:
+    command = read("sh -c \"llama-cli -m t.gguf --spec-default -p 'What is an LLM (large model)?'\" --color")
+    assert (command.target, command.strategy) == ("t.gguf", "ngram-mod")
+    assert command.prompt == "What is an LLM (large model)?"
+
+
 def test_what_cannot_be_read_is_said() -> None:
+    assert read("vllm serve m -tp 2").notes[1].startswith("2 devices share the model there")
     assert read("vllm serve m").problems == ["Nothing drafts: there is no speculative_config."]
     assert "cannot be read" in read("vllm serve m --speculative-config {broken").problems[0]
     assert "cannot be read" in read("LLM('m', speculative_config=load())").problems[0]
@@ -93,7 +108,9 @@ def test_what_cannot_be_read_is_said() -> None:
     assert "n_max" in read("""vllm serve m -sc '{"model": "d", "num_speculative_tokens": -4}'""").problems[0]
 
 
-@pytest.mark.parametrize("text", ["-" * 100_000 + "1", "(" * 50_000, "[" * 5000 + "]" * 5000, "\0"])
+@pytest.mark.parametrize(
+    "text", ["-" * 100_000 + "1", "(" * 50_000, "[" * 5000 + "]" * 5000, "\0", "0x" + "f" * 6000]
+)
 def test_hostile_scripts_are_refused(text: str) -> None:
     for script in (f"LLM({text})", f"x = {text}\nLLM(", f"LLM('m', speculative_config={text})"):
         try:

@@ -100,7 +100,7 @@ def test_statistics_of_older_versions_are_read() -> None:
     log = read_log(GUIDE)
     assert log.known
     assert (log.accepted, log.drafted) == (171, 297)
-    assert log.counts["ngram-simple"] == StrategyCounts(None, 15, None, 5, 5, 187, 73, None)
+    assert log.counts["ngram-simple"] == StrategyCounts(None, 15, None, 5, 5, 187, 73, None, None, None)
     assert log.counts["draft-simple"].accepted == 98
     assert log.strategy == "ngram-simple+draft-simple"
 
@@ -119,18 +119,18 @@ def test_statistics_alone_are_a_log() -> None:
 
 
 def test_a_count_that_goes_on_is_counted_once_and_one_that_starts_anew_is_added() -> None:
-    ended = StrategyCounts(2, 30, 5, 5, 5, 50, 35, (1.5, 2.0, 0.25))
+    ended = StrategyCounts(2, 30, 5, 5, 5, 50, 35, 1.5, 2.0, 0.25)
     assert read_log([line(1, 10, 2), line(2, 30, 5)]).counts == {"ngram-mod": ended}
     again = read_log([line(1, 10, 2), line(2, 30, 5), line(1, 40, 6), line(1, 50, 7)]).counts["ngram-mod"]
-    assert again == StrategyCounts(4, 120, 18, 18, 18, 180, 126, (4.5, 6.0, 0.75))
+    assert again == StrategyCounts(4, 120, 18, 18, 18, 180, 126, 4.5, 6.0, 0.75)
 
 
 def test_what_one_of_two_counts_does_not_tell_is_not_told() -> None:
-    told = StrategyCounts(1, 2, 3, 4, 5, 6, 7, (1.0, 2.0, 3.0))
-    silent = StrategyCounts(None, 2, None, 4, 5, 6, 7, None)
-    both = StrategyCounts(None, 4, None, 8, 10, 12, 14, None)
+    told = StrategyCounts(1, 2, 3, 4, 5, 6, 7, 1.0, 2.0, 3.0)
+    silent = StrategyCounts(None, 2, None, 4, 5, 6, 7, None, None, None)
+    both = StrategyCounts(None, 4, None, 8, 10, 12, 14, None, None, None)
     assert told.plus(silent) == silent.plus(told) == both
-    assert told.plus(told).milliseconds == (2.0, 4.0, 6.0)
+    assert told.plus(told)[-3:] == (2.0, 4.0, 6.0)
 
 
 def test_what_other_programs_count_is_read() -> None:

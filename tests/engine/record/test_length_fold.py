@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from typing_extensions import override
 
 from app.engine import engine as engine_module
@@ -14,7 +15,8 @@ from app.engine.lengths.base import Attempt, DraftLength, RoundCost
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.registry import make_length
 from app.engine.record.length_fold import LengthAt, length_fold
-from app.engine.record.trace import Trace
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace, line_of
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round
 from tests.answers import answer
@@ -53,6 +55,45 @@ def test_a_cold_ewma_is_computed_exactly(engine: Engine, rules: list, strategy: 
     assert max(state.k for state in states) <= 8
     for state, round in zip(states, trace.rounds, strict=True):
         assert state.k >= len(round.drafted) and not state.at_least
+        assert (round.k, round.smoothed) == (state.k, state.acceptance)
+    assert folded(Trace(trace.header, [without_rule(round) for round in trace.rounds])) == states
+
+
+def without_rule(round: Round) -> Round:
+    """The round as formats before 1.8 have it."""
+    return replace(round, k=None, smoothed=None)
+
+
+def test_a_warm_ewma_records_what_it_learned_before(engine: Engine) -> None:
+    engine.reset()
+    strategy = "draft-simple:n_max=8:length=ewma"
+    first, second = (answer(engine, PROMPT, strategy=strategy, max_tokens=40) for _ in range(2))
+    both = Trace(first.header, list(map(without_rule, [*first.rounds, *second.rounds])))
+    assert folded(second) == folded(both)[len(first.rounds) :]
+    assert folded(second)[0] != folded(first)[0]
+    assert recheck(second) == []
+
+
+def test_a_false_k_fails_the_check_of_a_cold_answer(engine: Engine) -> None:
+    trace = answer(engine, PROMPT, strategy="draft-simple:n_max=8:length=ewma", max_tokens=20, cold=True)
+    assert recheck(trace) == []
+    for told in ((7, trace.rounds[1].smoothed), (trace.rounds[1].k, 0.9), (None, None)):
+        altered = list(trace.rounds)
+        altered[1] = replace(altered[1], k=told[0], smoothed=told[1])
+        (problem,) = recheck(Trace(trace.header, altered, trace.totals))
+        assert problem.startswith(f"Round 1: its k is {told[0]}, smoothed {told[1]}, and its drafts give ")
+    older = replace(trace.header, format="1.7")
+    assert recheck(Trace(older, [without_rule(round) for round in trace.rounds], trace.totals)) == []
+    assert "k came with format 1.8" in recheck(Trace(older, trace.rounds, trace.totals))[0]
+
+
+def test_other_rules_record_no_k(engine: Engine) -> None:
+    for strategy in ("none:length=ewma", "draft-simple:n_max=2", "draft-simple:length=auto"):
+        trace = answer(engine, PROMPT, strategy=strategy, max_tokens=8, cold=True)
+        assert b'"k":' not in line_of(trace.rounds[0]) and b'"smoothed":' not in line_of(trace.rounds[0])
+        altered = [replace(trace.rounds[0], k=3, smoothed=0.5), *trace.rounds[1:]]
+        (problem,) = recheck(Trace(trace.header, altered, trace.totals))
+        assert problem == "Round 0: it has a k or a smoothed acceptance, which only length=ewma has."
 
 
 class RecordedAuto(AutoLength):

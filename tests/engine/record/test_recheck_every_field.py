@@ -28,6 +28,7 @@ KINDS = {
     "block": ("draft-simple:n_max=3:sample=1:verify=block", WARM),
     "match": ("draft-simple:n_max=2:verify=match", Sampling(temperature=0.9, top_k=5, seed=11)),
     "one-hot": ("draft-simple:n_max=3:verify=speculative", Sampling()),
+    "ewma": ("draft-simple:n_max=6:length=ewma", Sampling(seed=2)),
     "copied": ("prompt-lookup:num_pred_tokens=3:max_ngram_size=1+draft-simple:n_max=2", Sampling()),
 }
 
@@ -128,7 +129,13 @@ def recorded(pair_files: tuple[Path, Path]) -> dict[str, Trace]:
     with Engine(*pair_files) as engine:
         return {
             kind: answer(
-                engine, strategy=strategy, sampling=sampling, max_tokens=8, ignore_eos=True, stop=("never",)
+                engine,
+                strategy=strategy,
+                sampling=sampling,
+                max_tokens=8,
+                ignore_eos=True,
+                stop=("never",),
+                cold=kind == "ewma",
             )
             for kind, (strategy, sampling) in KINDS.items()
         }

@@ -280,6 +280,18 @@ def test_all_pairs_of_a_measurement_and_its_doubts_are_kept(store: ChatStore) ->
     assert [path.name for path in (store.folder / chat.id).iterdir() if path.is_file()] == ["chat.jsonl"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.timeout(30)
+def test_a_named_pipe_in_place_of_a_file_is_not_waited_for(store: ChatStore) -> None:
+    chat = answered(store)
+    store.unsent.keep(chat.id, Question("typed"))
+    file = store.folder / chat.id / "unsent.json"
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(UserError, match="cannot be read: It is not a regular file"):
+        store.unsent.read(chat.id)
+
+
 def test_a_damaged_measurement_is_refused(store: ChatStore) -> None:
     chat = answered(store)
     answer = chat.turns[1]

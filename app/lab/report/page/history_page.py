@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from app.base import numbers
-from app.lab.report.history import History
+from app.lab.report.history import HEAD, History
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.charts import WIDTH
 from app.lab.report.page.page import document, lane_html
@@ -55,14 +54,11 @@ def _chart(history: History) -> str:
 
 
 def _table(history: History) -> Iterator[str]:
-    head = ("lane", "measured (UTC)", "Draftscope", "machine", "tokens/s", "speed-up (95\u00a0%)", "")
     yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{title}</th>" for title in head) + "</tr></thead><tbody>"
+    yield "".join(f"<th>{title}</th>" for title in ("lane", *HEAD, "")) + "</tr></thead><tbody>"
     for row in history.rows:
-        kind = row.speed.finding.name.lower() if row.speed else ""
-        cells = (row.created_at[:16].replace("T", " "), row.version, row.machine)
-        yield f"<tr><td>{lane_html(row.lane)}</td>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}"
-        yield f"<td>{numbers.digits(row.tokens_per_second)}</td>"
-        yield f'<td class="{kind}">{speedup_words(row.speed)}</td>'
-        yield f"<td>{'disturbed' if row.doubtful else ''}</td></tr>"
+        kinds = [""] * (len(HEAD) - 1) + [row.speed.finding.name.lower() if row.speed else "", ""]
+        cells = zip(kinds, row.cells, strict=True)
+        yield f"<tr><td>{lane_html(row.lane)}</td>"
+        yield "".join(f'<td class="{kind}">{_e(cell)}</td>' for kind, cell in cells) + "</tr>"
     yield "</tbody></table></div>"
