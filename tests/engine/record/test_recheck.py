@@ -350,10 +350,12 @@ def test_a_block_that_the_end_cuts_passes_further_than_it_is_accepted(
 def test_a_block_that_passes_surely_has_no_other_acceptance_value(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=4:verify=block", max_tokens=30, ignore_eos=True)
     index = first(trace, lambda round: round.accepted > 1)
-    sure, *rest = trace.rounds[index].drafted
-    assert sure.h == 1 and rest[0].p == 1
-    trace.rounds[index] = replace(trace.rounds[index], drafted=(replace(sure, h=0.5), *rest))
-    said = "the draft at place 0 has the acceptance value 0.5, which its p and q do not give"
+    drafted = list(trace.rounds[index].drafted)
+    place = trace.rounds[index].accepted - 1  # judged from the end: only the last one accepted has a value
+    assert drafted[place].h == 1 and all(token.p == 1 for token in drafted[: place + 1])
+    drafted[place] = replace(drafted[place], h=0.5)
+    trace.rounds[index] = replace(trace.rounds[index], drafted=tuple(drafted))
+    said = f"the draft at place {place} has the acceptance value 0.5, which its p and q do not give"
     assert f"Round {index}: {said}." in recheck(trace)
 
 
