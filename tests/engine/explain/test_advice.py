@@ -155,7 +155,7 @@ def test_a_larger_context_of_the_draft_where_it_was_full(pair: Options) -> None:
 
 def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
     with worker() as running:
-        target = replace(pair[0], rpc=running.endpoint)
+        target = replace(pair[0], rpc=running.endpoint, device="RPC0")
         draft = replace(pair[1], rpc=running.endpoint, n_gpu_layers=0)
         with Engine(target, draft) as engine:
             trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
@@ -164,7 +164,7 @@ def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
         assert advice.finding is Finding.DRAFT_ON_CPU
         assert "Try the draft on RPC0." in advice.text
         moved = advice.remedies[0].draft
-        assert moved is not None
+        assert moved is not None and moved.device == "RPC0", "the target's"
         after = advice_on(trace, rounds, AnswerSetup(), speedup=0.8)  # another pair is loaded meanwhile
         assert (after.finding, after.text) == (advice.finding, advice.text), "the answer's cause stays"
         assert [remedy.text for remedy in after.remedies] == ["ngram-mod, which needs no draft model"]

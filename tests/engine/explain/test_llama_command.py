@@ -94,6 +94,9 @@ def test_a_draft_model_and_its_settings() -> None:
     assert flag(command, "--threads-draft") == "2"
     assert flag(command, "--n-gpu-layers-draft") == "7"
     assert flag(command, "--threads-batch-draft") == "2"  # llama.cpp's default is the target's
+    on_the_cpu = replace(DRAFT, n_gpu_layers=0)
+    command = llama_command(StrategySpec.parse("draft-simple"), TARGET, on_the_cpu, Sampling(), 256)
+    assert flag(command, "--n-gpu-layers-draft") == "0"
 
 
 def test_offload_settings_have_llama_cpps_names() -> None:

@@ -111,6 +111,7 @@ def test_the_other_programs_of_llama_cpp_are_read() -> None:
     assert (tree.strategy, tree.problems) == ("draft-simple:n_max=5", [])
     docker = "docker run -p 80:80 -v m:/m ghcr.io/ggml-org/llama.cpp:server-cuda -m /m/t.gguf --spec-default"
     assert (explain_command(docker).target, explain_command(docker).problems) == ("/m/t.gguf", [])
+    assert explain_command(docker).program == "llama-server"
 
 
 def test_flags_without_their_value_are_said() -> None:
