@@ -288,7 +288,7 @@ def test_a_named_pipe_in_place_of_a_file_is_not_waited_for(store: ChatStore) -> 
     file = store.folder / chat.id / "unsent.json"
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(UserError, match="cannot be read: It is not a regular file"):
+    with pytest.raises(UserError, match="cannot be read: it is not a regular file"):
         store.unsent.read(chat.id)
 
 
