@@ -95,8 +95,8 @@ def _inside(value: Any) -> Any:
 
 
 def open_file(path: Path | str, buffering: int = -1) -> BinaryIO:
-    """Open a file to read, whoever named it. Raises OSError; also for what is no regular file, such as a
-    named pipe, where a read may wait for ever. (A shell's own pipe is one that somebody writes to.)"""
+    """Open a file to read, whoever named it. Raises OSError, also if it is not a regular file: a read from a
+    named pipe may never end. Pipes of the shell, `/dev/fd/…`, are allowed."""
     return open(path, "rb", buffering, opener=_only_files)
 
 

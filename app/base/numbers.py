@@ -82,7 +82,7 @@ def cell(value: object) -> object:
     """A value as a spreadsheet may hold it."""
     if value is None:
         return ""
-    # A spreadsheet would run it as a formula: a text that somebody typed must stay text.
+    # A spreadsheet would run such a text as a formula.
     if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
         value = f"'{value}"
     return value.replace("\r", " ") if isinstance(value, str) else value  # which ends a line, unquoted

@@ -18,7 +18,7 @@ from app.lab.report.report import Report
 PROG = "draftscope history"
 _DESCRIPTION = """\
 Show the results of bench and sweep in a folder as a history: each lane's speed-up over none from result to
-result, with version and machine. Results of the same target and prompts stand together."""
+result, with version and machine. Results of the same target and prompts are grouped."""
 _WIDE = 33  # characters of a plot
 _DEFINITIONS = (
     "plot: the speed-up ● and its 95 % interval ├ ┤, between the factors above it; ┊ or ┼ is 1×.",

@@ -56,7 +56,7 @@ def run_interruptible(work: Callable[[Interrupt], int]) -> int:
         interrupt.press()
 
     thread = threading.Thread(target=on_thread, name="work", daemon=True)
-    # The end of a session or of a container leaves as little behind as Ctrl+C.
+    # The end of a session or a container cleans up as Ctrl+C does.
     ends = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as by nohup
         ends.append(signal.SIGHUP)

@@ -36,7 +36,7 @@ def error_words(error: BaseException) -> str:
 
 
 FAULTS = ("raised", "gave", "took", "rests")
-"""The words behind a drafter's name with which its guard reports what it did wrong."""
+"""The words after a drafter's name in its guard's report of a fault."""
 
 
 def fault_words(name: str, ends: Mapping[str, int], rounds: int, answers: int = 1) -> str:
