@@ -145,6 +145,27 @@ def demo_prompts(demo_pair: tuple[Path, Path]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def real_file() -> Path:
+    """SmolLM2-135M, for tests marked `real`."""
+    from app.base.paths import find_paths
+
+    path = find_paths().real_target
+    if not path.is_file():
+        pytest.skip("SmolLM2 is not here: set-up could not fetch it, and tries again a day later")
+    return path
+
+
+@pytest.fixture(scope="session")
+def real_engine(real_file: Path, demo_pair: tuple[Path, Path]) -> Iterator[Engine]:
+    """SmolLM2 with a short context, and the bundled pair's draft, which has another vocabulary."""
+    from app.engine import Engine
+    from app.engine.types import ModelOptions
+
+    with Engine(ModelOptions(str(real_file), ctx_size=256), demo_pair[1]) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
 def law_engine(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engine]:
     """An engine over the pair whose sampling law is measured."""
     from tests.law import OWN, TARGET, open_engine

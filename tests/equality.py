@@ -21,7 +21,7 @@ from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import GenerationRequest
+from app.engine.types import GenerationRequest, Message
 from app.lab.report.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
 from tests.dense import dense
@@ -50,6 +50,18 @@ NGRAMS = {
 
 REPEATED = "The red lantern hangs above the old door. " * 10 + "The red lantern"
 """A text to be continued in which every strategy finds a draft."""
+
+RENAME = GenerationRequest(
+    messages=(
+        Message(
+            "user",
+            "Replace lantern by lamp: The red lantern hangs above the old door. The cat sleeps under the red "
+            "lantern. The door is closed.",
+        ),
+    ),
+    max_tokens=64,
+)
+"""A request whose answer by SmolLM2 repeats parts of it, so that every strategy drafts well and badly."""
 
 RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
 """All that are valid at temperature 0."""

@@ -163,7 +163,9 @@ def open_engine(target: Path, draft: Path) -> Engine:
     """An engine with caches in single precision: batch shapes then differ by a millionth at most."""
 
     def single(path: Path) -> ModelOptions:
-        return ModelOptions(str(path), cache_type_k="f32", cache_type_v="f32", flash_attn="off", threads=1)
+        return ModelOptions(
+            str(path), ctx_size=256, cache_type_k="f32", cache_type_v="f32", flash_attn="off", threads=1
+        )
 
     return Engine(single(target), single(draft))
 
@@ -173,6 +175,14 @@ BUNDLED_CASES = [
     for kind in (":sample=1", ":sample=1:verify=block", "", ":verify=block")
 ]
 """The bundled pair at temperature 1, where a story could be about anything."""
+
+REAL_CASES = [
+    Case(strategy, Sampling(temperature=0.9, top_k=20), prompt="A fox, a bear, a fox, a bear, a fox, a")
+    for strategy in (
+        "prompt-lookup:num_pred_tokens=3", "suffix:n_max=3:verify=block", "draft-simple:n_max=3"
+    )
+]  # fmt: skip
+"""SmolLM2 and the bundled pair's draft, through text."""
 
 
 def prompt_ids(engine: Engine, prompt: str = PROMPT) -> NDArray[np.int32]:

@@ -1,5 +1,6 @@
 """The sampling law through the loop: 50,000 answers a seed, five seeds, for both rules that keep it, one-hot
-and sampled drafts; other draft lengths, every other strategy and the bundled pair with 20,000 answers."""
+and sampled drafts; other draft lengths, every other strategy and the bundled pair with 20,000 answers;
+SmolLM2 with 2,000."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from tests.law import (
     BUNDLED_CASES,
     CASES,
     LENGTH_CASES,
+    REAL_CASES,
     SMALL,
     STRATEGY_CASES,
     TARGET,
@@ -50,7 +52,8 @@ def workers() -> Iterator[Executor]:
 
 ANSWERS_MORE = 20_000
 MORE_CASES = LENGTH_CASES + STRATEGY_CASES
-COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES) + len(BUNDLED_CASES)
+ANSWERS_REAL = 2_000
+COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES) + len(BUNDLED_CASES) + len(REAL_CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -69,17 +72,31 @@ def test_every_length_and_strategy_keeps_the_law(
 
 @pytest.mark.parametrize("case", BUNDLED_CASES, ids=str)
 def test_the_bundled_pair_keeps_the_law(workers: Executor, demo_pair: tuple[Path, Path], case: Case) -> None:
-    with open_engine(*demo_pair) as engine:
-        law = likely_law(engine, case, SMALL / ANSWERS_MORE)
+    measure_likely(workers, demo_pair, case, ANSWERS_MORE)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("case", REAL_CASES, ids=str)
+def test_smollm2_keeps_the_law(
+    workers: Executor, real_file: Path, demo_pair: tuple[Path, Path], case: Case
+) -> None:
+    measure_likely(workers, (real_file, demo_pair[1]), case, ANSWERS_REAL)
+
+
+def measure_likely(workers: Executor, files: tuple[Path, Path], case: Case, answers: int) -> None:
+    """Test answers of a target of many tokens against the law of what is likely."""
+    with open_engine(*files) as engine:
+        law = likely_law(engine, case, SMALL / answers)
     first = sum(chance for prefix, chance in law.items() if len(prefix) == 1)
     assert len(law) > 100 and first > 0.9, "the prompt is one where many words can follow"
+    part = answers // 4
     parts = [
-        workers.submit(emitted_elsewhere, demo_pair, case, PART, SEEDS[0], start)
-        for start in range(0, ANSWERS_MORE, PART)
+        workers.submit(emitted_elsewhere, files, case, part, SEEDS[0], start)
+        for start in range(0, answers, part)
     ]
-    answers = sum((part.result() for part in parts), Counter[tuple[int, ...]]())
-    assert answers.total() == ANSWERS_MORE
-    values = likely_p_values(answers, law)
+    counts = sum((made.result() for made in parts), Counter[tuple[int, ...]]())
+    assert counts.total() == answers
+    values = likely_p_values(counts, law)
     print(f"{case}: {len(law)} cells, p-values {', '.join(f'{value:.3g}' for value in values)}")
     assert holds(values, COUNTS), str(values)
 

@@ -324,7 +324,6 @@ class DownloadQueue:
 
     def _stop(self, id: str) -> None:
         worker = self._workers.pop(id, None)
-        self._rates.pop(id, None)
         if worker is not None:
             for report in worker.kill():
                 self._take(id, report)

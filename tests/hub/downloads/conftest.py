@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -67,6 +68,7 @@ def open_queue(hub: Hub, cache: Cache, tmp_path: Path) -> Iterator[Open]:
     yield make
     for watched in opened:
         watched.queue.close()
+    assert not any(thread.name == "downloads" for thread in threading.enumerate())
     assert [
         child for child in psutil.Process().children() if child.is_running() and "spawn_main" in str(child)
     ] == []

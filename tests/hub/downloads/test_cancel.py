@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from app.hub.cache import Cache
-from app.hub.downloads import (
-    State,
-)
+from app.hub.downloads import Download, State
+from app.hub.downloads.messages import DownloadFailed, DownloadJob
+from app.hub.downloads.worker import Worker
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
-from tests.hub.downloads.watching import FILE, REPO, SLOW, Open, begun, wanted
+from tests.hub.downloads.watching import FILE, QUICK, REPO, SLOW, Open, begun, wanted
 from tests.hub.server import FakeHub, FakeRepo, Fault
 
 
@@ -177,3 +177,14 @@ def test_delete_of_what_is_under_way_does_nothing(
     watched.queue.delete(id)
     server.always.clear()
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data
+
+
+def test_a_process_that_is_ended_leaves_its_reports_and_no_failure(
+    hub: Hub, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    server.always["cdn"] = Fault(pace=0.05)
+    files = Download.of(wanted(hub), "").files
+    worker = Worker(DownloadJob(REPO, "main", files, str(cache.folder), server.address, QUICK))
+    assert worker.connection.poll(60)
+    reports = list(worker.kill())
+    assert reports and not any(isinstance(report, DownloadFailed) for report in reports)

@@ -54,12 +54,9 @@ def test_every_report_is_folded() -> None:
     # Brought by this download and found by a later try, the file is still its own.
     assert not folded(download, DownloadBegun(0, "e", "c", 12, True), None).files[0].found
     assert folded(download, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
-    held = folded(
-        folded(download, DownloadBegun(0, "f", "c", 12, True), None),
-        DownloadBegun(0, "f", "c", 12, False),
-        None,
-    )
-    assert not held.files[0].found
+    here = folded(download, DownloadBegun(0, "f", "c", 12, True), None)
+    assert folded(here, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
+    assert not folded(here, DownloadBegun(0, "f", "c", 12, False), None).files[0].found
     failed = folded(download, DownloadFailed(Trouble.DISK, "m", "h"), None)
     assert (failed.state, failed.done, failed.trouble) == (State.FAILED, 6, Trouble.DISK)
     done = folded(download, DownloadFinished(), None)

@@ -56,6 +56,13 @@ def test_progress_and_speed_are_told(open_queue: Open, hub: Hub, data: bytes, se
     assert 0 < seen.done < SIZE
     assert seen.speed is not None and 20_000 < seen.speed < 400_000
     assert seen.seconds_left == pytest.approx((SIZE - seen.done) / seen.speed, rel=0.05)
+    watched.queue.pause(id)
+    paused = watched.wait_for(id, State.PAUSED)
+    watched.queue.resume(id)
+    again = watched.wait(id, lambda download: download is not None and download.done > paused.done)
+    told = [event.download for event in watched.events if isinstance(event, DownloadChanged)]
+    first = next(download for download in told if download.done > paused.done)
+    assert again is not None and first.speed is None, "the pause is not part of the speed"
     watched.wait_for(id, State.DONE)
     done = [event.download.done for event in watched.events if isinstance(event, DownloadChanged)]
     assert done == sorted(done)
@@ -250,6 +257,9 @@ def test_a_download_process_that_is_killed_is_said(
     worker.kill()
     failed = watched.wait_for(id, State.FAILED)
     assert failed.trouble is Trouble.CRASHED
+    watched.queue.pause(id)
+    watched.queue.add([wanted(hub)])  # after the pause, and the same item
+    assert watched.now(id) == failed
     server.always.clear()
     watched.queue.resume(id)
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data
