@@ -21,6 +21,7 @@ BUNDLED_TARGET = BUNDLED + "demo_pair/target.gguf"
 BUNDLED_DRAFT = BUNDLED + "demo_pair/draft.gguf"
 REAL_TARGET = "real:target"
 """SmolLM2-135M-Instruct, which set-up or a package brings; it may be missing."""
+QUANTISED = "quantised"
 _REAL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -57,6 +58,11 @@ class Paths:
     @property
     def chats(self) -> Path:
         return self.data / "chats"
+
+    @property
+    def quantised(self) -> Path:
+        """The models that were made from others here."""
+        return self.data / QUANTISED
 
     @property
     def real_target(self) -> Path:

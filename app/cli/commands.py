@@ -36,6 +36,9 @@ COMMANDS = {
     "drafts": Subcommand(
         "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"
     ),
+    "quants": Subcommand(
+        "measure.quants:quants", "make other quantisations of a model, and find the one that drafts best"
+    ),
     "compare": Subcommand(
         "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"
     ),

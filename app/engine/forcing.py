@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-WIDTHS = (1, 2, 3, 5, 9, 17)
-"""Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 4, 8 and 16."""
+WIDTHS = (1, 2, 3, 4, 5, 9, 17)
+"""Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 3, 4, 8 and 16."""
 _TIMES = 5  # each, in turns
 _ROWS = 64  # of logits at once: whole answers would take gigabytes
 
@@ -49,25 +49,28 @@ def compare(
     told: Callable[[int], None],
 ) -> tuple[tuple[Agreement, ...], PassSeconds]:
     """The agreement of a pair's models over each text, and how long their passes take; empties both caches.
-    `told` is called with the number of texts that are done.
+    `told` is called with the number of texts that are done. Where no text has an answer, only passes of the
+    target are timed, and no draft is needed.
 
     Raises UserError where there is no draft of the target's vocabulary, a text does not fit, or a stop came.
     """
-    target, draft = models.target, _comparable_draft(models)
+    target = models.target
+    draft = _comparable_draft(models) if any(len(text.ids) > text.start for text in texts) else None
     longest = max((text.ids for text in texts), key=len)
-    limit = min(target.n_ctx, draft.n_ctx)
+    limit = min(target.n_ctx, draft.n_ctx if draft is not None else target.n_ctx)
     if len(longest) > limit:
         raise PromptError(
             f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
             "Raise the context size, or shorten the prompts.",
         )
-    if any(text.ids.max() >= draft.model.vocabulary.size for text in texts):
+    if draft is not None and any(text.ids.max() >= draft.model.vocabulary.size for text in texts):
         raise SettingError("A text has tokens that the draft lacks.", "Measure the draft with bench.")
     found: list[Agreement] = []
     try:
         for text in texts:
-            found.append(agreement(target, draft, *text))
-            told(len(found))
+            if draft is not None:
+                found.append(agreement(target, draft, *text))
+                told(len(found))
         return tuple(found), pass_seconds(target, draft, longest, stopped)
     except Cancelled:
         raise UserError("The comparison was stopped.") from None
@@ -114,12 +117,15 @@ def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start
     return Agreement(len(ids) - start, overlap, same)
 
 
-def pass_seconds(target: Context, draft: Context, ids: Ids, stopped: Callable[[], bool]) -> PassSeconds:
-    """Time passes behind a text, of shape [n], which both contexts are made to hold. Raises Cancelled."""
+def pass_seconds(
+    target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool]
+) -> PassSeconds:
+    """Time passes behind a text, of shape [n], which all contexts are made to hold. Raises Cancelled."""
     longest = max(WIDTHS)
-    ids = ids[: min(context.n_ctx for context in (target, draft)) - longest]
+    contexts = [context for context in (target, draft) if context is not None]
+    ids = ids[: min(context.n_ctx for context in contexts) - longest]
     behind = np.resize(ids, longest)
-    for context in (target, draft):
+    for context in contexts:
         context.decode(ids[context.sync(ids) :])
     widths = [width for width in WIDTHS if width <= target.n_batch]
     times: dict[int, list[float]] = {width: [] for width in widths}
@@ -127,12 +133,12 @@ def pass_seconds(target: Context, draft: Context, ids: Ids, stopped: Callable[[]
     for _ in range(_TIMES):
         for width in widths:
             times[width].append(_timed(target, ids, behind[:width]))
-        single.append(_timed(draft, ids, behind[:1]))
+        if draft is not None:
+            single.append(_timed(draft, ids, behind[:1]))
         if stopped():
             raise Cancelled
-    return PassSeconds(
-        {width: float(np.median(each)) for width, each in times.items()}, float(np.median(single))
-    )
+    medians = {width: float(np.median(each)) for width, each in times.items()}
+    return PassSeconds(medians, float(np.median(single)) if single else 0.0)
 
 
 def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:

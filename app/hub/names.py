@@ -105,3 +105,9 @@ def quantisation_of(name: str) -> str:
             word: str = found[-1].upper()
             return {"FP16": "F16", "FP32": "F32"}.get(word, word)
     return "?"
+
+
+def without_quantisation(stem: str) -> str:
+    """A file name without its ending, and without the quantisation at its end."""
+    found = [*_QUANTISATION.finditer(stem)]
+    return stem[: found[-1].start()] if found and found[-1].end() == len(stem) and found[-1].start() else stem

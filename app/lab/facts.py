@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,6 +49,8 @@ class PairFacts(msgspec.Struct, frozen=True):
     target: FileFacts
     draft: FileFacts | None
     vocabulary: str  # the vocabulary check, in words
+    passes: tuple[dict[int, float], ...] = ()
+    """Seconds of target passes by their tokens, for each time that it was loaded; `quants` measures them."""
 
     def memory(self, needs_draft: bool) -> int | None:
         """The bytes that a lane on this pair needs; None where unknown."""
@@ -81,9 +83,11 @@ def system_facts(pair: PairInfo | None) -> SystemFacts:
     )
 
 
-def pair_facts(pair: PairInfo, digest: Digest = no_digest) -> PairFacts:
+def pair_facts(
+    pair: PairInfo, digest: Digest = no_digest, passes: Sequence[dict[int, float]] = ()
+) -> PairFacts:
     draft = _file_facts(pair.draft, digest) if pair.draft else None
-    return PairFacts(_file_facts(pair.target, digest), draft, pair.vocabulary)
+    return PairFacts(_file_facts(pair.target, digest), draft, pair.vocabulary, tuple(passes))
 
 
 def _file_facts(model: ModelInfo, digest: Digest) -> FileFacts:

@@ -19,6 +19,7 @@ QUICK: dict[str, tuple[object, ...]] = {
     "bench": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--category", "story"),
     "sweep": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--category", "story"),
     "tune": ("--max-tokens", 4, "--engine", "thread", "--seconds", 1, "--category", "story"),
+    "quants": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--prompt", "Once", "--types", "Q8_0"),
     "drafts": ("--max-tokens", 4, "--engine", "thread", "--suite", "bundled", "--category", "story"),
 }
 """What makes a command short: it stands behind the words of the page, of which the last ones count."""

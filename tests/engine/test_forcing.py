@@ -105,9 +105,16 @@ def test_a_draft_of_no_numbers_is_no_bad_draft(engine: Engine, tiny_file: Callab
 
 def test_passes_are_timed_and_the_caches_left_empty(engine: Engine) -> None:
     seconds = engine.force((text_of(engine, 0.0),)).seconds
-    assert sorted(seconds.target) == [1, 2, 3, 5, 9, 17]
+    assert sorted(seconds.target) == [1, 2, 3, 4, 5, 9, 17]
     assert all(value > 0 for value in (*seconds.target.values(), seconds.draft))
     assert answer(engine, PROMPT, max_tokens=4).header.cached_tokens == 0
+
+
+def test_passes_of_a_target_alone_are_timed(pair_files: tuple[Path, Path]) -> None:
+    with Engine(pair_files[0]) as alone:
+        timed = alone.force((ForcedText(GenerationRequest(prompt=PROMPT), ()),))
+    assert timed.agreements == () and timed.seconds.draft == 0
+    assert sorted(timed.seconds.target) == [1, 2, 3, 4, 5, 9, 17] and min(timed.seconds.target.values()) > 0
 
 
 def test_what_cannot_be_compared_is_said(pair_files: tuple[Path, Path]) -> None:

@@ -27,6 +27,7 @@ from app.engine.templates.options import TemplateOptions
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
+from app.lab.quants import PassRunner
 from app.lab.report.columns import (
     CATEGORIES,
     COLUMNS,
@@ -209,7 +210,8 @@ def ended(report: Report, faults: list[str], problem: UserError | None, interrup
 def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:
     """The report of what a runner measured, with the digests of the model files."""
     digest = partial(sha256, stopped=lambda: interrupt.pressed)
-    return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep)
+    passes = runner.passes if isinstance(runner, PassRunner) else None
+    return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep, passes)
 
 
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:

@@ -53,14 +53,17 @@ class Outputs:
         return [path for path in (self.json, self.csv, self.html, self.markdown, self.traces) if path]
 
 
-def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
-    """Add all options but the strategies."""
+def add_measure_options(
+    parser: Parser, *, repeats: bool = True, prompts: bool = True, tokens: str = "the suite's, 256 for most"
+) -> None:
+    """Add all options but the strategies; `prompts` must be given where that is true, and `tokens` is the
+    default of --max-tokens."""
     add_pair_options(parser)
-    prompts = parser.add_argument_group("the prompts")
-    add_prompt_options(prompts)
-    add_template_options(prompts)
+    asked = parser.add_argument_group("the prompts")
+    add_prompt_options(asked, required=prompts)
+    add_template_options(asked)
     answers = parser.add_argument_group("the answers")
-    add_end_options(answers, "the suite's, 256 for most")
+    add_end_options(answers, tokens)
     add_drafter_option(answers)
     if repeats:
         answers.add_argument(
@@ -148,13 +151,17 @@ def outputs(arguments: argparse.Namespace) -> Outputs:
 
 
 def asked_experiment(
-    arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int, pair: Pair | None = None
+    arguments: argparse.Namespace,
+    lanes: tuple[Lane, ...],
+    repeats: int,
+    pair: Pair | None = None,
+    suite: Suite | None = None,
 ) -> Experiment:
-    """The experiment of the options, before its baselines and its seed are set; `pair` is its own where not
-    that of the options. Raises UserError."""
+    """The experiment of the options, before its baselines and its seed are set; `pair` and `suite` are its
+    own where not those of the options. Raises UserError."""
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
-    suite = asked_suite(arguments)
+    suite = suite or asked_suite(arguments)
     length: dict[str, Any] = LENGTH.given(arguments)
     max_tokens = length.get("max_tokens", suite.max_tokens)
     chat = arguments.chat or suite.chat

@@ -117,6 +117,7 @@ def _facts(model: LocalModel) -> dict[str, object]:
         "source": model.origin,
         "from": model.origin,  # its name before "source"
         "repository": model.repo or None,
+        "made_from": model.made_from or None,
         "architecture": facts.architecture if facts else None,
         "parameters": facts.parameters if facts else None,
         "quantisation": None if model.quantisation == "?" else model.quantisation,

@@ -92,7 +92,8 @@ class ForcedText(msgspec.Struct, frozen=True):
 
 
 class Force(Command, frozen=True, tag=True):
-    """Compare the loaded draft with the target over answers, by teacher forcing."""
+    """Compare the loaded draft with the target over answers, by teacher forcing; where all answers are empty,
+    only time passes of the target."""
 
     texts: tuple[ForcedText, ...]
 
@@ -232,7 +233,7 @@ class PassSeconds(msgspec.Struct, frozen=True):
     """Median times of passes behind a text, with reading their logits."""
 
     target: dict[int, float]  # by the number of tokens
-    draft: float  # over one token
+    draft: float = 0.0  # over one token; 0 where no draft was timed
 
 
 class ForceProgress(Event, frozen=True, tag=True):

@@ -22,6 +22,7 @@ class FileOrigin(StrEnum):
     HUB = "Hub"  # in the Hugging Face cache
     ADDED = "added"  # a file, or in a folder, that the user added
     BUNDLED = "bundled"  # part of Draftscope: cannot be deleted
+    MADE = "made here"  # another quantisation of a model
     SET_UP = "set-up"  # brought by set-up, or by a package: cannot be deleted
 
 
@@ -70,6 +71,11 @@ class LocalModel:
         if self.facts is not None and self.facts.refusal:
             return f"{self.path.name} is no language model: {self.facts.refusal}."
         return self.problem
+
+    @property
+    def made_from(self) -> str:
+        """The name of the file that it is another quantisation of; empty where it was not made here."""
+        return self.path.parent.name.rpartition("-")[0] if self.origin is FileOrigin.MADE else ""
 
     @property
     def can_delete(self) -> bool:

@@ -23,12 +23,15 @@ def own_models(paths: Paths) -> dict[Path, FileOrigin]:
     return bundled | {Path(paths.model(REAL_TARGET)): FileOrigin.SET_UP}
 
 
-def scan(cache: Cache, added: Sequence[Path], own: Mapping[Path, FileOrigin]) -> tuple[LocalModel, ...]:
-    """Every model on this machine, each once, without its facts. Never raises: what cannot be read is left
-    out."""
+def scan(
+    cache: Cache, added: Sequence[Path], own: Mapping[Path, FileOrigin], made: Path | None = None
+) -> tuple[LocalModel, ...]:
+    """Every model on this machine, each once, without its facts; `made` is the folder of those that were made
+    here. Never raises: what cannot be read is left out."""
     models = [
         *(model for path, origin in own.items() if path.is_file() for model in _group([path], origin)),
         *_of_cache(cache),
+        *_group(_files(made) if made else (), FileOrigin.MADE),
         *_group((path for place in added for path in _files(place)), FileOrigin.ADDED),
     ]
     once: dict[object, LocalModel] = {}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.base.files import reason
+from app.base.paths import QUANTISED
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.hub.cache import Cache
 from app.hub.library.drafts import Candidate, DraftVerdict, best_first, judge_draft
@@ -31,6 +32,7 @@ class Shelf:
         Draftscope (`own_models`)."""
         self._cache = cache or Cache()
         self._own = own or {}
+        self._made = folder / QUANTISED if folder else None
         self._reader = reader or Reader()
         self.places = Places(folder / "library.json" if folder else None)
         self._known = RememberedFiles(folder / "library-cache.json" if folder else None)
@@ -39,7 +41,7 @@ class Shelf:
 
     def scan(self) -> tuple[LocalModel, ...]:
         """The models that are here now, with what is known of them; opens no file."""
-        found = scan(self._cache, self.places.added, self._own)
+        found = scan(self._cache, self.places.added, self._own, self._made)
         return tuple(self._recalled(model) for model in found)
 
     def _recalled(self, model: LocalModel) -> LocalModel:
@@ -139,6 +141,9 @@ class Shelf:
                 return self._cache.delete(model.files)
             for file in model.files:
                 file.unlink(missing_ok=True)
+            if model.origin is FileOrigin.MADE:
+                with contextlib.suppress(OSError):  # it has other files
+                    model.path.parent.rmdir()
         except OSError as error:
             raise UserError(
                 f"{model.path.name} was not deleted: {reason(error)}.", "Close what uses it, then try again."

@@ -213,14 +213,16 @@ def make_report(
     pairs: Mapping[int, PairInfo],
     digest: Digest = no_digest,
     sweep: SweepFacts | None = None,
+    passes: Mapping[Pair, Sequence[dict[int, float]]] | None = None,
 ) -> Report:
-    """The report of the runs so far. `records` hold their comparisons; `pairs` are by lane."""
+    """The report of the runs so far. `records` hold their comparisons; `pairs` are by lane; `passes` are
+    those of `PairFacts`."""
     known: dict[Pair, PairFacts] = {}
     digest = cache(digest)  # a file that several pairs share is read once
     for lane, info in sorted(pairs.items()):
         pair = experiment.pair_of(lane)
         if pair not in known:
-            known[pair] = pair_facts(info, digest)
+            known[pair] = pair_facts(info, digest, (passes or {}).get(pair, ()))
     indices = {pair: index for index, pair in enumerate(known)}
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
     prompts = report_prompts(experiment)

@@ -6,6 +6,7 @@ from app.base import numbers
 from app.engine.strategy import SYNTHETIC, is_synthetic
 from app.lab.report.heat import best_cell, heat_map
 from app.lab.report.interval import SpeedFinding, Speedup, merit, middle, speedup_words
+from app.lab.report.quants import quant_rows, quants_verdict
 from app.lab.report.report import Report, depths_of
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
@@ -23,6 +24,8 @@ def verdict(report: Report) -> str:
     them."""
     if report.by_depth:
         return _over_depths(report)
+    if rows := quant_rows(report):
+        return quants_verdict(report, rows)
     real, synthetic = _compared(report, synthetic=False), _compared(report, synthetic=True)
     parts = [_result(report, real)] if real or not synthetic else []
     if synthetic:

@@ -19,6 +19,7 @@ ORIGINS = {
     FileOrigin.HUB: "Hub",
     FileOrigin.ADDED: "added",
     FileOrigin.BUNDLED: "bundled",
+    FileOrigin.MADE: "made here",
     FileOrigin.SET_UP: "set-up",
 }
 
@@ -140,6 +141,7 @@ def more_words(model: LocalModel) -> str:
     if facts is None:
         return ""
     return joined(
+        f"made from {model.made_from}" if model.made_from else "",
         f"context {count(facts.context)} tokens" if facts.context else "",
         f"{count(facts.layers + 1)} layers with the output" if facts.layers else "",
         f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",

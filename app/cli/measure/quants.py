@@ -1,0 +1,214 @@
+"""`draftscope quants`: makes quantisations of a model, and measures which is the fastest with drafts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from app.base.numbers import NONE, digits, file_size, listed, percent
+from app.base.paths import find_paths
+from app.cli.answer.draft_options import asked_strategies
+from app.cli.answer.options import local_pair
+from app.cli.answer.recorder import check_writable
+from app.cli.answer.strategies import strategy_help
+from app.cli.drafters import know_drafters
+from app.cli.measure.measuring import ended, measured, outcome_lines
+from app.cli.measure.options import (
+    Outputs,
+    add_measure_options,
+    add_output_options,
+    asked_experiment,
+    asked_suite,
+    outputs,
+)
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import put, say, say_over
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.terminal.table import table
+from app.engine.errors import UserError
+from app.engine.process.host import make_home
+from app.hub.quantiser import KINDS, LARGE, USUAL, QuantFile, Quantiser, QuantPlan
+from app.lab.drafts.trials import first_of_each
+from app.lab.experiment import Experiment, Pair
+from app.lab.quants import PassRunner, quants_experiment
+from app.lab.report.interval import Spread, speedup_words
+from app.lab.report.quants import DRAFTS, QuantRow, quant_rows
+from app.lab.report.report import Report
+from app.lab.suites import Suite
+
+PROG = "draftscope quants"
+ANSWER_TOKENS = 128
+WITH_DRAFT, ALONE = "draft-simple:length=auto", "prompt-lookup:length=auto"
+_USAGE = f"{PROG} [MODEL] [--types {','.join(USUAL)}] [--strategy SPEC] [options]"
+_DESCRIPTION = """\
+Find the quantisation that drafts best: make the usual ones of a model with llama.cpp's own quantiser, and
+measure each without drafts and with a strategy, in turns. What a pass over several tokens costs differs from
+format to format, and decides what drafts gain. The files stay, are used again the next time, and are listed
+(and deleted) like all others by draftscope models."""
+
+
+def quants(argv: list[str]) -> int:
+    """Parse, make, measure, report; returns the exit code. Raises UserError."""
+    know_drafters(PROG, argv)
+    arguments = _parser().parse_args(argv)
+    if arguments.model and arguments.target:
+        raise UsageError("--target names a second model.", "Name one.")
+    arguments.target = arguments.model or arguments.target
+    if len(strategies := asked_strategies(arguments, arguments.strategy)) > 1:
+        raise UsageError("--strategy is given twice.", "Give one.")
+    files = outputs(argparse.Namespace(journal=None, **vars(arguments)))
+    base = asked_experiment(arguments, (), arguments.repeat, suite=_suite(arguments))
+    strategy = strategies[0] if strategies else WITH_DRAFT if base.pair.draft else ALONE
+    quants_experiment(base, [("", base.pair.target.path)], strategy)  # what is wrong with it is said first
+    for path in files.paths:
+        check_writable(path)
+    return run_interruptible(lambda interrupt: _work(arguments, base, strategy, files, interrupt))
+
+
+def _parser() -> Parser:
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        help="The model, named as for --target (default: the bundled one)",
+    )
+    made = parser.add_argument_group("what is made")
+    made.add_argument(
+        "--types",
+        metavar="LIST",
+        type=_kinds,
+        default=USUAL,
+        help=f"Formats to compare with the file as it is (default {','.join(USUAL)}). Allowed are those "
+        f"that need no importance matrix: {', '.join(KINDS)}",
+    )
+    made.add_argument("--yes", action="store_true", help=f"Write more than {file_size(LARGE)} without asking")
+    made.add_argument(
+        "--strategy",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help=f"How to draft, see below (default {WITH_DRAFT}; without a draft model {ALONE})",
+    )
+    add_measure_options(parser, prompts=False, tokens=str(ANSWER_TOKENS))
+    add_output_options(parser)
+    return parser
+
+
+def _suite(arguments: argparse.Namespace) -> Suite:
+    """The prompts; without a choice, one of each category but long ones, which take minutes to read."""
+    suite = asked_suite(arguments, default="general" if arguments.target else "bundled")
+    if not any((arguments.prompts, arguments.suite, arguments.prompt, arguments.category)):
+        short = tuple(prompt for prompt in first_of_each(suite) if prompt.category != "long context")
+        suite = replace(suite, prompts=short)
+    return replace(suite, max_tokens=ANSWER_TOKENS)
+
+
+def _work(
+    arguments: argparse.Namespace, base: Experiment, strategy: str, files: Outputs, interrupt: Interrupt
+) -> int:
+    target, draft = local_pair(base.pair.target, base.pair.draft, interrupt)
+    try:
+        plan = _made(Path(target.path), arguments.types, arguments.yes, lambda: interrupt.pressed)
+    except InterruptedError:
+        say("Interrupted. Files that were complete are kept.")
+        return INTERRUPTED
+    made = [(file.kind, str(file.path)) for file in plan.files]
+    experiment = quants_experiment(replace(base, pair=Pair(target, draft)), made, strategy)
+    runner = PassRunner(experiment, partial(make_home, arguments.engine))
+    try:
+        report, faults, problem = measured(runner, interrupt, files)
+    finally:
+        runner.close()
+    put([*quant_lines(report, strategy), *filter(None, [plan.warning]), *outcome_lines(report)])
+    return ended(report, faults, problem, interrupt)
+
+
+def _made(source: Path, kinds: tuple[str, ...], agreed: bool, stopped: Callable[[], bool]) -> QuantPlan:
+    """The files, made as far as they are not here, after saying what that takes. Raises UserError, and
+    InterruptedError."""
+    quantiser = Quantiser(find_paths().quantised)
+    plan = quantiser.plan(source, kinds, stopped)
+    names = listed([f"{file.kind} ({file_size(file.size)})" for file in plan.missing])
+    if here := [file.kind for file in plan.files[1:] if file.is_here]:
+        say(f"{listed(here)} {'is' if len(here) == 1 else 'are'} here already.")
+    if plan.missing:
+        free = file_size(quantiser.free)
+        say(f"Making {names}: {file_size(plan.size)} in {quantiser.folder}, where {free} are free.")
+    for file in plan.files:
+        if file.note:
+            say(file.note)
+    if plan.size > LARGE and not agreed and not _agrees():
+        raise UserError(f"{file_size(plan.size)} were not written.", "Add --yes, or name fewer with --types.")
+    live = sys.stderr.isatty()
+
+    def told(file: QuantFile, share: float) -> None:
+        if live:
+            say_over(f"{file.path.name} {percent(share, 0)}")
+
+    try:
+        quantiser.make(plan, told, stopped)
+    finally:
+        if live:
+            say_over("")
+    return plan
+
+
+def _agrees() -> bool:
+    """Whether the person at the terminal agrees."""
+    if not sys.stdin.isatty():
+        return False
+    say("Write them? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def quant_lines(report: Report, strategy: str) -> list[str]:
+    """A table of the passes, one of the speeds, and what they mean."""
+    rows = quant_rows(report)
+    if not rows:
+        return []
+    head = ["quantisation", "size", "none tokens/s", "drafting tokens/s", "speed-up (95 %)", "α"]
+    return [
+        *table(["quantisation", *(f"v({k})" for k in DRAFTS)], [_passes(row) for row in rows]),
+        "",
+        *table(head, [_speeds(row) for row in rows]),
+        "",
+        "v(k): time of a target pass over k + 1 tokens / over one: median and range over the file's loads.",
+        "tokens/s: median and range over all answers.",
+        f"drafting: with {strategy}.",
+        "speed-up: tokens/s with drafts over those of none, on the same file.",
+    ]
+
+
+def _passes(row: QuantRow) -> list[str]:
+    return [row.name, *(_spread(row.v(k)) for k in DRAFTS)]
+
+
+def _speeds(row: QuantRow) -> list[str]:
+    drafting = row.drafting
+    return [
+        row.name,
+        file_size(row.file.size),
+        _spread(row.plain.tokens_per_second),
+        _spread(drafting.tokens_per_second),
+        speedup_words(drafting.speedup),
+        percent(drafting.alpha),
+    ]
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return NONE
+    return f"{digits(spread.median)} ({digits(spread.min)}–{digits(spread.max)})"
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(kind.strip().upper() for kind in text.split(",")))
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise argparse.ArgumentTypeError(f"cannot hold {unknown[0]!r}. Allowed: {', '.join(KINDS)}.")
+    return kinds

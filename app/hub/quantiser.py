@@ -1,0 +1,231 @@
+"""Makes other quantisations of a model file, each in a child process, which llama.cpp may abort."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import partial_of, reason, remove_partials, sync_names, write_hint
+from app.base.numbers import file_size
+from app.base.paths import make_folder
+from app.engine.errors import ModelFileError, UserError, no_model_at
+from app.engine.process.limits import go_first
+from app.engine.shards import shard_of
+from app.engine.types import UNQUANTISED
+from app.hub.library.scan import model_at
+from app.hub.names import without_quantisation
+from app.hub.processes import hear, start_child
+
+USUAL = ("Q4_0", "Q4_K_M", "Q8_0", "F16")
+KINDS = (
+    "Q3_K_M", "Q4_0", "Q4_1", "IQ4_XS", "IQ4_NL", "Q4_K_S", "Q4_K_M", "Q5_0", "Q5_1", "Q5_K_M", "Q6_K",
+    "Q8_0", "F16", "BF16",
+)  # fmt: skip
+"""What is offered: formats that need no importance matrix."""
+LARGE = 2 * 10**9
+"""Bytes from which a command line asks before it writes."""
+_LOOK = 0.1  # seconds between two looks at a file that grows
+
+
+@dataclass(frozen=True, slots=True)
+class QuantFile:
+    """A model in one quantisation; `is_here` says whether its file is there already."""
+
+    kind: str
+    path: Path
+    size: int  # bytes; planned, of a file to be made
+    is_here: bool
+    note: str = ""  # what llama.cpp could not do as asked
+
+
+@dataclass(frozen=True, slots=True)
+class QuantPlan:
+    """The quantisations of a file: itself first, then those that were asked for."""
+
+    files: tuple[QuantFile, ...]
+
+    @property
+    def source(self) -> QuantFile:
+        return self.files[0]
+
+    @property
+    def missing(self) -> tuple[QuantFile, ...]:
+        return tuple(file for file in self.files if not file.is_here)
+
+    @property
+    def size(self) -> int:
+        """Bytes that will be written."""
+        return sum(file.size for file in self.missing)
+
+    @property
+    def warning(self) -> str:
+        """What quantising a quantised file costs; "" for an original."""
+        kind = self.source.kind
+        if kind.lower() in UNQUANTISED or len(self.files) == 1:
+            return ""
+        return (
+            f"{self.source.path.name} is already quantised ({kind}). Quantising it again loses quality that "
+            "a quantisation of the F16 original keeps; the speed is the same."
+        )
+
+
+class Quantiser:
+    """Plans and makes files in a folder of its own: `FOLDER/SOURCE-DIGEST/NAME.KIND.gguf`, where a changed
+    source has another digest. What is there is not made again. Blocking; safe from any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def free(self) -> int:
+        """Bytes that are free where files are made. Raises UserError where none can be."""
+        make_folder(self.folder)
+        return shutil.disk_usage(self.folder).free
+
+    def plan(
+        self, source: Path, kinds: Sequence[str], stopped: Callable[[], bool] = lambda: False
+    ) -> QuantPlan:
+        """What is here and what would be made of `source`, with its size; writes nothing. The source's own
+        kind is the source itself. Raises UserError, and InterruptedError where it was `stopped`."""
+        model = model_at(source)
+        if model is None:
+            raise no_model_at(source)
+        if model.problem:
+            raise ModelFileError(f"{source.name} is not complete: {model.problem}", model.hint)
+        source = model.path
+        found = _ask(source, kinds, None, stopped)
+        digest = hashlib.sha256(f"{source.name} {model.size} {model.changed}".encode(errors="replace"))
+        shard = shard_of(source.name)
+        stem = shard.stem if shard else source.name.removesuffix(".gguf")
+        folder = self.folder / f"{stem}-{digest.hexdigest()[:8]}"
+        files = [QuantFile(found.quantisation or "?", source, model.size, True)]
+        for kind, (planned, tensors, fallbacks) in zip(kinds, found.sizes, strict=True):
+            path = folder / f"{without_quantisation(stem)}.{kind}.gguf"
+            is_here = path.is_file()
+            if kind != found.quantisation:
+                note = f"{fallbacks} of {tensors} tensors do not fit {kind} and get a larger format."
+                size = path.stat().st_size if is_here else planned
+                files.append(QuantFile(kind, path, size, is_here, note if fallbacks * 10 > tensors else ""))
+        return QuantPlan(tuple(files))
+
+    def make(
+        self,
+        plan: QuantPlan,
+        told: Callable[[QuantFile, float], None] = lambda _file, _share: None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Make the files that are missing; `told` gets the share of one that is written, in [0, 1]. No part
+        of a file is left, whatever happens. Raises UserError, and InterruptedError where it was `stopped`."""
+        if not plan.missing:
+            return
+        free = self.free
+        remove_partials(self.folder)
+        if free < plan.size:
+            raise UserError(
+                f"{file_size(plan.size)} are needed in {self.folder}, and {file_size(free)} are free.",
+                "Free some disk space, or choose fewer formats.",
+            )
+        for file in plan.missing:
+            self._make(plan.source.path, file, told, stopped)
+
+    def _make(
+        self,
+        source: Path,
+        file: QuantFile,
+        told: Callable[[QuantFile, float], None],
+        stopped: Callable[[], bool],
+    ) -> None:
+        partial = partial_of(file.path)
+
+        def look() -> bool:
+            with contextlib.suppress(FileNotFoundError):  # it is not begun
+                told(file, min(1.0, partial.stat().st_size / file.size))
+            return stopped()
+
+        try:
+            file.path.parent.mkdir(exist_ok=True)
+            _ask(source, (file.kind,), partial, look)
+            with partial.open("rb+") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, file.path)
+            sync_names(file.path.parent)
+        except InterruptedError:
+            raise
+        except OSError as error:
+            raise UserError(
+                f"{file.path.name} was not written: {reason(error)}.", write_hint(error, file.path.parent)
+            ) from error
+        finally:
+            partial.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it has other files
+                file.path.parent.rmdir()
+
+
+class _Sized(msgspec.Struct, frozen=True, tag=True):
+    """What the source is, and (bytes, tensors, fallbacks) of each kind."""
+
+    quantisation: str
+    sizes: tuple[tuple[int, int, int], ...]
+
+
+class _NotSized(msgspec.Struct, frozen=True, tag=True):
+    """Why there is none, for people."""
+
+    message: str
+    hint: str
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Sized | _NotSized).decode
+
+
+def _ask(source: Path, kinds: Sequence[str], target: Path | None, stopped: Callable[[], bool]) -> _Sized:
+    """Quantise in a child process; raises UserError, and InterruptedError where it was `stopped`."""
+    process, connection = start_child("draftscope quantiser", _quantise, source, tuple(kinds), target)
+    try:
+        while not connection.poll(_LOOK):
+            if stopped():
+                raise InterruptedError
+        answer: _Sized | _NotSized = hear(connection, _decode)
+    except (EOFError, ConnectionError):
+        raise ModelFileError(
+            f"Quantising {source.name} ended its process.", "Memory may be short, or the file damaged."
+        ) from None
+    finally:
+        process.kill()
+        process.join()
+        connection.close()
+    if isinstance(answer, _NotSized):
+        raise ModelFileError(answer.message, answer.hint)
+    return answer
+
+
+def _quantise(connection: Connection, source: Path, kinds: tuple[str, ...], target: Path | None) -> None:
+    """The child process: one answer."""
+    from app.engine.native import on_abort
+    from app.engine.native.header import FileHeader
+    from app.engine.native.quantise import quantise
+
+    def answer(words: _Sized | _NotSized) -> None:
+        connection.send_bytes(_encode(words))
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
+    go_first()
+    on_abort(lambda text: answer(_NotSized(f"llama.cpp cannot quantise {source.name}: {text.strip()}", "")))
+    try:
+        header = FileHeader(source)
+        answer(_Sized(header.quantisation, tuple(quantise(source, kind, target) for kind in kinds)))
+    except UserError as error:
+        answer(_NotSized(error.message, error.hint))
+    except OSError as error:
+        folder = (target or source).parent
+        answer(_NotSized(f"The file was not written: {reason(error)}.", write_hint(error, folder)))
