@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app.base.files import decode, read_file
+from app.base.paths import Paths
 from app.hub.downloads.item import Wanted
 from app.hub.errors import HubError
 from app.hub.hub import Hub
@@ -24,6 +25,12 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int = msgspec.field(name="approximate_size")  # bytes: the Hub gives the exact size
     licence: str = ""
     role: str = "target"  # or "draft"
+    own: str = ""  # the symbol of the same model, where it may come with Draftscope: "real:target"
+
+    def own_file(self, paths: Paths) -> Path | None:
+        """The same model as set-up or a package brought it, which need not be downloaded."""
+        file = Path(paths.model(self.own)) if self.own else None
+        return file if file is not None and file.is_file() else None
 
 
 class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,12 +90,12 @@ def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
     return pairs
 
 
-def confirm(hub: Hub, pair: CataloguePair) -> Iterator[Confirmed]:
+def confirm(hub: Hub, models: Iterable[Entry]) -> Iterator[Confirmed]:
     """Ask the Hub for each model of a pair, the target first, one answer at a time.
 
     Never raises for what the Hub says: a problem is part of the answer.
     """
-    for entry in sorted(pair.models, key=lambda model: model.role != "target"):
+    for entry in sorted(models, key=lambda model: model.role != "target"):
         try:
             repo = read_repo(hub, entry.repo)
             yield _confirmed(entry, repo)

@@ -153,26 +153,38 @@ def test_a_pair_that_was_pulled_chats(command: Command, repos: dict[str, bytes],
 
 
 def test_a_pair_of_the_catalogue_comes_with_one_word(command: Command, server: FakeHub) -> None:
-    server.repos["second-state/SmolLM2-1.7B-Instruct-GGUF"] = FakeRepo(
-        {"SmolLM2-1.7B-Instruct-Q4_K_M.gguf": b"GGUF target"}
-    )
-    server.repos["unsloth/SmolLM2-135M-Instruct-GGUF"] = FakeRepo(
-        {"SmolLM2-135M-Instruct-Q8_0.gguf": b"GGUF draft"}
-    )
-    ended = command("pull", "smollm2-1.7b")
+    server.repos["unsloth/Qwen3-1.7B-GGUF"] = FakeRepo({"Qwen3-1.7B-Q4_K_M.gguf": b"GGUF target"})
+    server.repos["unsloth/Qwen3-0.6B-GGUF"] = FakeRepo({"Qwen3-0.6B-Q4_K_M.gguf": b"GGUF draft"})
+    ended = command("pull", "qwen3-1.7b")
     assert ended.code == 0
     contents = [Path(line).read_bytes() for line in ended.out.splitlines()]
     assert contents == [b"GGUF target", b"GGUF draft"]
 
     server.asked.clear()
-    offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
+    offline = command("pull", "qwen3-1.7b", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (0, ended.out)
     assert "Offline mode is on; all files are already here." in offline.err
     Path(ended.out.splitlines()[1]).unlink()
-    offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
+    offline = command("pull", "qwen3-1.7b", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (1, "")
-    assert "Offline mode is on, and SmolLM2-135M-Instruct-Q8_0.gguf is not here." in offline.err
+    assert "Offline mode is on, and Qwen3-0.6B-Q4_K_M.gguf is not here." in offline.err
     assert server.asked == []
+
+
+@pytest.mark.real
+def test_a_model_that_came_with_draftscope_is_not_pulled(
+    command: Command, server: FakeHub, real_file: Path
+) -> None:
+    server.repos["second-state/SmolLM2-1.7B-Instruct-GGUF"] = FakeRepo(
+        {"SmolLM2-1.7B-Instruct-Q4_K_M.gguf": b"GGUF target"}
+    )
+    ended = command("pull", "smollm2-1.7b")
+    target, draft = map(Path, ended.out.splitlines())
+    assert ended.code == 0 and (target.read_bytes(), draft) == (b"GGUF target", real_file)
+    assert f"{real_file.name} came with Draftscope and is not downloaded." in ended.err
+    assert command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1").out == ended.out
+    asked = len(server.asked)
+    assert command("pull", "smollm2-135m").out == f"{real_file}\n" and len(server.asked) == asked
 
 
 @pytest.mark.usefixtures("repos")
@@ -209,7 +221,7 @@ def test_trouble_that_passes_is_told_once(command: Command, server: FakeHub) -> 
         ([], 2, "REPO"),
         (["owner/Target-GGUF", "Q2_K"], 1, "It has Target-Q8_0.gguf."),
         (["owner/none", "Q2_K"], 1, "no repository owner/none"),
-        (["smollm2-1.7b"], 1, "no repository second-state/SmolLM2-1.7B-Instruct-GGUF"),
+        (["qwen3-1.7b"], 1, "no repository unsloth/Qwen3-1.7B-GGUF"),
     ],
 )
 @pytest.mark.usefixtures("repos")

@@ -213,7 +213,7 @@ def test_offline_nothing_is_asked(server: FakeHub) -> None:
         error = trouble(work)
         assert error.trouble is Trouble.OFFLINE
         assert "Offline mode is on" in error.message
-    (confirmed, _) = confirm(hub, PAIR)
+    (confirmed, _) = confirm(hub, PAIR.models)
     assert confirmed.problem is not None and confirmed.problem.trouble is Trouble.OFFLINE
     assert server.asked == []
     offline = False

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.base.paths import find_paths
-from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, load_catalogue, wanted_pair
+from app.base.paths import REAL_TARGET, find_paths
+from app.hub.catalogue import Confirmed, Entry, confirm, load_catalogue, wanted_pair
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
@@ -27,7 +27,7 @@ def test_the_catalogue_that_comes_along() -> None:
     assert len({pair.id for pair in pairs}) == len(pairs) >= 8
     for pair in pairs:
         if pair.draft is None:  # what stands in for a draft is said before anything is fetched
-            assert "Draftscope cannot" in pair.limits and "llama-server" in pair.limits
+            assert pair.target.own or ("Draftscope cannot" in pair.limits and "llama-server" in pair.limits)
         else:
             assert pair.draft.size < pair.target.size and not pair.limits
         assert all(model.licence and model.size and model.file.endswith(".gguf") for model in pair.models)
@@ -44,6 +44,8 @@ def test_the_catalogue_that_comes_along() -> None:
     for name in (*asked.split(", "), "DeepSeek R1 Distill Qwen 32B", "gpt-oss", "MTP"):
         assert name in titles
     assert max(pair.size for pair in pairs) > 40e9, "up to 70B"
+    own = [(pair.id, model.role) for pair in pairs for model in pair.models if model.own == REAL_TARGET]
+    assert own == [("smollm2-1.7b", "draft"), ("smollm2-135m", "target")]
     said = {(model.file, model.size, model.repo, model.licence) for pair in pairs for model in pair.models}
     assert len(said) == len({model.file for pair in pairs for model in pair.models}), "one size for one file"
 
@@ -66,7 +68,7 @@ def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
 
 
 def test_sizes_and_names_are_confirmed(hub: Hub) -> None:
-    target, draft = confirm(hub, PAIR)
+    target, draft = confirm(hub, PAIR.models)
     assert target.entry.role == "target"
     assert target.quantisation is not None and target.quantisation.size == len(LARGE)
     assert target.replaced == "" and target.problem is None
@@ -80,7 +82,7 @@ def test_sizes_and_names_are_confirmed(hub: Hub) -> None:
 def test_a_renamed_file_is_replaced_by_its_quantisation(hub: Hub, server: FakeHub) -> None:
     files = server.repos["owner/Llama-GGUF"].files
     files["New-Q8_0.gguf"] = files.pop("Llama-Q8_0.gguf")
-    target, _ = confirm(hub, PAIR)
+    target, _ = confirm(hub, PAIR.models)
     assert target.quantisation is not None and target.quantisation.file == "New-Q8_0.gguf"
     assert target.replaced == "Llama-Q8_0.gguf"
 
@@ -93,13 +95,13 @@ def test_of_several_files_none_is_chosen_by_chance(hub: Hub, server: FakeHub) ->
     assert "2 files" in error.message
     assert "base-Q8_0.gguf, instruct-Q8_0.gguf" in error.hint
     renamed = Entry("owner/two-GGUF", "chat-Q8_0.gguf", 1)
-    (confirmed,) = confirm(hub, CataloguePair("p", "", "", (renamed,)))
+    (confirmed,) = confirm(hub, [renamed])
     assert confirmed.problem is not None and confirmed.quantisation is None
 
 
 def test_what_is_gone_is_a_problem_of_the_pair(hub: Hub, server: FakeHub) -> None:
     del server.repos["owner/Llama-GGUF"].files["Llama-Q8_0.gguf"]
-    target, draft = confirm(hub, PAIR)
+    target, draft = confirm(hub, PAIR.models)
     assert target.problem is not None and target.problem.trouble is Trouble.NOT_FOUND
     assert draft.problem is None
     assert trouble(lambda: wanted_pair([draft, target])) is target.problem

@@ -14,7 +14,7 @@ from app.cli.terminal.console import hand_over, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.hub.cache import Cache
 from app.hub.cache.here import find_entry, find_here
-from app.hub.catalogue import confirm, load_catalogue, wanted_pair
+from app.hub.catalogue import CataloguePair, confirm, load_catalogue, wanted_pair
 from app.hub.downloads import Wanted
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
@@ -44,17 +44,39 @@ def pull(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     hub = make_hub()
     if arguments.repo in pairs and not arguments.file:
-        pair = pairs[arguments.repo]
-        if hub.is_offline:
-            return _print_what_is_here({entry.file: find_entry(Cache(), entry) for entry in pair.models})
-        if pair.limits:
-            say(pair.limits)
-        return run_interruptible(lambda interrupt: _fetch(hub, wanted_pair(confirm(hub, pair)), interrupt))
+        return _pull_pair(hub, pairs[arguments.repo])
     address = _address(arguments.repo, arguments.file)
     if hub.is_offline:
         found = find_here(Cache(), address.repo, address.file, address.revision)
         return _print_what_is_here({f"{address.file} of {address.repo}": found})
     return run_interruptible(lambda interrupt: _fetch(hub, (_wanted(hub, address),), interrupt))
+
+
+def _pull_pair(hub: Hub, pair: CataloguePair) -> int:
+    """Download a pair, without the models that came with Draftscope; prints the target's path first."""
+    cache, paths = Cache(), find_paths()
+    if hub.is_offline:
+        return _print_what_is_here(
+            {entry.file: find_entry(cache, entry) or entry.own_file(paths) for entry in pair.models}
+        )
+    if pair.limits:
+        say(pair.limits)
+    own = {
+        entry: file
+        for entry in pair.models
+        if find_entry(cache, entry) is None and (file := entry.own_file(paths)) is not None
+    }
+    for file in own.values():
+        say(f"{file.name} came with Draftscope and is not downloaded.")
+    missing = [entry for entry in pair.models if entry not in own]
+
+    def fetch_missing(interrupt: Interrupt) -> int:
+        return _fetch(hub, wanted_pair(confirm(hub, missing)), interrupt) if missing else 0
+
+    code = run_interruptible(fetch_missing)
+    for file in own.values() if code == 0 else ():
+        hand_over(str(file))
+    return code
 
 
 def _address(repo: str, file: str) -> Address:

@@ -69,7 +69,7 @@ class HubSession(QObject):
         self.hub = Hub(lambda: settings.now.offline)
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
-        self._named = paths.named
+        self._paths = paths
         self._mailbox = Mailbox(call_each)
         self.askers = Askers(self._mailbox)
         self._measure = measure
@@ -187,6 +187,10 @@ class HubSession(QObject):
         """The file to load of a complete model of the catalogue, where the Hub was not asked."""
         return find_entry(self.cache, entry) or self._brought(entry.repo, entry.file)
 
+    def own_file(self, entry: Entry) -> Path | None:
+        """The model of the catalogue as it came with Draftscope."""
+        return entry.own_file(self._paths)
+
     def _brought(self, repo: str, file: str) -> Path | None:
         download = self.download_of(repo, file)
         return (
@@ -210,7 +214,7 @@ class HubSession(QObject):
 
     def as_setting(self, path: Path | str) -> str:
         """A model's path as the settings name it: our own models by their symbol."""
-        return self._named(path)
+        return self._paths.named(path)
 
     def place_of(self, model: LocalModel) -> Path | None:
         """The added file or folder that contains this model; None for others."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.base.paths import find_paths
+from app.base.paths import REAL_TARGET, Paths, find_paths
 from app.engine.errors import UserError
 from app.hub.catalogue import load_catalogue
 from app.hub.fits import Room, judge
@@ -19,15 +20,17 @@ from tests.hub.server import FakeHub, FakeRepo, Fault
 from tests.quiet import stays
 from tests.ui.models.shop import FIRST, Shop
 
+ALONE = "SmolLM2 135M, without a draft"
+
 
 def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
     page = shop.place.catalogue
-    shop.until(lambda: page.state == f"1 of {len(page.cards)} pairs confirmed with the Hub")
+    shop.until(lambda: page.state == f"2 of {len(page.cards)} pairs confirmed with the Hub")
     exact = sum(len(stocked.repos[model.repo].files[model.file]) for model in shop.card().pair.models)
     assert shop.card().weight == exact
     assert shop.card().state == "Confirmed with the Hub."
     # A pair that the Hub does not have says so in its own card.
-    other = next(card for card in page.cards if card.pair.title != FIRST)
+    other = page.cards[-1]
     assert "no repository" in other.state and other.weight == other.pair.size
     assert page.error == ""
 
@@ -70,6 +73,43 @@ def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
     ((target, draft),) = shop.used
     assert target is not None and target.endswith("/SmolLM2-1.7B-Instruct-Q4_K_M.gguf")
     assert draft is not None and draft.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf")
+
+
+@pytest.fixture
+def own_model(paths: Paths, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """SmolLM2 came with Draftscope."""
+    file = paths.data / "brought.gguf"
+    file.write_bytes(pair_files[1].read_bytes())
+    model = Paths.model
+    known = {REAL_TARGET: str(file)}
+    monkeypatch.setattr(Paths, "model", lambda own, path: known.get(path) or model(own, path))
+    return file
+
+
+def test_a_draft_that_came_with_draftscope_is_not_fetched(own_model: Path, shop: Shop) -> None:
+    card, alone = shop.card(), shop.card(ALONE)
+    shop.until(lambda: card.state == "Confirmed with the Hub." and alone.state == "The file is here.")
+    assert alone.use.isVisible() and not alone.button.isVisible()
+    assert "came with Draftscope" in told(card) and own_model.stem in told(card)
+    shop.click(card.button)
+    shop.until(card.use.isVisible)
+    assert [download.files[0].name for download in shop.session.downloads.values()] == [
+        "SmolLM2-1.7B-Instruct-Q4_K_M.gguf"
+    ]
+    shop.click(card.use)
+    ((_, draft),) = shop.used
+    assert draft == REAL_TARGET
+
+
+def test_the_hub_has_the_model_that_set_up_could_not_fetch(shop: Shop) -> None:
+    card, pair = shop.card(ALONE), shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    shop.click(card.button)
+    shop.until(card.use.isVisible)
+    shop.click(card.use)
+    ((target, draft),) = shop.used
+    assert target is not None and target.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf") and draft == ""
+    assert len(shop.session.downloads) == 1 and not pair.use.isVisible()
 
 
 def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub) -> None:
@@ -139,7 +179,7 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     assert len(stocked.requests("api")) <= 3  # the same answer is not asked for nine times
     stocked.always.clear()
     shop.click(page.refresh)
-    shop.until(lambda: page.state == f"1 of {len(page.cards)} pairs confirmed with the Hub")
+    shop.until(lambda: page.state == f"2 of {len(page.cards)} pairs confirmed with the Hub")
     assert page.error == ""
 
 
@@ -153,7 +193,7 @@ def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
     shop.click(shop.place.offline)
     page = shop.place.catalogue
     assert page.state.startswith("Offline: names and sizes as listed. Pairs can be fetched")
-    other = next(card for card in page.cards if card.pair.title != FIRST)
+    other = page.cards[-1]
     assert other.state == "" and not other.button.isEnabled()
     shop.click(shop.card().use)
     assert len(shop.used) == 1

@@ -115,7 +115,7 @@ class CataloguePage(QScrollArea):
     def _answers(self) -> Iterator[tuple[CataloguePair, tuple[Confirmed, ...]]]:
         """Confirm pair after pair, on an asking thread."""
         for pair in self._session.catalogue:
-            found = tuple(confirm(self._session.hub, pair))
+            found = tuple(confirm(self._session.hub, pair.models))
             for entry in found:
                 if isinstance(entry.problem, HubError) and entry.problem.trouble in OF_ALL:
                     raise entry.problem

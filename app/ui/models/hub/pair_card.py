@@ -166,13 +166,18 @@ class PairCard(QFrame):
         """Look up what is here now, and what is being downloaded."""
         self._paths = {entry.role: self._find(entry) for entry in self._entries()}
         for entry in self._entries():
-            here = "here" if self._paths[entry.role] is not None else ""
+            own = self._own(entry)
+            here = "came with Draftscope" if own else "here" if self._paths[entry.role] is not None else ""
             found = self._confirmed.get(entry.role)
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
-            self._lines[entry.role][1].setText(joined(self._size_words([entry]), licence, here))
-            if found is not None and found.quantisation is not None and found.replaced:
-                name = _model_name(found.quantisation.file)
-                self._lines[entry.role][0].setText(name)
+            name, told = self._lines[entry.role]
+            told.setText(joined(self._size_words([entry]), licence, here))
+            if own:
+                name.setText(_model_name(own.name))
+            elif found is not None and found.quantisation is not None:
+                name.setText(_model_name(found.quantisation.file))
+            else:
+                name.setText(_model_name(entry.file))
         self.show_progress()
 
     @Slot()
@@ -295,7 +300,8 @@ class PairCard(QFrame):
 
     def _fetch(self) -> None:
         """Queue the pair under current names and sizes, on an asking thread."""
-        self._session.fetch(wanted_pair(confirm(self._session.hub, self.pair)))
+        wanted = [entry for entry in self._entries() if self._own(entry) is None]
+        self._session.fetch(wanted_pair(confirm(self._session.hub, wanted)))
 
     def _queued(self, _nothing: None) -> None:
         self.show_progress()
@@ -322,14 +328,23 @@ class PairCard(QFrame):
         return (HubFile(entry.file, 0),)
 
     def _size(self, entry: Entry) -> int:
+        if own := self._own(entry):
+            return own.stat().st_size
         return sum(file.size for file in self._files(entry)) or entry.size
 
     def _size_words(self, entries: Sequence[Entry]) -> str:
         """The size of these models; "about" it where the Hub was not asked."""
-        exact = all(any(file.size for file in self._files(entry)) for entry in entries)
+        exact = all(self._own(entry) or any(file.size for file in self._files(entry)) for entry in entries)
         return f"{'' if exact else 'about '}{file_size(sum(map(self._size, entries)))}"
 
     def _find(self, entry: Entry) -> Path | None:
+        return self._fetched(entry) or self._session.own_file(entry)
+
+    def _own(self, entry: Entry) -> Path | None:
+        """The file that came with Draftscope, where it serves in this one's place."""
+        return None if self._fetched(entry) else self._session.own_file(entry)
+
+    def _fetched(self, entry: Entry) -> Path | None:
         if self._session.is_offline or entry.role not in self._confirmed:
             return self._session.find_listed(entry)
         return self._session.find(entry.repo, self._files(entry))
