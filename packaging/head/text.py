@@ -125,6 +125,10 @@ class Writer:
             return self._go_on(draw(logits, self.temperature, self._rng))
         return self._ask(draw(logits, 1.0, self._rng, QUESTION_NUCLEUS))
 
+    def cut(self) -> Dialogue:
+        """The dialogue as far as it got."""
+        return self._finish(self.next)
+
     def _ask(self, token: int) -> Dialogue | None:
         asked = len(self.ids) - self._question
         if not asked and token in (self._begin, self._end):
@@ -187,22 +191,29 @@ def main() -> None:
     sequences = np.arange(ROWS)
     done: list[Dialogue] = []
     waiting = 0
+
+    def keep(found: Dialogue, writer: Writer) -> None:
+        nonlocal waiting
+        if found.answer.sum() > 4 and not forbidden.intersection(map(plain, writer.questions)):
+            done.append(found)
+            waiting += len(found.ids)
+
     while total + waiting < args.tokens and not ending.asked:
         target.read([each.next for each in writers], [len(each.ids) for each in writers], sequences)
         features, hidden, logits = target.features(ROWS), target.hidden(ROWS), target.logits(ROWS)
         for row, writer in enumerate(writers):
             found = writer.take(features[row], hidden[row], logits[row])
-            if found is None:
-                continue
-            if found.answer.sum() > 4 and not forbidden.intersection(map(plain, writer.questions)):
-                done.append(found)
-                waiting += len(found.ids)
-            target.forget(row)
-            writer.start()
+            if found is not None:
+                keep(found, writer)
+                target.forget(row)
+                writer.start()
         if waiting >= SHARD:
             total += waiting
             claim.say(f"{write_shard(args.work, done).name}: {total:,} tokens, {len(done)} dialogues more")
             done, waiting = [], 0
+    if ending.asked:
+        for writer in writers:
+            keep(writer.cut(), writer)
     if done:
         write_shard(args.work, done)
         claim.say(f"{total + waiting:,} tokens")
