@@ -5,6 +5,7 @@
 
 PYTHON ?= python3
 GPU    ?=
+REAL   ?=
 ARGS   ?=
 
 BIN       := .venv/bin
@@ -123,11 +124,11 @@ lessons: ready ## record the lessons' answers anew, and say which sentence is no
 screenshots: ready-dev ## take the documents' pictures from the running window; ARGS names scenes
 	@$(BIN)/python -m tests.screenshots $(ARGS)
 
-package: ready ## a bundle for machines without Python: tarball, one file that runs, wheel; in dist/
-	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m package
+package: ready ## a bundle for machines without Python: tarball, one file that runs, wheel; REAL=1 adds SmolLM2
+	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m package $(if $(REAL),--real)
 
-package-test: ready ## try what make package made in a system without Python and compiler (Linux)
-	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m linux.trial
+package-test: ready ## try what make package (REAL=1) made in a system without Python and compiler (Linux)
+	@PYTHONPATH=packaging/setup:packaging/bundle $(BIN)/python -m linux.trial $(if $(REAL),--real)
 
 lock: ## resolve the libraries anew and write packaging/locks
 	@$(PYTHON) packaging/setup/lock.py

@@ -1,8 +1,8 @@
 """`make package`: Draftscope with all that it needs, for machines without Python and compiler.
 
 A bundle is a folder: a relocatable Python with the locked libraries, llama.cpp for every processor of this
-kind, Draftscope's own wheel, and a launcher. On Linux it becomes a tarball and one file that runs. All goes
-to dist/.
+kind, Draftscope's own wheel, and a launcher; with --real (`make package REAL=1`) SmolLM2 too. On Linux it
+becomes a tarball and one file that runs. All goes to dist/.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from pathlib import Path
 
 import kernel
 import native_build
+import real_model
 from console import run, say
 from interpreter import copy_interpreter, site_packages
 from processors import replace_ggml
 from pruning import prune
 from recipe import LOCKS, ROOT, Choice, default_gpu, make_recipe
-from steps import guarded
+from steps import VENV, guarded
 
 DIST = ROOT / "dist"
 PYTHON = Path(sys.executable)
+WITH_REAL = "--real" in sys.argv
 _UNFINISHED = ".bundle-"
 
 
@@ -68,10 +70,11 @@ def finish() -> Callable[[Path], None]:
 
 
 def bundle_name() -> str:
-    """Such as draftscope-0.1.0-linux-x86_64."""
+    """Such as draftscope-0.1.0-linux-x86_64, or …-x86_64-smollm2."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
-    return f"draftscope-{project['version']}-{system}-{platform.machine().lower()}"
+    name = f"draftscope-{project['version']}-{system}-{platform.machine().lower()}"
+    return f"{name}-smollm2" if WITH_REAL else name
 
 
 def collect(folder: Path) -> None:
@@ -96,6 +99,8 @@ def collect(folder: Path) -> None:
         place_backends(site)
     prune(site)
     kernel.compile_for_all(folder / "python" / "lib")
+    if WITH_REAL:
+        real_model.add_to(site, VENV)
     shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
 
 

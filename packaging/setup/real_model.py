@@ -49,6 +49,18 @@ def bring(python: Path, venv: Path) -> float:
     return 0.0
 
 
+def add_to(site: Path, venv: Path) -> None:
+    """Copy the model to where an installed Draftscope looks first, with its licence, which huggingface-hub
+    has too. Raises SetupError where set-up could not fetch it."""
+    if not place(venv).is_file():
+        raise SetupError("SmolLM2-135M is not here.", "Connect to the network, remove .venv and try again.")
+    folder = site / "draftscope" / "resources" / "real"
+    folder.mkdir()
+    shutil.copyfile(place(venv), folder / NAME)
+    (licence,) = site.glob("huggingface_hub-*.dist-info/licenses/LICENSE")
+    shutil.copyfile(licence, folder / "LICENSE")
+
+
 def _kept(python: Path) -> Path:
     """Return the file in the shared cache. Raises SetupError, CommandError or OSError without it."""
     from native_build import pip_environment, sha256, wheels_folder

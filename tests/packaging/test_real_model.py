@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import Paths
+
 SETUP = Path(__file__).parents[2] / "packaging" / "setup"
 CONTENT = b"GGUF and weights"
 
@@ -86,3 +88,23 @@ def test_a_failed_try_is_repeated_a_day_later(tmp_path: Path) -> None:
         [sys.executable, "-B", "-c", code], cwd=SETUP, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "True", "False"]
+
+
+@pytest.mark.real
+def test_a_package_has_it_where_the_app_looks_first(tmp_path: Path) -> None:
+    site, venv = tmp_path / "site", tmp_path / "venv"
+    (site / "draftscope" / "resources").mkdir(parents=True)
+    licence = site / "huggingface_hub-1.0.dist-info" / "licenses" / "LICENSE"
+    licence.parent.mkdir(parents=True)
+    licence.write_text("Apache License")
+    add = [sys.executable, "-B", "-c", "import sys; from pathlib import Path; import real_model as r\n"
+           "r.add_to(*map(Path, sys.argv[1:]))", str(site), str(venv)]  # fmt: skip
+    missing = subprocess.run(add, cwd=SETUP, capture_output=True, text=True, timeout=100, check=False)
+    assert "SmolLM2-135M is not here." in missing.stderr
+    model = venv / "share" / "draftscope" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    model.parent.mkdir(parents=True)
+    model.write_bytes(CONTENT)
+    subprocess.run(add, cwd=SETUP, timeout=100, check=True)
+    resources = site / "draftscope" / "resources"
+    assert Paths(resources, site, site, site).real_target.read_bytes() == CONTENT
+    assert (resources / "real" / "LICENSE").read_text() == "Apache License"

@@ -13,6 +13,7 @@ from app.engine.engine import Engine
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
 from app.engine.explain.what_if import WhatIf, what_if, with_settings
+from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, LengthRule, Sampling
@@ -194,6 +195,18 @@ def test_drafts_that_go_on_behind_a_rejection_leave_rounds_exact(run: Run) -> No
                     rounds, _, accepted = counts(real)
                     assert (outcome.rounds, outcome.accepted) == (rounds, accepted)
     assert found
+
+
+def test_what_was_drafted_behind_a_stop_is_no_place_of_the_text(demo_engine: Engine, run: Run) -> None:
+    whole = run(RECORDED[0])
+    long = next(round for round in whole.rounds if round.accepted >= 4)
+    until = whole.rounds.index(long)
+    ids = [token for round in whole.rounds[:until] for token in round.emitted] + list(long.emitted[:2])
+    stop = b"".join(token.piece for token in ids).decode()[-20:]
+    trace = answer(demo_engine, STARTS[0][0], strategy=RECORDED[0], max_tokens=120, cold=True, stop=(stop,))
+    assert [token.verdict for token in trace.rounds[-1].drafted][1:3] == [Verdict.ACCEPTED, Verdict.IGNORED]
+    outcome = asked(trace, RECORDED[0])
+    assert (outcome.rounds, outcome.drafted, outcome.accepted) == counts(trace)
 
 
 def test_the_estimate_is_the_same_every_time(run: Run) -> None:

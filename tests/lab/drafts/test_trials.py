@@ -14,6 +14,7 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import Agreement, Forced, PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.types import ModelOptions, Sampling
+from app.lab.drafts.columns import MEASURED_COLUMNS
 from app.lab.drafts.trials import (
     DraftJudged,
     DraftReads,
@@ -172,7 +173,11 @@ def test_a_slow_pass_beside_one_draft_does_not_change_the_order() -> None:
 
 def test_few_texts_have_no_interval() -> None:
     forced = Forced(0, (Agreement(10, 8.0, 8),) * 2, PassSeconds({1: 0.1, 2: 0.1}, 0.01))
-    assert score(UNJUDGED, forced, [forced.seconds]).alpha_low is None
+    found = score(UNJUDGED, forced, [forced.seconds])
+    assert found.alpha_low is None
+    assert MEASURED_COLUMNS[0].text(found) == "0.80"
+    known = msgspec.structs.replace(found, alpha_low=0.7, alpha_high=0.9)
+    assert MEASURED_COLUMNS[0].text(known) == "0.80 (0.70 to 0.90)"
 
 
 def test_the_best_is_first_and_the_report_is_read_back() -> None:

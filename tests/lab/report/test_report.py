@@ -528,6 +528,8 @@ def test_csv_has_a_line_a_run(report: Report) -> None:
     assert len(rows) == len(report.runs)
     assert {float(row["tokens_per_second"]) for row in rows} == {run.tokens_per_second for run in report.runs}
     assert [row["end_to_end_speedup"] for row in rows] == [str(run.end_to_end_speedup) for run in report.runs]
+    partings = [(row["divergence_index"], row["divergence_logit_gap"]) for row in rows]
+    assert sorted(set(partings)) == [("", ""), ("4", "0.01")]
     assert not any("[" in cell or "{" in cell for row in rows for cell in row.values())
 
 

@@ -136,12 +136,13 @@ def test_none_where_nothing_is_faster_and_it_says_why(pair_files: tuple[Path, Pa
 
 def test_where_a_lookup_is_nearest_the_models_costs_are_told_too(pair_files: tuple[Path, Path]) -> None:
     clock = Clock()
-    pace = {"none": 0.004, "suffix:n_max=2": 0.0041}
-    strategies = ["draft-simple:n_max=4", "suffix:n_max=2"]
+    pace = {"none": 0.004, "ngram-mod": 0.0041}
+    strategies = ["draft-simple:n_max=4", "ngram-mod"]
     tuner = Tuner(asked(pair_files), lambda: Paced(clock, pace), 10.0, strategies=strategies, clock=clock)
     list(tuner.run())
-    assert tuner.result is not None and tuner.result.best == "suffix:n_max=2"
+    assert tuner.result is not None and tuner.result.best == "ngram-mod"
     assert "The best with the draft model, draft-simple:n_max=4, measured 0.33×" in tuner.result.reason
+    assert "It seldom found a draft." in tuner.result.reason
 
 
 def test_where_every_run_is_refused_it_ends_and_says_why(pair_files: tuple[Path, Path]) -> None:
