@@ -69,8 +69,7 @@ class QuantPlan:
     @property
     def warning(self) -> str:
         """What quantising a quantised file costs; "" for an original."""
-        kind = self.source.kind
-        if kind.lower() in UNQUANTISED or len(self.files) == 1:
+        if len(self.files) < 2 or (kind := self.source.kind).lower() in UNQUANTISED:
             return ""
         return (
             f"{self.source.path.name} is already quantised ({kind}). Quantising it again loses quality that "

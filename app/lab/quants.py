@@ -14,6 +14,9 @@ from app.lab.experiment import Experiment, Lane, Pair, make_experiment
 from app.lab.runs.events import LabEvent
 from app.lab.runs.runner import MakeHome, Runner
 
+WITH_DRAFT, ALONE = "draft-simple:length=auto", "prompt-lookup:length=auto"
+"""Strategies where none was chosen: they stop drafting where it does not pay."""
+
 
 def quant_lanes(pair: Pair, files: Sequence[tuple[str, str]], strategy: str) -> tuple[Lane, ...]:
     """A lane for each (kind, path), on the pair with this file as its target. Raises SettingError for a

@@ -35,7 +35,7 @@ from app.engine.process.host import make_home
 from app.hub.quantiser import KINDS, LARGE, USUAL, QuantFile, Quantiser, QuantPlan
 from app.lab.drafts.trials import first_of_each
 from app.lab.experiment import Experiment, Pair
-from app.lab.quants import PassRunner, quants_experiment
+from app.lab.quants import ALONE, WITH_DRAFT, PassRunner, quants_experiment
 from app.lab.report.interval import Spread, speedup_words
 from app.lab.report.quants import DRAFTS, QuantRow, quant_rows
 from app.lab.report.report import Report
@@ -43,7 +43,6 @@ from app.lab.suites import Suite
 
 PROG = "draftscope quants"
 ANSWER_TOKENS = 128
-WITH_DRAFT, ALONE = "draft-simple:length=auto", "prompt-lookup:length=auto"
 _USAGE = f"{PROG} [MODEL] [--types {','.join(USUAL)}] [--strategy SPEC] [options]"
 _DESCRIPTION = """\
 Find the quantisation that drafts best: make the usual ones of a model with llama.cpp's own quantiser, and

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QPushButton, QVBoxLayout
 
+from app.base.paths import QUANTISED
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment, Lane
@@ -54,7 +55,7 @@ class ComparePlace(PlaceWidget):
         super().__init__()
         self.chat = chat
         self.works = Measurements(chat.engine, make_home, chat.servers.key_of, self)
-        self.chips = SetupBar(theme, chat, suites, folder / "setup.json")
+        self.chips = SetupBar(theme, chat, suites, folder / "setup.json", folder.with_name(QUANTISED))
         self.head = self.chips.head
         self.strip = RunStrip()
         self.earlier = EarlierRuns(folder, self)
@@ -225,6 +226,11 @@ class ComparePlace(PlaceWidget):
     def _may_begin(self) -> bool:
         """Whether the machine is free; where it is not, a notice says why."""
         self.notice.clear()
+        if self.chips.quants.at_work:
+            self.notice.tell(
+                "Quantisations are still being made.", "Wait, or cancel that in the lanes' panel."
+            )
+            return False
         if self.works.at_work:
             return False
         if self.works.may_start:

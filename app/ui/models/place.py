@@ -184,6 +184,7 @@ class ModelsPlace(PlaceWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.session.measure_room()
+        self.session.library.refresh()  # Compare and commands make and delete files
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

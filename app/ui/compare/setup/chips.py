@@ -11,8 +11,10 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.base import numbers
 from app.engine.errors import SettingError, UserError
+from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
+from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.suites import LONG, Suite
 from app.ui.compare.curves.depth_panel import DepthPanel
@@ -21,6 +23,7 @@ from app.ui.compare.setup.head import CompareHead
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
 from app.ui.compare.setup.prompts_panel import PromptsPanel
+from app.ui.compare.setup.quants_panel import QuantsPanel
 from app.ui.compare.setup.setup import CompareSetup, changes, first_setup
 from app.ui.compare.setup.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
@@ -48,9 +51,10 @@ class SetupBar(QObject):
         chat: ChatSide,
         suites: Sequence[Suite],
         kept: Path,
+        quantised: Path,
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
-        saved in the file `kept`."""
+        saved in the file `kept`, and quantisations are made in the folder `quantised`."""
         super().__init__()
         self._chat = chat
         self.servers = chat.servers
@@ -65,7 +69,9 @@ class SetupBar(QObject):
         self.amount = ""  # how much Run measures, and how long it takes where that is known
         self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
         """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
-        lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers)
+        self.quants = QuantsPanel(chat.pair, quantised)
+        self.quants.wanted.connect(self._set_quants)
+        lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers, self.quants)
         prompts = PromptsPanel(theme, suites)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         long = next(suite for suite in suites if suite.name == LONG)
@@ -122,10 +128,20 @@ class SetupBar(QObject):
             self._check()
 
     def close(self) -> None:
-        """Save a pending change before the window closes."""
+        """Save a pending change before the window closes, and stop what is made."""
+        self.quants.close_work()
         if self._saving.isActive():
             self._saving.stop()
             self._save()
+
+    @Slot(object)
+    def _set_quants(self, files: list[tuple[str, str]]) -> None:
+        """Set up a lane for each (kind, path), with the chat's strategy."""
+        pair, strategy = self._chat.pair(), self._chat.settings.now.strategy
+        if not StrategySpec.parse(strategy).parts:
+            strategy = WITH_DRAFT if pair.draft is not None else ALONE
+        self.set_setup(dataclasses.replace(self.setup, lanes=quant_lanes(pair, files, strategy)))
+        self.head.lanes_panel.add_quants.setChecked(False)
 
     @Slot()
     def _save(self) -> None:

@@ -24,6 +24,7 @@ from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, PairInfo
 from app.lab.experiment import MOST_LANES, Lane, Pair
 from app.lab.server_lanes import with_server
+from app.ui.compare.setup.quants_panel import QuantsPanel
 from app.ui.compare.setup.setup import CompareSetup
 from app.ui.pair.model_panel import ask_for_model
 from app.ui.pair.server_form import ServerForm
@@ -60,6 +61,7 @@ class LanesPanel(QWidget):
         own_pair: Callable[[], Pair],
         n_ctx: Callable[[ModelOptions], int],
         servers: Servers,
+        quants: QuantsPanel,
     ) -> None:
         """`own_pair` returns the pair of lanes without their own, `n_ctx` the context size that a target was
         loaded with, 0 where it was not loaded."""
@@ -87,12 +89,21 @@ class LanesPanel(QWidget):
         self.add_server.setToolTip("A running llama-server or vLLM races beside the lanes here")
         self.add_server.setCheckable(True)
         self.add_server.toggled.connect(self._show_new_server)
+        self.quants = quants
+        self.quants.hide()
+        self.add_quants = QPushButton("Compare quantisations…")
+        self.add_quants.setToolTip(
+            "Make other quantisations of the target, and find the one that drafts best"
+        )
+        self.add_quants.setCheckable(True)
+        self.add_quants.toggled.connect(self._show_quants)
         self._room = QLabel()
         self._room.setProperty("role", "caption")
         add_row = QHBoxLayout()
         add_row.setSpacing(12)
         add_row.addWidget(self.add)
         add_row.addWidget(self.add_server)
+        add_row.addWidget(self.add_quants)
         add_row.addWidget(self._room)
         add_row.addStretch(1)
         line = QFrame()
@@ -107,6 +118,7 @@ class LanesPanel(QWidget):
         column.addLayout(self._list)
         column.addLayout(add_row)
         column.addWidget(self.new_server)
+        column.addWidget(self.quants)
         column.addWidget(line)
         column.addWidget(self._editor)
         theme.changed.connect(self._restyle)
@@ -304,6 +316,12 @@ class LanesPanel(QWidget):
         self.new_server.setVisible(shown)
         if shown:
             self.new_server.address.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot(bool)
+    def _show_quants(self, shown: bool) -> None:
+        self.quants.setVisible(shown)
+        if shown:
+            self.quants.open()
 
     def _take_server(self, form: ServerForm, info: PairInfo) -> None:
         """Put the lanes of a server that has told what it is in the place of its earlier ones, or add
