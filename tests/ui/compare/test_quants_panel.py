@@ -33,8 +33,8 @@ def test_files_are_made_and_become_lanes(windows: Windows) -> None:
         box.click()
     press(panel.start)
     assert panel.start.text() == "Cancel"
-    press(panel.start)
     place.run()
+    press(panel.start)
     assert place.notice.message.startswith("Quantisations are still being made.")
     desk.until(lambda: not panel.at_work)
     assert "Stopped." in panel.amount.text()
