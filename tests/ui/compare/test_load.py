@@ -165,6 +165,7 @@ def test_a_load_is_cancelled_and_keeps_its_bursts(windows: Windows) -> None:
         work = place.works.load
         place.head.load_panel.start.click()
         desk.until(lambda: work.report is not None and len(work.report.bursts) >= 2)
+        assert place.strip.bar.value() >= 5, "a burst of 200 is 5 of 1,000"
         place.strip.cancel.click()
         desk.until(lambda: work.may_start)
     assert work.report is not None and not work.report.complete
