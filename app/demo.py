@@ -3,19 +3,55 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from app.base.files import DamagedError, decode, read_file, reason
-from app.base.paths import BUNDLED
+from app.base.paths import BUNDLED, BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
 from app.engine.strategy import StrategySpec
-from app.engine.types import Sampling
+from app.engine.types import ModelOptions, Sampling
 
 FOLDER = "demo_pair"  # in the resources
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPair:
+    """A pair that comes with Draftscope, and the strategy that suits it."""
+
+    name: str
+    words: str  # what it is for
+    target: ModelOptions
+    draft: ModelOptions | None
+    strategy: str
+
+
+# Copies three tokens at most, and only after five that agree: over 43 prompts on a processor where a draft of
+# three costs 1.6 passes, the worst answer keeps 0.98 of the baseline's speed (docs/measuring.md).
+REAL_PAIR = OwnPair(
+    "SmolLM2 135M",
+    "a real model: copies from the text, gains where answers repeat it",
+    ModelOptions(REAL_TARGET),
+    None,
+    "ngram-map-k:size_n=5:size_m=3:length=auto",
+)
+SMALL_PAIR = OwnPair(
+    "Small pair",
+    "made to be fast: shows gains on two cores",
+    ModelOptions(BUNDLED_TARGET),
+    ModelOptions(BUNDLED_DRAFT),
+    "draft-simple:n_max=4",
+)
+FIRST_PROMPT = """Rewrite this story, but change the name Anna to Maria:
+
+Anna lives in a small house by the sea. Every morning Anna walks along the beach and collects shells. In the \
+evening Anna sits by the window and writes letters to her brother. He lives in the city, and he answers \
+every letter."""
+"""What waits in the prompt box when SmolLM2 is first met: most of the answer repeats the question."""
 
 
 class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

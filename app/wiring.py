@@ -17,12 +17,12 @@ from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
 from app.cli.terminal.console import tell
-from app.demo import read_demo
+from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, read_demo
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.saved.chats.store import ChatStore
-from app.saved.settings import SettingsStore
+from app.saved.settings import Settings, SettingsStore
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine.engine_session import EngineSession
 from app.ui.state.servers import Servers
@@ -61,7 +61,8 @@ _HOMES = {"process": "in a process of its own", "thread": "on a thread of this p
 def make_window(application: QApplication, paths: Paths, engine: str) -> MainWindow:
     """Build the window and everything behind it; nothing is loaded yet. Raises UserError."""
     paths.prepare()
-    settings_store = SettingsStore(paths.settings)
+    is_first = not paths.settings.exists()
+    settings_store = SettingsStore(paths.settings, _first_settings(paths))
     drafters = TriedDrafters()
     loaded = settings_store.load(drafters.use)
     settings = loaded.settings
@@ -90,8 +91,16 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(lambda: _tidy(paths, chat_store))
     window.shown_first.connect(_settle_memory)
+    if is_first and settings.target == REAL_PAIR.target:
+        window.page.prompt.set_text(FIRST_PROMPT)
     window.show_notices((*loaded.notices, *window.presets.notices))
     return window
+
+
+def _first_settings(paths: Paths) -> Settings:
+    """What a first start has: SmolLM2 where set-up could bring it, else the small pair."""
+    pair = REAL_PAIR if paths.real_target.is_file() else SMALL_PAIR
+    return Settings(pair.target, pair.draft, strategy=pair.strategy)
 
 
 def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tuple[Place, ...]:

@@ -22,6 +22,8 @@ BUNDLED_DRAFT = BUNDLED + "demo_pair/draft.gguf"
 REAL_TARGET = "real:target"
 """SmolLM2-135M-Instruct, which set-up or a package brings; it may be missing."""
 QUANTISED = "quantised"
+OWN = (BUNDLED, REAL_TARGET)
+"""What the symbols of our own models begin with."""
 _REAL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 

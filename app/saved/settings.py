@@ -24,7 +24,7 @@ from app.base.files import (
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.errors import SettingError, UserError
 from app.engine.params import Param, param, params_of
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import StrategySpec, undrafted
 from app.engine.types import ModelOptions, Sampling
 
 VERSION = 1
@@ -83,6 +83,12 @@ class Settings:
     drafters: tuple[str, ...] = ()  # files of plug-in drafters
     offline: bool = False  # the network is not used
 
+    @property
+    def usual_strategy(self) -> str:
+        """The strategy to fall back to with this pair."""
+        usual = Settings().strategy
+        return usual if self.draft is not None else undrafted(usual)
+
     def with_recent(self, path: str) -> Settings:
         """These settings with `path` as the last used model file."""
         earlier = (recent for recent in self.recent_models if recent != path)
@@ -100,8 +106,10 @@ class LoadedSettings:
 class SettingsStore:
     """The settings file. Keys that this version does not know are kept as they are."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first: Settings | None = None) -> None:
+        """`first` are in use where no file can be read."""
         self.path = path
+        self._first = first or Settings()
         self._kept: dict[str, Any] = {}
         self._locked = ""
 
@@ -113,7 +121,7 @@ class SettingsStore:
         try:
             data = decode_object(read_file(self.path))
         except FileNotFoundError:
-            return LoadedSettings(Settings(), _problems(use_drafters(())))
+            return LoadedSettings(self._first, _problems(use_drafters(())))
         except OSError as error:
             return self._set_aside(f"could not be read ({reason(error)})")
         except DamagedError:
@@ -131,7 +139,7 @@ class SettingsStore:
             StrategySpec.parse(settings.strategy)
         except SettingError as error:
             notices.append(_notice("strategy", settings.strategy, error))
-            settings = dataclasses.replace(settings, strategy=Settings().strategy)
+            settings = dataclasses.replace(settings, strategy=settings.usual_strategy)
         return LoadedSettings(settings, tuple(notices))
 
     def save(self, settings: Settings) -> None:
@@ -161,9 +169,9 @@ class SettingsStore:
         except OSError as error:
             # Saving now would overwrite the file that could not be moved.
             self._locked = f"{self.path} {what} and cannot be moved ({reason(error)})."
-            return LoadedSettings(Settings(), (f"{self._locked} Settings are not saved.",))
+            return LoadedSettings(self._first, (f"{self._locked} Settings are not saved.",))
         notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
-        return LoadedSettings(Settings(), (notice,))
+        return LoadedSettings(self._first, (notice,))
 
     def _keep_older(self, version: int) -> tuple[str, ...]:
         """Keep the file of an older format before it is written anew; a sentence where that fails."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
 
+from app.base.paths import OWN
 from app.engine.types import ModelInfo, Role
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
@@ -12,8 +13,8 @@ from app.ui.widgets.words.model_words import (
     describe_file,
     describe_load,
     describe_model,
-    file_name,
     load_warning,
+    unread_name,
 )
 
 _VERDICT_LINES = 2
@@ -26,10 +27,8 @@ ROLES = {
 class ModelFacts(QWidget):
     """The model's part in the pair, its name, its state and its file, and the progress of loading it."""
 
-    def __init__(self, role: Role, bundled: str) -> None:
-        """`bundled` is the path that stands for the bundled model."""
+    def __init__(self, role: Role) -> None:
         super().__init__()
-        self._bundled = bundled
         self._role = role
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._name.setProperty("role", "strong")
@@ -96,7 +95,7 @@ class ModelFacts(QWidget):
         self._load.setVisible(info is not None)
         self._warning.setText(warning)
         self._warning.setVisible(bool(warning))
-        known = path is not None and path != self._bundled
+        known = path is not None and not path.startswith(OWN)
         self._file.set_text(describe_file(path or "") if known else "")
         self._file.setVisible(known)
         self._name.setToolTip(as_text(path or ""))
@@ -108,7 +107,7 @@ class ModelFacts(QWidget):
             self._state.setText(describe_model(info))
             self._load.setText(describe_load(info))
         else:
-            self._name.set_text("Bundled demo" if path == self._bundled else file_name(path))
+            self._name.set_text(unread_name(path))
             self._state.setText(unloaded)
 
 

@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.base.paths import OWN
+from app.demo import OwnPair
 from app.engine.errors import SettingError
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.memory.memory_view import MemoryView
@@ -25,12 +27,11 @@ from app.ui.pair.model_facts import ModelFacts
 from app.ui.pair.model_form import ModelForm
 from app.ui.pair.server_form import ServerForm
 from app.ui.theme import Theme
+from app.ui.widgets.fields.two_line_button import TwoLineButton
 from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedButton
 from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import (
-    describe_file,
-)
+from app.ui.widgets.words.model_words import describe_file
 
 RECENT_SHOWN = 5
 TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}
@@ -49,6 +50,8 @@ class ModelPanel(QWidget):
 
     applied = Signal(object)
     """The ModelOptions to load, or None for no draft."""
+    own_wanted = Signal(object)
+    """An OwnPair to load at once."""
     opened = Signal()
     """It was opened: what it shows should be brought up to date."""
     edited = Signal()
@@ -82,11 +85,12 @@ class ModelPanel(QWidget):
         self._retry = False
         self._beside = False
         self._served = False  # a server answers in place of the model shown
+        self._own: dict[str, TwoLineButton] = {}  # by path of the target
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(8)
         self._build_head()
-        self.facts = ModelFacts(role, bundled)
+        self.facts = ModelFacts(role)
         self._layout.addWidget(self.facts)
         self._build_choices()
         self._value = ModelOptions(bundled)  # what the form shows, until it is made
@@ -194,13 +198,22 @@ class ModelPanel(QWidget):
         """Say what is wrong; `offers` are buttons for other ways."""
         self.notice.tell(message, hint, *offers)
 
+    def set_own(self, pairs: Sequence[OwnPair]) -> None:
+        """Offer the pairs that come with Draftscope; called once, for the target."""
+        for pair in pairs:
+            row = TwoLineButton(self._theme, pair.name, pair.words, self)
+            row.clicked.connect(lambda _checked=False, chosen=pair: self.own_wanted.emit(chosen))
+            self._own[pair.target.path] = row
+            self._pairs.addWidget(row)
+        self._refresh()
+
     def set_recent(self, paths: Sequence[str]) -> None:
         """The recently used model files, the latest first."""
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
-        for path in [path for path in paths if path != self._bundled][:RECENT_SHOWN]:
+        for path in [path for path in paths if not path.startswith(OWN)][:RECENT_SHOWN]:
             button = ElidedButton(describe_file(path))
             button.setProperty("kind", "row")
             button.setToolTip(as_text(path))
@@ -265,15 +278,16 @@ class ModelPanel(QWidget):
         row.setSpacing(8)
         self._choose = QPushButton("Choose file…")
         self._choose.clicked.connect(self._ask)
-        self._demo = QPushButton("Bundled demo")
+        self._demo = QPushButton("Small pair's draft")
         self._demo.clicked.connect(self._pick_bundled)
         row.addWidget(self._choose)
-        row.addWidget(self._demo)
         self._none = QPushButton("No draft")
         self._none.clicked.connect(self._pick_none)
         if self._role is Role.DRAFT:
+            row.addWidget(self._demo)
             row.addWidget(self._none)
         else:
+            self._demo.deleteLater()
             self._none.deleteLater()
         self._server = QPushButton("Use a server…")
         self._server.setCheckable(True)
@@ -288,6 +302,9 @@ class ModelPanel(QWidget):
         self._layout.addLayout(row)
         if self._server_form is not None:
             self._layout.addWidget(self._server_form)
+        self._pairs = QVBoxLayout()
+        self._pairs.setSpacing(2)
+        self._layout.addLayout(self._pairs)
         self._recent_title = QLabel("Recent")
         self._recent_title.setProperty("role", "caption")
         self._recent_title.hide()
@@ -300,7 +317,7 @@ class ModelPanel(QWidget):
 
     @Slot()
     def _ask(self) -> None:
-        known = self._path is not None and self._path != self._bundled
+        known = self._path is not None and not self._path.startswith(OWN)
         folder = str(Path(self._path or "").parent) if known else str(Path.home())
         chosen = self._choose_file(self, folder)
         if chosen:
@@ -347,6 +364,8 @@ class ModelPanel(QWidget):
                 Qt.FocusReason.OtherFocusReason
             )  # Qt would focus any other widget, and scroll to it
         self._apply.setEnabled(usable)
+        for path, row in self._own.items():
+            row.set_current(self._applied is not None and self._applied.path == path)
         same_file = self._applied is not None and self._path == self._applied.path
         wanted = "A server answers now. Apply loads this." if self._served else "Apply loads it."
         unloaded = "Not loaded." if self._retry or not pending else wanted

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.base.paths import BUNDLED
+from app.base.paths import OWN, REAL_TARGET
+from app.demo import REAL_PAIR, SMALL_PAIR, OwnPair
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
 from app.engine.strategy import undrafted
@@ -58,6 +60,9 @@ class PairController(QObject):
         session.run_died.connect(self._run_died)
         target.panel.applied.connect(self._target_applied)
         draft.panel.applied.connect(self._draft_applied)
+        here = Path(settings.real(REAL_PAIR.target).path).is_file()
+        target.panel.set_own((REAL_PAIR, SMALL_PAIR) if here else (SMALL_PAIR,))
+        target.panel.own_wanted.connect(self.use_own)
         server.described.connect(self._server_described)
         for panel in (target.panel, draft.panel):
             panel.edited.connect(self._edited)
@@ -120,8 +125,8 @@ class PairController(QObject):
         self._asked, self._by_hand, self._fatal = (target, draft), True, None
         settings = self._settings.now
         for options in (draft, target):
-            if options is not None and not options.path.startswith(BUNDLED):
-                settings = settings.with_recent(options.path)  # the bundled one has a button of its own
+            if options is not None and not options.path.startswith(OWN):
+                settings = settings.with_recent(options.path)  # our own have buttons
         self._settings.change(target=target, draft=draft, server="", recent_models=settings.recent_models)
         self._target.panel.set_server("")
         self._target.panel.set_options(target)
@@ -132,6 +137,14 @@ class PairController(QObject):
         self._session.load(
             self._settings.real(target), self._settings.real(draft) if draft is not None else None, carried
         )
+
+    @Slot(object)
+    def use_own(self, pair: OwnPair) -> None:
+        """Load a pair that comes with Draftscope, with the strategy that suits it."""
+        if self._may_load(self._target.panel):
+            self._notices.withdraw(CAUSE)
+            self._settings.change(strategy=pair.strategy)
+            self.load(pair.target, pair.draft)
 
     def use_server(self, address: str) -> None:
         """Let a server answer in place of the models here; nothing happens while an answer is written."""
@@ -272,6 +285,8 @@ class PairController(QObject):
         self.offload.refused = self._asked if failed.no_room else None
         # The cause may have been another program's, so the same pair is offered first.
         ways_out = ((again,) if failed.gone or failed.no_room else ()) + self._way_to(failed.offer)
+        if settings.target.path == REAL_TARGET and not about_draft:  # a set-up may have gone on without it
+            ways_out += (WayOut("Load the small pair", partial(self.use_own, SMALL_PAIR)),)
         wrong.set_error(failed.message, failed.hint, *ways_out)
         self._edited()
         self._fatal = wrong if failed.gone and self._in_use is not None else None

@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
-from app.saved.settings import Settings
 from app.ui.settings.drafter_files import DrafterFiles
 from app.ui.state.engine.engine_session import BUSY, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
@@ -55,6 +54,6 @@ class DraftersController(QObject):
         try:
             StrategySpec.parse(before)
         except SettingError:
-            settings.change(strategy=Settings().strategy)
+            settings.change(strategy=settings.now.usual_strategy)
             self._files.notice.tell(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
         self.used.emit()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
+from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.compat import FitKind
 from app.engine.types import ModelInfo, PairInfo, Role
 from app.ui.widgets.words.numbers import file_size
@@ -15,8 +16,10 @@ def file_name(path: str) -> str:
 
 def unread_name(path: str) -> str:
     """The name of a model whose file has not been read, from its path as the settings have it."""
+    if path == REAL_TARGET:
+        return REAL_PAIR.name
     bundled = path in (BUNDLED_TARGET, BUNDLED_DRAFT)
-    return "bundled demo" if bundled else file_name(path).removesuffix(".gguf")
+    return SMALL_PAIR.name if bundled else file_name(path).removesuffix(".gguf")
 
 
 def parameters(count: int) -> str:
