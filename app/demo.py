@@ -34,7 +34,7 @@ class OwnPair:
 # three costs 1.6 passes, the worst answer keeps 0.98 of the baseline's speed (docs/measuring.md).
 REAL_PAIR = OwnPair(
     "SmolLM2 135M",
-    "a real model: copies from the text, gains where answers repeat it",
+    "a real model: gains where an answer repeats the text",
     ModelOptions(REAL_TARGET),
     None,
     "ngram-map-k:size_n=5:size_m=3:length=auto",

@@ -13,7 +13,7 @@ from app.engine.strategy import SERVER
 from app.engine.types import TraceHeader
 from app.ui.theme import Theme
 from app.ui.transcript.text.answer_words import manner
-from app.ui.widgets.words.model_words import where_words
+from app.ui.widgets.words.model_words import pair_words, where_words
 from app.ui.widgets.words.numbers import count
 
 
@@ -73,15 +73,10 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
     if pair.server is not None:
         where = [*where_words(pair), "devices and threads unknown"]
     made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
-    models = [
-        f"{model.name} {model.quantisation}".strip()
-        for model in (pair.target, pair.draft)
-        if model is not None
-    ]
     strategy = header.strategy
     if pair.server is not None and strategy == SERVER:
         strategy = f"{'+'.join(pair.server.speculation)}, the server's"
-    settings = [" ← ".join(models), strategy, manner(header).replace("  ", " ")]
+    settings = [pair_words(pair), strategy, manner(header).replace("  ", " ")]
     settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
     return " · ".join(filter(None, made)), " · ".join(filter(None, settings))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.engine.types import FinishReason, TraceHeader
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript.text.answer_words import CAPTIONS
+from app.ui.widgets.words.model_words import pair_words
 
 EMPTY = "No answer to inspect yet"
 EMPTY_HINT = (
@@ -60,9 +61,8 @@ def _state(answer: AnswerModel) -> str:
 
 
 def _made_with(header: TraceHeader) -> list[str]:
-    models = [model.name for model in (header.pair.target, header.pair.draft) if model is not None]
     return [
-        " ← ".join(models),
+        pair_words(header.pair),
         header.strategy,
         f"{header.verification} verification" if header.strategy != "none" else "",
         f"temperature {header.sampling.temperature:g}",

@@ -50,10 +50,12 @@ class PairChips(QObject):
         if settings.draft is None:
             self._draft.set_text("none")
         elif pair is not None and pair.draft is not None:
-            name, quantisation = chip_words(pair.draft)
-            if name == chip_words(pair.target)[0]:
-                name = f"{name} {quantisation}"
-            self._draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
+            (target, target_in), (name, name_in) = chip_words(pair.target), chip_words(pair.draft)
+            if name == target:  # a detail is left out where room is short
+                self._target.set_text(f"{target} {target_in}", "", full_words(pair.target))
+                name, name_in = f"{name} {name_in}", ""
+            detail = " · ".join(filter(None, (name_in, fit_words(pair.vocabulary))))
+            self._draft.set_text(name, detail, full_words(pair.draft, pair.vocabulary))
         else:
             self._draft.set_text(unread_name(settings.draft.path))
         unused = settings.draft is not None and not _needs_draft(settings.strategy)

@@ -29,9 +29,18 @@ class Chip(QAbstractButton):
     Where there is too little room the detail is left out first, then the value is cut.
     """
 
-    def __init__(self, theme: Theme, caption: str, mono: bool = False, parent: QWidget | None = None) -> None:
-        """`mono` shows the value in the font for code, as a strategy spec wants it."""
+    def __init__(
+        self,
+        theme: Theme,
+        caption: str,
+        mono: bool = False,
+        parent: QWidget | None = None,
+        caption_stays: bool = False,
+    ) -> None:
+        """`mono` shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a
+        narrow row cuts the value instead: a model's name does not say whether it is target or draft."""
         super().__init__(parent)
+        self._caption_stays = caption_stays
         self._theme = theme
         self._caption = caption
         self._mono = mono
@@ -104,9 +113,10 @@ class Chip(QAbstractButton):
         full = self._full_width()
         detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
         plain = full - detail
+        caption = self._caption_width()
+        bare = plain if self._caption_stays else plain - caption
         value = min(self._width(self._strong(), self._value), VALUE_LEAST)
-        bare = plain - self._caption_width()
-        return full, plain, bare, min(bare, 2 * self._pad() + value)
+        return full, plain, bare, min(bare, 2 * self._pad() + value + self._caption_stays * caption)
 
     def set_bare(self, bare: bool) -> None:
         """Leave the caption out, where there is too little room; the tooltip still has it."""
@@ -228,7 +238,8 @@ class PanelChip(Chip, Generic[Panel]):
         width: int = WIDTH,
         head: QWidget | None = None,
         mono: bool = False,
+        caption_stays: bool = False,
     ) -> None:
-        super().__init__(theme, caption, mono)
+        super().__init__(theme, caption, mono, caption_stays=caption_stays)
         self.panel = panel
         self.set_popover(Popover(theme, panel, width, head=head))

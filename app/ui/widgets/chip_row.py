@@ -68,7 +68,7 @@ class ChipRow(QWidget):
         """Give every chip its width."""
         wanted = [chip.widths() for chip in self.chips]
         for chip, sizes, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
-            chip.set_bare(width < sizes[1])
+            chip.set_bare(width < sizes[1] != sizes[2])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)
         self.rows.activate()  # a frame painted before the event loop lays out would show chips overlap

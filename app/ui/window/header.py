@@ -34,8 +34,10 @@ class Header(ChipRow):
         self.draft_panel = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
-        self.target = PanelChip(theme, "target", self.target_panel, head=self.target_panel.head)
-        self.draft = PanelChip(theme, "draft", self.draft_panel, head=self.draft_panel.head)
+        self.target, self.draft = (
+            PanelChip(theme, role, panel, head=panel.head, caption_stays=True)
+            for role, panel in ((Role.TARGET, self.target_panel), (Role.DRAFT, self.draft_panel))
+        )
         self.strategy = PanelChip(theme, "strategy", self.strategy_panel, STRATEGY_WIDTH, mono=True)
         self.sampling = PanelChip(theme, "sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)

@@ -29,7 +29,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
-from app.ui.widgets.words.model_words import file_name
+from app.ui.widgets.words.model_words import file_name, pair_words
 from app.ui.widgets.words.numbers import duration, significant
 from app.ui.widgets.work.throttle import Throttle
 
@@ -367,7 +367,7 @@ def _told(info: PairInfo) -> tuple[str, str]:
     """What answers in a lane, in a few words and in sentences."""
     if info.server is not None:
         return told_line(info), told_words(info)
-    names = " ← ".join(model.name for model in (info.target, info.draft) if model is not None)
+    names = pair_words(info)
     return names, f"{names}\n{info.devices}"
 
 

@@ -189,7 +189,7 @@ class SetupBar(QObject):
         if loaded is not None and there and self._chat.engine.activity is not Activity.LOADING:
             self._contexts[pair.target] = loaded.target.n_ctx
             self._names = {
-                options.path: model_words(info)[0]
+                options.path: " ".join(filter(None, model_words(info)))
                 for options, info in ((pair.target, loaded.target), (pair.draft, loaded.draft))
                 if options is not None and info is not None
             }

@@ -21,6 +21,7 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.model_words import own_words
 from app.ui.widgets.words.numbers import file_size
 from app.ui.widgets.work.ask_first import AskFirst, Confirmation
 from app.ui.widgets.wrap_layout import WrapLayout
@@ -169,7 +170,7 @@ class ModelDetails(QWidget):
         self._file.setToolTip(as_text("\n".join(map(str, model.files[:12]))))
         self._facts.setText(model_words(model))
         used = f"the chat's {' and '.join(roles)}" if roles else ""
-        self._more.setText(joined(more_words(model), used))
+        self._more.setText(joined(own_words(self._session.as_setting(model.path)), more_words(model), used))
         self._more.setVisible(bool(self._more.text()))
         self._refusal.setText(f"{model.refusal} {model.hint}".strip() if model.refusal else "")
         self._refusal.setVisible(bool(model.refusal))

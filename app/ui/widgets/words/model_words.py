@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
+import re
+
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, OWN, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.compat import FitKind
 from app.engine.types import ModelInfo, PairInfo, Role
@@ -20,6 +22,12 @@ def unread_name(path: str) -> str:
         return REAL_PAIR.name
     bundled = path in (BUNDLED_TARGET, BUNDLED_DRAFT)
     return SMALL_PAIR.name if bundled else file_name(path).removesuffix(".gguf")
+
+
+def own_words(path: str) -> str:
+    """What a model of our own is for, by its path as the settings have it; "" for others."""
+    pair = REAL_PAIR if path == REAL_TARGET else SMALL_PAIR
+    return f"{pair.name}: {pair.words}" if path.startswith(OWN) else ""
 
 
 def parameters(count: int) -> str:
@@ -91,9 +99,15 @@ def full_words(info: ModelInfo, *more: str) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def pair_words(pair: PairInfo) -> str:
+    """The models of a pair beside each other, with their quantisation: names alone may be equal."""
+    models = filter(None, (pair.target, pair.draft))
+    return " ← ".join(f"{model.name} {model.quantisation}".strip() for model in models)
+
+
 def chip_words(info: ModelInfo) -> tuple[str, str]:
     """Value and detail of a model's chip, such as ("demo 32M", "Q8_0")."""
     size = parameters(info.n_params)
     # Many names contain the size already.
-    tells_size = any(part.upper().rstrip("-") == size.upper() for part in info.name.split())
+    tells_size = size.upper() in re.split(r"[\s_-]+", info.name.upper())
     return (info.name if tells_size else f"{info.name} {size}"), info.quantisation
