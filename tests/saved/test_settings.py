@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions, Sampling
 from app.saved import settings as module
@@ -60,6 +60,19 @@ def test_the_first_start_has_the_defaults_and_nothing_to_say(store: SettingsStor
     assert loaded.settings.draft is not None
     assert loaded.settings.draft.path == BUNDLED_DRAFT
     assert loaded.settings.strategy == "draft-simple:n_max=4"
+
+
+def test_what_a_first_start_has_is_in_use_until_something_is_kept(store: SettingsStore) -> None:
+    first = Settings(ModelOptions(REAL_TARGET), None, strategy="ngram-mod")
+    starting = SettingsStore(store.path, first)
+    assert starting.load().settings == first
+    write(store, {"max_tokens": 9})
+    kept = starting.load().settings
+    assert (kept.target.path, kept.max_tokens) == (BUNDLED_TARGET, 9), "its other values stay the defaults"
+    write(store, "damaged")
+    assert starting.load().settings == first
+    write(store, {"draft": None, "strategy": "gone"})
+    assert starting.load().settings.strategy == "ngram-mod", "the usual one needs a draft"
 
 
 def test_every_field_comes_back(store: SettingsStore) -> None:

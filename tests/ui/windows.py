@@ -237,11 +237,14 @@ class Windows:
         defaults = {"target": target, "draft": draft, "max_tokens": 24, "offline": True}
         SettingsStore(self.paths.settings).save(Settings(**defaults | changes))  # type: ignore[arg-type]
 
-    def open(self, engine: str = "thread", ready: bool = True, **changes: object) -> Desk:
-        """Open a window; with changes of settings, or without a settings file, on new settings."""
+    def open(
+        self, engine: str = "thread", ready: bool = True, first: bool = False, **changes: object
+    ) -> Desk:
+        """Open a window; with changes of settings, or without a settings file, on new settings; `first`:
+        without any, as on a first start."""
         from app.wiring import make_window
 
-        if changes or not self.paths.settings.exists():
+        if changes or not (first or self.paths.settings.exists()):
             self.settings(**changes)
         application = QApplication.instance()
         assert isinstance(application, QApplication)

@@ -13,6 +13,7 @@ from app.ui.widgets.words.model_words import (
     describe_file,
     describe_load,
     describe_model,
+    file_name,
     load_warning,
     unread_name,
 )
@@ -107,7 +108,7 @@ class ModelFacts(QWidget):
             self._state.setText(describe_model(info))
             self._load.setText(describe_load(info))
         else:
-            self._name.set_text(unread_name(path))
+            self._name.set_text(unread_name(path) if path.startswith(OWN) else file_name(path))
             self._state.setText(unloaded)
 
 

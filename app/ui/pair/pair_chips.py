@@ -51,7 +51,9 @@ class PairChips(QObject):
             self._draft.set_text("none")
         elif pair is not None and pair.draft is not None:
             (target, target_in), (name, name_in) = chip_words(pair.target), chip_words(pair.draft)
-            if name == target:  # a detail is left out where room is short
+            if name == target and name_in == target_in:
+                name = unread_name(pair.draft.path)
+            elif name == target:  # a detail is left out where room is short
                 self._target.set_text(f"{target} {target_in}", "", full_words(pair.target))
                 name, name_in = f"{name} {name_in}", ""
             detail = " · ".join(filter(None, (name_in, fit_words(pair.vocabulary))))

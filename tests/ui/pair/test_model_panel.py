@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.model_panel import RECENT_SHOWN, ModelPanel
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.two_line_button import TwoLineButton
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.words.model_words import chip_words, parameters
 
@@ -179,13 +181,17 @@ def test_recent_files_are_few_and_one_click_away(qtbot: QtBot, panel: ModelPanel
     assert "Recent" not in words(panel)
 
 
-def test_back_to_the_bundled_model(qtbot: QtBot, panel: ModelPanel) -> None:
-    panel.set_options(ModelOptions("/models/own.gguf", threads=2))
-    press(qtbot, panel, "Bundled demo")
-    assert "Bundled demo" in words(panel)
-    with qtbot.waitSignal(panel.applied) as told:
-        press(qtbot, panel, "Apply")
-    assert told.args == [ModelOptions(BUNDLED_TARGET, threads=2)]
+def test_our_own_pairs_are_one_click_away(qtbot: QtBot, panel: ModelPanel) -> None:
+    panel.set_own((REAL_PAIR, SMALL_PAIR))
+    real, small = panel.findChildren(TwoLineButton)
+    assert "made to be fast: shows gains on two cores" in small.accessibleDescription()
+    assert (real.current, small.current) == (False, True)
+    with qtbot.waitSignal(panel.own_wanted) as told:
+        qtbot.mouseClick(real, Qt.MouseButton.LeftButton)
+    assert told.args == [REAL_PAIR]
+    panel.set_options(REAL_PAIR.target)
+    assert (real.current, small.current) == (True, False)
+    assert "SmolLM2 135M" in words(panel) and "real:" not in words(panel)
 
 
 def test_a_draft_can_be_switched_off(qtbot: QtBot, draft: ModelPanel) -> None:
@@ -197,7 +203,7 @@ def test_a_draft_can_be_switched_off(qtbot: QtBot, draft: ModelPanel) -> None:
     assert told.args == [None]
     draft.set_options(None)
     assert not button(draft, "Apply").isEnabled()
-    press(qtbot, draft, "Bundled demo")
+    press(qtbot, draft, "Small pair's draft")
     assert button(draft, "Apply").isEnabled()
     assert draft.form.isVisible()
 
@@ -220,6 +226,8 @@ def test_chip_words() -> None:
     assert chip_words(INFO) == ("demo 32M", "Q8_0")
     nameless = msgspec.structs.replace(INFO, name="target.gguf")
     assert chip_words(nameless) == ("target.gguf 32M", "Q8_0")
+    sized = msgspec.structs.replace(INFO, name="SmolLM2-32M-Instruct")
+    assert chip_words(sized) == ("SmolLM2-32M-Instruct", "Q8_0"), "the size is in the name"
 
 
 def test_a_context_beyond_the_trained_one_is_said_as_a_warning(panel: ModelPanel) -> None:

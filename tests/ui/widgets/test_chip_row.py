@@ -106,3 +106,23 @@ def test_chips_never_overlap_not_even_before_the_next_layout(qtbot: QtBot, theme
         row.resize(width, 60)  # what is painted at once
         for left, right in pairwise(row.chips):
             assert left.geometry().right() < right.geometry().left(), width
+
+
+def test_a_name_is_cut_before_the_words_target_and_draft_go(qtbot: QtBot, theme: Theme) -> None:
+    row = ChipRow(theme)
+    qtbot.addWidget(row)
+    row.chips = tuple(Chip(theme, name, caption_stays=at < 2) for at, name in enumerate(("target", "draft")))
+    row.chips += tuple(Chip(theme, f"caption {at}") for at in range(2))
+    for chip in row.chips:
+        row.row.addWidget(chip)
+        chip.set_text("SmolLM2-135M-Instruct", "Q4_1")
+    row.resize(sum(chip.widths()[2] for chip in row.chips) - 20, 60)
+    row.show()
+    row.restyle()
+    target, draft, *others = row.chips
+    assert "…" in target.text_shown(target.width())[0]
+    assert target.width() + draft.width() < 2 * target.widths()[1], "their words are beside the names"
+    assert all(chip.width() <= chip.widths()[2] for chip in others), "these have only their values"
+    row.resize(400, 60)
+    qtbot.waitUntil(lambda: target.width() == target.widths()[3])
+    assert target.width() > others[0].width()
