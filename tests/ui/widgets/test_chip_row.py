@@ -123,6 +123,4 @@ def test_a_name_is_cut_before_the_words_target_and_draft_go(qtbot: QtBot, theme:
     assert "…" in target.text_shown(target.width())[0]
     assert target.width() + draft.width() < 2 * target.widths()[1], "their words are beside the names"
     assert all(chip.width() <= chip.widths()[2] for chip in others), "these have only their values"
-    row.resize(400, 60)
-    qtbot.waitUntil(lambda: target.width() == target.widths()[3])
-    assert target.width() > others[0].width()
+    assert target.widths()[3] > others[0].widths()[3], "however narrow"
