@@ -167,7 +167,7 @@ class PairCard(QFrame):
         self._paths = {entry.role: self._find(entry) for entry in self._entries()}
         for entry in self._entries():
             own = self._own(entry)
-            here = "came with Draftscope" if own else "here" if self._paths[entry.role] is not None else ""
+            here = "here" if self._paths[entry.role] is not None else ""
             found = self._confirmed.get(entry.role)
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
             name, told = self._lines[entry.role]
