@@ -248,7 +248,7 @@ def baselines(partings: list[Parting]) -> Baselines:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    return cores()
+    return cores() + 1  # tests wait for processes, pipes and servers
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -17,13 +17,13 @@ import msgspec
 from app.base.files import partial_of, reason, remove_partials, sync_names, write_hint
 from app.base.numbers import file_size
 from app.base.paths import make_folder
+from app.base.processes import hear, start_child
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.engine.process.limits import go_first
 from app.engine.shards import shard_of
 from app.engine.types import UNQUANTISED
 from app.hub.library.scan import model_at
 from app.hub.names import without_quantisation
-from app.hub.processes import hear, start_child
 
 USUAL = ("Q4_0", "Q4_K_M", "Q8_0", "F16")
 KINDS = (

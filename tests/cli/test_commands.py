@@ -43,6 +43,7 @@ from app.lab.runs.journal.run_record import RunRecord
 from tests.commands import Command, Ended
 from tests.files.llama_models import write_model
 from tests.files.tiny import Tiny
+from tests.processes import started
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # seconds; the machine may be busy
@@ -772,7 +773,7 @@ def test_ctrl_c_ends_an_engine_that_hangs_and_keeps_what_came(slow: list[object]
     process = start(*slow, "--trace", out, bufsize=0)
     assert process.stdout is not None
     assert process.stdout.read(1)
-    engine = max(psutil.Process(process.pid).children(), key=lambda child: child.memory_info().rss)
+    engine = max(started(process.pid), key=lambda child: child.memory_info().rss)
     engine.send_signal(signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
     _rest, err = process.communicate(timeout=PATIENCE)
@@ -787,7 +788,7 @@ def test_a_second_ctrl_c_leaves_no_engine_behind(slow: list[object]) -> None:
     process = start(*slow, bufsize=0)
     assert process.stdout is not None
     assert process.stdout.read(1)
-    engine = max(psutil.Process(process.pid).children(), key=lambda child: child.memory_info().rss)
+    engine = max(started(process.pid), key=lambda child: child.memory_info().rss)
     engine.send_signal(signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)  # two at once are one

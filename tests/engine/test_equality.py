@@ -16,6 +16,7 @@ from tests.equality import NGRAMS, REPEATED, RULES, STRATEGIES, Baselines, draft
 from tests.files.tiny import Tiny
 
 PROMPT = "to be or not to be, that is the question: to be or not to be, that is the "
+LENGTHS = [pytest.param(k, marks=() if k in (1, 2, 4, 8) else pytest.mark.verify) for k in range(1, 9)]
 ARCHITECTURES = ["llama", "gemma3", "mamba", "lfm2"]
 
 
@@ -28,7 +29,7 @@ def tiny_engine(request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path
         yield engine
 
 
-@pytest.mark.parametrize("k", range(1, 9))
+@pytest.mark.parametrize("k", LENGTHS)
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_greedy_is_the_baseline_on_tiny_pairs(
     tiny_engine: Engine, baselines: Baselines, kind: str, k: int

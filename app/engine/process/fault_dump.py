@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import faulthandler
 import os
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext
 
 _MOST = 2**16  # bytes, what a pipe holds
 
@@ -17,8 +17,8 @@ class FaultDump:
     to faulthandler, nothing is written.
     """
 
-    def __init__(self, context: SpawnContext) -> None:
-        self._reading, self.writing = context.Pipe(duplex=False)  # `writing` is for the process
+    def __init__(self) -> None:
+        self._reading, self.writing = Pipe(duplex=False)  # `writing` is for the process
 
     def read(self) -> str:
         """What an ended process has written; "" where that is nothing."""

@@ -7,7 +7,6 @@ memory: the process dies, `receive` reports it, and the owner of the home makes 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import queue
 import signal
@@ -21,6 +20,7 @@ from typing import Protocol
 import msgspec
 
 from app.base.bugs import bug_words
+from app.base.processes import start_child
 from app.engine.devices.workers import lost_workers
 from app.engine.process.fault_dump import FaultDump, dump_faults
 from app.engine.process.limits import go_first, limit_memory
@@ -148,15 +148,9 @@ class ProcessHome:
     """The engine in a separate process."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._faults = FaultDump(context)
-        ends = (theirs, self._faults.writing)
-        self._process = context.Process(target=_serve, args=ends, name="draftscope engine")
-        self._process.daemon = True
-        self._process.start()
-        for end in ends:  # the process has its own
-            end.close()
+        self._faults = FaultDump()
+        self._process, self._connection = start_child("draftscope engine", _serve, self._faults.writing)
+        self._faults.writing.close()  # the process has its own
         self._run = -1
         self._waiting: AnyCommand | None = None  # the command that has not ended yet
         self._loaded: Load | None = None

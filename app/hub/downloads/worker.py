@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.base.processes import hear, start_child
 from app.hub.downloads.child import serve
 from app.hub.downloads.messages import (
     DownloadFailed,
@@ -14,7 +15,6 @@ from app.hub.downloads.messages import (
     encode,
 )
 from app.hub.errors import Trouble
-from app.hub.processes import hear, start_child
 
 _GOODBYE_SECONDS = 5.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from app.base.processes import hear, start_child
 from app.engine.compat import VocabularyFit
 from app.engine.errors import ModelFileError
 from app.hub.fits import Room
@@ -23,7 +24,6 @@ from app.hub.library.probe import (
     encode,
     serve,
 )
-from app.hub.processes import hear, start_child
 
 PATIENCE = 30.0  # seconds for one answer, which takes about ten milliseconds
 _GOODBYE_SECONDS = 2.0

@@ -42,15 +42,23 @@ class OtherLoad:
         return (busy - ours) / os.sysconf("SC_CLK_TCK")
 
     def _children(self) -> list[int]:
-        """The children of this process. Raises OSError where no thread lists them: engines would count as
-        other programs."""
-        listed: list[str] = []
-        for thread in (self._proc / "self" / "task").iterdir():
-            with suppress(OSError):  # the thread has ended
-                listed.append((thread / "children").read_text())
-        if not listed:
+        """The child processes of this one, and theirs. Raises OSError where no thread of this process lists
+        them: engines would count as other programs."""
+        found = self._listed("self")
+        if found is None:
             raise FileNotFoundError("children")
-        return [int(pid) for pids in listed for pid in pids.split()]
+        for pid in found:  # grows meanwhile
+            found += self._listed(str(pid)) or []
+        return found
+
+    def _listed(self, process: str) -> list[int] | None:
+        """The children of a process; None where no thread of it lists them."""
+        listed: list[str] = []
+        with suppress(OSError):  # the process has ended
+            for thread in (self._proc / process / "task").iterdir():
+                with suppress(OSError):  # the thread has ended
+                    listed.append((thread / "children").read_text())
+        return [int(pid) for pids in listed for pid in pids.split()] if listed else None
 
     def _ticks_of(self, pid: int) -> int:
         """The clock ticks of a process and of its children that ended; 0 where it has just ended."""

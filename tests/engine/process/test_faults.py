@@ -326,6 +326,7 @@ def test_a_kernel_that_faults(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(FAULT)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setattr("app.base.processes._FORKS", False)  # only a fresh process reads that file
     failed = new_talk().load(ModelOptions(path))
     assert isinstance(failed, Failed) and failed.gone
     assert "kernels of this build of llama.cpp fault on this machine" in failed.message
@@ -356,6 +357,7 @@ def test_one_death_in_the_test_is_not_laid_to_the_file(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(FAULT.replace("SIGILL", by))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setattr("app.base.processes._FORKS", False)  # only a fresh process reads that file
     failed = new_talk().load(ModelOptions(path))
     assert isinstance(failed, Failed) and failed.gone
     number = signal.Signals[by].value

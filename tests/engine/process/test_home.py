@@ -41,6 +41,7 @@ from app.engine.record.recheck import recheck
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role, Sampling
 from tests.answers import answer, assert_same_answer, trace_of
 from tests.files.tiny import Tiny
+from tests.processes import started
 from tests.stopping import ATTEMPTS, stop_limit
 
 KINDS = ["thread", "process"]
@@ -370,13 +371,11 @@ def test_closing_twice_and_closing_an_idle_home(new_home: Callable[[str], Talk],
 
 
 def test_closing_leaves_no_thread_and_no_process() -> None:
-    threads, children = threading.active_count(), len(psutil.Process().children())
+    threads, children = threading.active_count(), started()
     for kind in KINDS:
         make_home(kind).close()
     assert threading.active_count() <= threads
-    left = psutil.Process().children()
-    # multiprocessing keeps one helper for all processes that it spawns
-    assert len([child for child in left if "resource_tracker" not in " ".join(child.cmdline())]) <= children
+    assert started() <= children
 
 
 # ----------------------------------------------------------------------------------- the process dies

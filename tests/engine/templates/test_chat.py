@@ -26,6 +26,7 @@ from app.engine.templates.process import Templates
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions
 from tests.answers import events_of, trace_of
 from tests.files.tiny import CHAT_TEMPLATE, CONTROL, Tiny
+from tests.processes import started
 
 END, BEGIN, END_OF_TURN = 256, 257, 258
 LIMIT = 0.3
@@ -422,10 +423,10 @@ def test_a_text_that_is_no_unicode_is_a_text(render: Render) -> None:
 
 def test_the_process_is_kept_warm(vocabulary: Vocabulary) -> None:
     templates = Templates()
-    before = {child.pid for child in psutil.Process().children()}
+    before = started()
 
-    def processes() -> set[int]:
-        return {child.pid for child in psutil.Process().children()} - before
+    def processes() -> set[psutil.Process]:
+        return started() - before
 
     try:
         templates.start()
@@ -441,25 +442,25 @@ def test_the_process_is_kept_warm(vocabulary: Vocabulary) -> None:
 def test_the_process_may_go_between_two_questions(vocabulary: Vocabulary) -> None:
     """When memory is short the system ends waiting processes first."""
     templates = Templates()
-    before = {child.pid for child in psutil.Process().children()}
+    before = started()
     try:
         assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
-        (process,) = (child for child in psutil.Process().children() if child.pid not in before)
+        (process,) = started() - before
         process.kill()
         process.wait()
         assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
     finally:
         templates.close()
-    assert {child.pid for child in psutil.Process().children()} <= before
+    assert started() <= before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_a_process_that_hangs_is_given_up(vocabulary: Vocabulary) -> None:
     templates = Templates(LIMIT)
-    before = {child.pid for child in psutil.Process().children()}
+    before = started()
     try:
         assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
-        (process,) = (child for child in psutil.Process().children() if child.pid not in before)
+        (process,) = started() - before
         process.send_signal(signal.SIGSTOP)
         long = Message("user", "x" * 1_000_000)  # more than a pipe holds
         with within(15), pytest.raises(PromptError, match="took longer"):

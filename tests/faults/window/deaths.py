@@ -17,13 +17,13 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-import psutil
 
 from app.base.paths import find_paths
 from app.care.check import check_data
 from tests.faults.campaign import Fate, checked
 from tests.faults.window.driven import SLOW_CONTEXT, DrivenWindow, last_kept, own_display, slow_home
 from tests.faults.window.look import Look
+from tests.processes import started
 
 _HANG = "SIGSTOP"
 _SIGNALS = ("SIGKILL", "SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS", "SIGTERM", _HANG)
@@ -120,8 +120,8 @@ class WindowDeaths:
         assert kept == shown, f"{shown} tokens are shown, {kept} are kept"
 
     def _kill(self, plan: Plan) -> None:
-        for process in psutil.Process(self._window.pid).children():
-            if "spawn_main" in " ".join(process.cmdline()):
+        for process in started(self._window.pid):
+            if "multiprocessing" in " ".join(process.cmdline()):
                 os.kill(process.pid, getattr(signal, plan.by))
 
     def _until(self, reached: Callable[[Look], bool]) -> Look:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from app.hub.cache import Cache
@@ -19,6 +18,7 @@ from tests.hub.downloads import fetching, watching
 from tests.hub.downloads.fetching import FILE, REPO, Fetch, Fetched
 from tests.hub.downloads.watching import Open, Watched
 from tests.hub.server import FakeHub, FakeRepo
+from tests.processes import started
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def fetch(server: FakeHub, cache: Cache) -> Fetch:
 @pytest.fixture
 def open_queue(hub: Hub, cache: Cache, tmp_path: Path) -> Iterator[Open]:
     opened: list[Watched] = []
+    before = started()
 
     def make(
         remember: bool = False, patience: Patience = watching.QUICK, hub: Hub = hub, cache: Cache = cache
@@ -69,6 +70,4 @@ def open_queue(hub: Hub, cache: Cache, tmp_path: Path) -> Iterator[Open]:
     for watched in opened:
         watched.queue.close()
     assert not any(thread.name == "downloads" for thread in threading.enumerate())
-    assert [
-        child for child in psutil.Process().children() if child.is_running() and "spawn_main" in str(child)
-    ] == []
+    assert started() <= before

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-import psutil
 import pytest
 from typing_extensions import override
 
@@ -26,6 +25,7 @@ from app.hub.library import (
 )
 from app.hub.library.probe import Answer, Question
 from tests.files.tiny import Tiny
+from tests.processes import started
 
 PATIENCE = 40.0
 TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)
@@ -133,11 +133,11 @@ class Watched(Reader):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_the_death_of_the_probe_is_survived(put: Put) -> None:
     """The probe is killed in the middle of a question, as by a fault in native code."""
-    others = set(psutil.Process().children())
+    others = started()
     reader = Watched()
     path = put(TARGET)
     reader.facts(path)
-    (probe,) = set(psutil.Process().children()) - others
+    (probe,) = started() - others
     probe.send_signal(signal.SIGSTOP)
     reader.asked.clear()
     answered: list[Facts] = []

@@ -178,10 +178,12 @@ def test_a_measurement_that_was_resumed_says_so_in_table_json_and_page(
 
 
 def write_proc(proc: Path, everything: int, engine: int) -> None:
-    """/proc as Linux writes it, in seconds: two cores, this process and the engine's."""
+    """/proc as Linux writes it, in seconds: two cores, this process, the server that it forks from, the
+    engine's."""
     ticks = os.sysconf("SC_CLK_TCK")
-    (proc / "self" / "task" / "1").mkdir(parents=True, exist_ok=True)
-    (proc / "self" / "task" / "1" / "children").write_text("7 ")
+    for parent, child in (("self", "6"), ("6", "7")):
+        (proc / parent / "task" / "1").mkdir(parents=True, exist_ok=True)
+        (proc / parent / "task" / "1" / "children").write_text(f"{child} ")
     (proc / "stat").write_text(f"cpu  {everything * ticks} 0 0 99999 50 0 0 {ticks} 0 0\ncpu0 1 2 3\n")
     for pid, user in ((os.getpid(), 5), (7, engine)):
         (proc / str(pid)).mkdir(exist_ok=True)

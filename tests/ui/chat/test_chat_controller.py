@@ -22,6 +22,7 @@ from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
 from tests.files.tiny import Tiny
+from tests.processes import started
 from tests.quiet import stays
 from tests.stopping import ATTEMPTS, stop_limit
 from tests.ui.named import named, words_in
@@ -558,9 +559,9 @@ def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> 
 
 
 def test_no_engine_process_is_left_behind(windows: Windows) -> None:
-    before = {child.pid for child in psutil.Process().children()}
+    before = started()
     desk = windows.open("process", draft=None, strategy="none")
-    engine = desk.engine_pid
-    assert engine in {child.pid for child in psutil.Process().children()} - before
+    engine = psutil.Process(desk.engine_pid)
+    assert engine in started() - before
     windows.close(desk)
-    assert engine not in {child.pid for child in psutil.Process().children()}
+    assert engine not in started()

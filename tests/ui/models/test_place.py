@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QWidget
@@ -16,6 +14,7 @@ from app.hub.downloads import State
 from app.ui.models.hub.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
 from tests.hub.server import FakeHub, Fault
+from tests.processes import started
 from tests.quiet import stays
 from tests.ui.models.shop import FIRST
 from tests.ui.named import named
@@ -118,7 +117,7 @@ def test_the_place_is_built_when_it_is_first_shown(windows: Windows) -> None:
 
 @pytest.mark.usefixtures("hub_home")
 def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked: FakeHub) -> None:
-    children = _children()
+    children = started()
     stocked.always["cdn"] = Fault(pace=0.05)
     desk = windows.open(offline=False)
     place = open_models(desk)
@@ -128,7 +127,7 @@ def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked
     began = time.perf_counter()
     windows.close(desk)
     assert time.perf_counter() - began < 5
-    desk.until(lambda: _children() <= children)
+    desk.until(lambda: started() <= children)
     desk.until(lambda: _threads() == [])
 
 
@@ -145,13 +144,3 @@ def _threads() -> list[str]:
     """Living threads of the place, without those of the server on loopback."""
     names = ("asking", "downloads", "library")
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(names)]
-
-
-def _children() -> set[int]:
-    """Our child processes, except the one that multiprocessing uses itself."""
-    found = set()
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if "resource_tracker" not in " ".join(child.cmdline()):
-                found.add(child.pid)
-    return found

@@ -4,12 +4,12 @@ window, where the user could remove it from the list."""
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 
+from app.base.processes import start_child
 from app.engine.drafters.outside.foreign import Stamp, source_name
 from app.engine.errors import DrafterError
 from app.engine.plugins import file_stamp, run_file, unread_files, use_drafters
@@ -51,11 +51,7 @@ class TriedDrafters:
 
     def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
         """Index of the first harmful file, and its error; index of the last file if none is harmful."""
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_read_all, args=(theirs, tuple(files)), daemon=True)
-        process.start()
-        theirs.close()
+        process, ours = start_child("draftscope drafters", _read_all, tuple(files))
         at, limit = 0, _START_LIMIT
         try:
             while ours.poll(limit):

@@ -1,0 +1,7 @@
+"""What the server of child processes loads before it forks them (app/base/processes.py)."""
+
+import contextlib
+
+with contextlib.suppress(Exception):  # the engine's process says what is wrong, when it imports that itself
+    import app.engine.native
+    import app.engine.process.host  # noqa: F401
