@@ -21,7 +21,7 @@ from state import BATCH, Claim, Dialogue, Ending, places_of, read_shard, shard_f
 
 VOCAB = 6_144  # tokens that the head can draft
 POOL = 64  # dialogues that are sorted by length
-RATE, WARM = 6e-4, 40
+RATE, WARM = 1.5e-3, 40
 ALONE = 400  # steps before the first place is followed by others
 CHAIN, DECAY = 3, 0.8  # chained steps, and how much less each counts than the one before
 AVERAGE = 0.99  # of the averaged weights, which are judged and exported
