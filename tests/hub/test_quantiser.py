@@ -51,8 +51,9 @@ def test_a_stop_or_a_full_disk_leaves_no_part_of_a_file(
     plan = quantiser.plan(demo_pair[1], ("F16",))
     with pytest.raises(InterruptedError):
         quantiser.make(plan, stopped=lambda: True)
+    monkeypatch.setattr("app.base.processes._FORKS", False)  # a fresh process inherits this one's limits
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (plan.size // 2, limit[1]))  # which child processes inherit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (plan.size // 2, limit[1]))
     try:
         with pytest.raises(UserError, match="was not written: file too large"):
             quantiser.make(plan)
