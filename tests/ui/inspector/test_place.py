@@ -63,7 +63,7 @@ def test_an_answer_is_named_and_shown_from_its_last_round(
     inspection.follow_chat(answer, "A word")
     assert place.head.title.text() == "A word"
     facts = place.head.facts.text()
-    assert facts.startswith("recorded · demo 32M ← demo 1.4M · draft-simple:n_max=4")
+    assert facts.startswith("recorded · demo 32M Q8_0 ← demo 1.4M Q8_0 · draft-simple:n_max=4")
     assert facts.endswith("temperature 0 · seed 7")
     assert place.text.turns and place.text.text_of(place.text.turns[0]) == "It is a word and."
     assert place.round.answer is answer and place.timeline.answer is answer
