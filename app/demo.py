@@ -1,8 +1,9 @@
-"""The demo prompts of the bundled pair: what to ask, with which settings, and what to look for."""
+"""The prompts to try, of SmolLM2 and of the bundled pair: what to ask, with which settings, and what to look
+for."""
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,13 +11,18 @@ from typing import Literal
 import msgspec
 
 from app.base.files import DamagedError, decode, read_file, reason
-from app.base.paths import BUNDLED, BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
+from app.base.paths import BUNDLED, BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, Paths
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
 
 FOLDER = "demo_pair"  # in the resources
+REAL_PROMPTS = "smollm2.json"  # in the resources
+TARGETS = {
+    REAL_TARGET: "SmolLM2",
+    BUNDLED_TARGET: "small pair",
+}  # by path, with the name of the prompts' model
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,14 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One or two sentences to show beside the answer."""
     strategy: str
     temperature: float = 0.0
+    min_p: float = 0.0
     draft: str = "draft.gguf"
     """A file of the pair; unused where the strategy needs no draft."""
     mode: Literal["chat", "completion"] = "chat"
     seed: int | None = None
-    """The seed to answer with; None keeps the one in use."""
+    """The seed to answer with; None, only at temperature 0, keeps the one in use."""
+    target: str = BUNDLED_TARGET
+    """The path of the target that it was written for, as the settings write it."""
 
     @property
     def spec(self) -> StrategySpec:
@@ -80,14 +89,16 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{BUNDLED}{FOLDER}/{self.draft}"
 
     def sampling(self, now: Sampling) -> Sampling:
-        """The sampling in use, with what this prompt names replaced."""
+        """The sampling that this prompt is asked with; the rest of what is in use would change its answer."""
         seed = now.seed if self.seed is None else self.seed
-        return dataclasses.replace(now, temperature=self.temperature, seed=seed)
+        return Sampling(temperature=self.temperature, min_p=self.min_p, seed=seed)
 
-    def check(self, files: frozenset[str]) -> None:
+    def check(self, files: Collection[str]) -> None:
         """Raise SettingError where the prompt cannot be asked with the pair's files."""
         self.spec.verification_at(self.temperature)
         check_params(self.sampling(Sampling()))
+        if self.temperature and (self.seed is None or self.seed < 0):
+            raise SettingError(f"“{self.title}” is sampled and has no seed.")
         if self.draft not in files:
             raise SettingError(f"The pair has no file {self.draft}.", f"It has {', '.join(sorted(files))}.")
 
@@ -97,21 +108,36 @@ class _PairFile(msgspec.Struct, frozen=True):
 
 
 class _DemoCard(msgspec.Struct, frozen=True):
-    files: dict[str, _PairFile]
     prompts: tuple[DemoPrompt, ...]
+    files: dict[str, _PairFile] = {}
 
 
 _card = msgspec.json.Decoder(_DemoCard)
 
 
+def read_prompts(paths: Paths) -> tuple[DemoPrompt, ...]:
+    """The prompts of the models that are here, SmolLM2's last. Raises UserError."""
+    real = read_real(paths.resources) if paths.real_target.is_file() else ()
+    return (*read_demo(paths.resources), *real)
+
+
 def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
     """The prompts that the bundled pair answers well, the best first. Raises UserError."""
-    path = resources / FOLDER / "pair.json"
+    return _read(resources / FOLDER / "pair.json")
+
+
+def read_real(resources: Path) -> tuple[DemoPrompt, ...]:
+    """The prompts that SmolLM2 answers well, the best first. Raises UserError."""
+    found = _read(resources / REAL_PROMPTS)
+    return tuple(msgspec.structs.replace(prompt, target=REAL_TARGET) for prompt in found)
+
+
+def _read(path: Path) -> tuple[DemoPrompt, ...]:
     try:
         card = decode(_card, read_file(path))
         files = frozenset(entry.file for entry in card.files.values())
         for prompt in card.prompts:
-            prompt.check(files)
+            prompt.check(files or {prompt.draft})
         if len({prompt.title for prompt in card.prompts}) < len(card.prompts):
             raise SettingError("Two prompts have the same title.")
     except OSError as error:

@@ -17,7 +17,7 @@ from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
 from app.cli.terminal.console import tell
-from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, read_demo
+from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, read_prompts
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
@@ -80,7 +80,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         session,
         servers,
         _HOMES[engine],
-        read_demo(paths.resources),
+        read_prompts(paths),
         partial(_make_places, theme, paths, engine),
         commands,
         drafters,

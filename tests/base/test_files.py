@@ -30,7 +30,7 @@ from app.base.files import (
 )
 from app.base.locks import lock_at
 from app.cli.models.common import make_hub
-from app.demo import read_demo
+from app.demo import read_demo, read_real
 from app.engine.errors import UserError
 from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
@@ -134,6 +134,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "suite": ("suite.json", read_suite),
     "lanes": ("lanes.json", lambda file: read_lanes(file, Pair(ModelOptions("t.gguf")))),
     "demo": ("demo_pair/pair.json", lambda file: read_demo(file.parent.parent)),
+    "real demo": ("smollm2.json", lambda file: read_real(file.parent)),
     "catalogue": ("catalogue.json", load_catalogue),
 }
 

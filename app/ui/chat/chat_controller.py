@@ -44,6 +44,7 @@ class ChatController(QObject):
         self._session = session
         self._settings = settings
         self._before_recording = ""  # the id of the chat that an opened trace took the place of
+        self._cold = ""  # the id of a chat whose first answer starts cold
         self._waiting: Question | None = None  # typed while the pair was loading; sent once it is ready
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
@@ -115,9 +116,11 @@ class ChatController(QObject):
         self._ask(len(self.shown.chat.turns), question)
 
     def ask_in_new_chat(self, text: str, mode: str = "chat") -> None:
-        """Ask in a new chat of this mode, whatever the mode of new chats is."""
+        """Ask in a new chat of this mode as if nothing was ever asked: whatever the mode of new chats is,
+        without a system prompt, with empty caches and drafters."""
         self._leave()
-        self._show(self._new(mode))
+        self._show(self._store.new(mode))
+        self._cold = self.shown.chat.id
         self.send(Question(text))
 
     @Slot(object, object)
@@ -197,7 +200,8 @@ class ChatController(QObject):
         settings = self._settings.now
         strategy = settings.strategy if self._session.server is None else SERVER
         asked = asked_in(chat, self._session.pair)
-        self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy))
+        cold = chat.id == self._cold and not chat.turns
+        self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy, cold))
 
     def request_of_answer(self) -> GenerationRequest | None:
         """The request behind the answer that the instruments show, to be measured again."""
@@ -289,11 +293,11 @@ class ChatController(QObject):
         text = "\n\n".join(filter(str.strip, (waiting.text, typed.text)))
         return Question(text, waiting.suffix or typed.suffix)
 
-    def _new(self, mode: str = "") -> Conversation:
+    def _new(self) -> Conversation:
         """An empty chat in the mode chosen last, where the loaded target can be asked in it."""
         settings, pair = self._settings.now, self._session.pair
         last = settings.mode if settings.mode != INFILL or pair is None or pair.fills_middle else MODES[0]
-        return self._store.new(mode or last, settings.system_prompt)
+        return self._store.new(last, settings.system_prompt)
 
     @Slot()
     def new_chat(self) -> None:

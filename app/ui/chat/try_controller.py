@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Qt, Slot
 
-from app.base.paths import BUNDLED_TARGET
-from app.demo import DemoPrompt
+from app.demo import TARGETS, DemoPrompt
 from app.engine.errors import UserError
 from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
@@ -16,22 +15,24 @@ from app.saved.presets import Preset
 from app.saved.settings import Settings
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.prompt.prompt_box import PromptBox
-from app.ui.chat.try_panel import manner_words
+from app.ui.chat.try_panel import manner_words, name_in_text
 from app.ui.setup.sampling_panel import chip_words
 from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import TranscriptView
 from app.ui.widgets.notice import WayOut
-from app.ui.widgets.words.model_words import file_name
+from app.ui.widgets.words.model_words import file_name, unread_name
 
-PUT_BACK = "Put back"
+GIVE_BACK = "Restore my settings"
+_TOKENS = 256  # none of their answers is longer
 
 
 class TryController(QObject):
     """Connects the panel beside the prompt box, the empty chat, which offers the first prompts, and the
     settings.
 
-    The remark depends only on the last message on the screen and on the settings: it also appears for a
+    A prompt's settings are lent: they are given back when its chat is left, and a new start does not know
+    them. The remark depends only on the last message on the screen and on the settings: it also appears for a
     prompt that was typed, or in a chat that was opened again, and disappears with the chat.
     """
 
@@ -44,89 +45,83 @@ class TryController(QObject):
         prompts: Sequence[DemoPrompt],
         settings: SettingsInUse,
         apply: Callable[[Preset], None],
+        load: Callable[[], None],
     ) -> None:
-        """`apply` puts a preset into use, or raises UserError."""
+        """`apply` puts a preset into use, or raises UserError; `load` loads the models that the settings
+        name."""
         super().__init__(box)
         self._box = box
+        self._transcript = transcript
         self._chat = chat
         self._session = session
         self._prompts = {demo.title: demo for demo in prompts}
         self._settings = settings
         self._apply = apply
-        self._before: Preset | None = None  # what was in use before a prompt changed it
-        self._set: Preset | None = None  # what that prompt put into use
+        self._load = load
+        self._lent_to = ""  # the id of the chat that has a prompt's settings
         self._dismissed = ""
+        self._offered: dict[str, str] = {}  # title -> prompt, in the empty chat
         box.try_panel.set_prompts(prompts)
         box.try_panel.chosen.connect(lambda title: self._choose(title, box.try_panel.notice.tell))
-        transcript.suggestion_chosen.connect(lambda title: self._choose(title, box.notices.tell))
+        transcript.suggestion_chosen.connect(lambda title: self._choose(title, box.notices.tell, stay=True))
         box.remark.dismissed.connect(self._dismiss)
+        box.set_try_offered(bool(prompts))
         chat.shown.answer_shown.connect(self.refresh)
-        offered = {title: demo.prompt for title, demo in self._prompts.items()}
-        box.set_try_offered(bool(offered))
-        box.set_suggestion(next(iter(offered.values()), ""))
-        transcript.set_suggestions(offered)
-        chat.shown.say_empty()
+        chat.shown.chat_changed.connect(self._leave)
+        session.changed.connect(self._leave)
         self.refresh()
 
     def open(self) -> None:
-        """Open the menu; without the bundled pair's file there is none."""
+        """Open the menu; without any model's prompts there is none."""
         if self._prompts:
             self._box.open_try_panel()
 
     # ------------------------------------------------------------------ choosing
 
-    def _choose(self, title: str, tell: Callable[[str, str], None]) -> None:
-        """Ask a prompt in a new chat, with its own settings; `tell` says why not."""
+    def _choose(self, title: str, tell: Callable[[str, str], None], stay: bool = False) -> None:
+        """Ask a prompt in a new chat, with its own settings and the target that it was written for, or where
+        the chat is to `stay` with its target, with that; `tell` says why not."""
         demo = self._prompts[title]
         self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
             tell("The engine is at work.", "Stop it, or wait until it is done.")
             return
-        settings = self._settings.now
-        before = Preset.of("", settings)
-        try:
-            self._apply(self._wanted(demo, settings))
-        except UserError as error:
-            tell(error.message, error.hint)
-            return
-        if self._set is None or not self._set.in_use(settings):
-            self._before = before  # and not the settings of the demo prompt before
-        self._set = Preset.of(demo.title, self._settings.now)
-        self._dismissed = ""
+        own = self._settings.own
+        if not (stay and own.server):  # a server drafts by its own settings
+            try:
+                self._apply(_wanted(demo, own, stay))
+            except UserError as error:
+                tell(error.message, error.hint)
+                return
+            self._settings.lend(own)
+        self._dismissed = self._lent_to = ""
         self._box.try_this.close_panel()
         pair = self._session.pair
         speaks = pair is None or pair.target.has_chat_template
         self._chat.ask_in_new_chat(demo.prompt, demo.mode if speaks else "completion")
+        self._lent_to = self._chat.shown.chat.id
         self._box.setFocus(Qt.FocusReason.OtherFocusReason)
         self.refresh()
 
-    def _wanted(self, demo: DemoPrompt, settings: Settings) -> Preset:
-        """The settings in use, with those that the prompt names replaced: the drafts that it names belong to
-        the bundled target."""
-        draft, strategy = settings.draft, str(demo.spec)
-        if demo.spec.needs_draft and _is_bundled(settings):
-            if draft is None or draft.path != demo.draft_path:
-                draft = ModelOptions(demo.draft_path)
-        elif draft is None:
-            strategy = undrafted(strategy)
-        return dataclasses.replace(
-            Preset.of(demo.title, settings),
-            strategy=strategy,
-            sampling=demo.sampling(settings.sampling),
-            draft=draft,
-        )
+    @Slot()
+    def _leave(self) -> None:
+        """Give the user's settings back, once the chat of a prompt is left and the engine can load models."""
+        if self._lent_to and self._chat.shown.chat.id != self._lent_to:
+            self._give_back()
 
     @Slot()
-    def _put_back(self) -> None:
-        """Restore the settings from before the prompt, from the next answer on."""
-        if self._before is None:
+    def _give_back(self) -> None:
+        """Use the user's settings again, from the next answer on."""
+        before, now = self._settings.before, self._settings.now
+        loads = any(before.get(name, now_value) != now_value for name, now_value in _pair(now).items())
+        if loads and (self._session.activity in BUSY or self._session.activity is Activity.LENT):
+            if self._chat.shown.chat.id == self._lent_to:
+                self._box.notices.tell("The engine is at work.", "Stop it, or wait until it is done.")
             return
-        try:
-            self._apply(self._before)
-        except UserError as error:
-            self._box.notices.tell(error)
-            return
-        self._before = self._set = None
+        self._lent_to = ""
+        self._settings.change(**before)
+        if loads:
+            self._load()
         self.refresh()
 
     # ------------------------------------------------------------------ showing
@@ -136,64 +131,106 @@ class TryController(QObject):
         self._dismissed = self._chat.question
 
     def _asked(self) -> DemoPrompt | None:
-        """The prompt that the chat on the screen asks. Where two ask the same, the one whose settings are in
-        use, or else the first."""
-        asked = [
-            demo
-            for demo in self._prompts.values()
-            if (demo.prompt, demo.mode) == (self._chat.question, self._chat.shown.chat.head.mode)
-        ]
+        """The prompt that the chat on the screen asks. Where several ask the same, the one whose settings are
+        in use, or else one of the target in use."""
         settings = self._settings.now
-        in_use = (demo for demo in asked if self._wanted(demo, settings).in_use(settings))
-        return next(in_use, asked[0] if asked else None)
+        mode = self._chat.shown.chat.head.mode
+        asked = [
+            demo for demo in self._prompts.values() if (demo.prompt, demo.mode) == (self._chat.question, mode)
+        ]
+        asked.sort(
+            key=lambda demo: (not _wanted(demo, settings).in_use(settings), not _is_for(demo, settings))
+        )
+        return asked[0] if asked else None
 
     @Slot()
     def refresh(self) -> None:
-        """Update the remark after the chat or the settings changed."""
+        """Update what is offered, and the remark, after the chat or the settings changed."""
         box, settings = self._box, self._settings.now
+        self._offer(settings.target.path)
         demo = self._asked()
         box.try_panel.set_current(demo.title if demo is not None else "")
         if demo is None or demo.prompt == self._dismissed:
             box.remark.clear()
             return
         hint, offers = "", list[WayOut]()
-        if (
-            self._before is not None
-            and self._set is not None
-            and self._set == Preset.of(demo.title, settings)
-        ):
-            hint = change_words(self._before, self._set)
-            offers = [WayOut(PUT_BACK, self._put_back)] if hint else []
-        elif _is_bundled(settings) and not (wanted := self._wanted(demo, settings)).in_use(settings):
-            draft = f", with the draft {_file(wanted.draft)}" if wanted.draft != settings.draft else ""
-            hint = f"Made for {manner_words(demo)}{draft}. Choose it in “Try this” to use these settings."
-        if _is_bundled(settings):
+        if self._lent_to == self._chat.shown.chat.id:
+            hint = change_words(self._settings.own, settings)
+            offers = [WayOut(GIVE_BACK, self._give_back)] if hint else []
+        if _is_for(demo, settings):
+            if not hint and not (wanted := _wanted(demo, settings)).in_use(settings):
+                draft = f", with the draft {_file(wanted.draft)}" if wanted.draft != settings.draft else ""
+                hint = f"Made for {manner_words(demo)}{draft}. Choose it in “Try this” to use these settings."
             box.remark.tell(f"What to look for: {demo.look}", hint, *offers)
-        elif hint:  # what to look for is known of the bundled pair only
-            box.remark.tell(hint, "", *offers)
         else:
-            box.remark.clear()
+            name = name_in_text(TARGETS[demo.target])
+            ask = WayOut(f"Ask {name}", lambda: self._choose(demo.title, box.notices.tell))
+            box.remark.tell(f"This prompt was written for {name}.", hint, ask, *offers)
+
+    def _offer(self, target: str) -> None:
+        """Offer the prompts of the target in use, or where it has none, the first model's."""
+        self._box.try_panel.set_loaded(target)
+        prompts = self._prompts.values()
+        targets = {demo.target for demo in prompts}
+        best = next((path for path in (target, *TARGETS) if path in targets), "")
+        offered = {demo.title: demo.prompt for demo in prompts if demo.target == best}
+        if offered != self._offered:
+            self._offered = offered
+            self._box.set_suggestion(next(iter(offered.values()), ""))
+            self._transcript.set_suggestions(offered)
+            self._chat.shown.say_empty()
 
 
-def _is_bundled(settings: Settings) -> bool:
-    """Whether the target is the one that the prompts were made for."""
-    return settings.target.path == BUNDLED_TARGET
+def _wanted(demo: DemoPrompt, settings: Settings, stay: bool = False) -> Preset:
+    """The settings that a prompt is asked with; the draft that it names belongs to its target."""
+    target, draft, strategy = settings.target, settings.draft, str(demo.spec)
+    if target.path != demo.target and not stay:
+        target, draft = ModelOptions(demo.target), None
+    if demo.spec.needs_draft and target.path == demo.target:
+        if draft is None or draft.path != demo.draft_path:
+            draft = ModelOptions(demo.draft_path)
+    elif draft is None:
+        strategy = undrafted(strategy)
+    return Preset(
+        demo.title,
+        target,
+        draft,
+        strategy,
+        demo.sampling(settings.sampling),
+        max(settings.max_tokens, _TOKENS),
+    )
 
 
-def change_words(before: Preset, after: Preset) -> str:
-    """What a prompt changed: "Set for it: strategy none (was suffix)."; "" where nothing did."""
-    pairs = {
-        "strategy": (before.strategy, after.strategy),
-        "sampling": (chip_words(before.sampling)[0], chip_words(after.sampling)[0]),
-        "seed": (_seed(before.sampling), _seed(after.sampling)),
-        "draft": (_file(before.draft), _file(after.draft)),
+def _is_for(demo: DemoPrompt, settings: Settings) -> bool:
+    """Whether the target in use is the one that the prompt was written for."""
+    return settings.target.path == demo.target and not settings.server
+
+
+def _pair(settings: Settings) -> dict[str, object]:
+    return {"target": settings.target, "draft": settings.draft, "server": settings.server}
+
+
+def change_words(own: Settings, lent: Settings) -> str:
+    """What a prompt changed: "Changed for this demo: strategy none (before: suffix)."; "" where nothing."""
+    before, now = _said(own), _said(lent)
+    changed = [f"{name} {now[name]} (before: {before[name]})" for name in now if now[name] != before[name]]
+    return f"Changed for this demo: {', '.join(changed)}." if changed else ""
+
+
+def _said(settings: Settings) -> dict[str, str]:
+    return {
+        "target": settings.server or TARGETS.get(settings.target.path, unread_name(settings.target.path)),
+        "draft": _file(settings.draft),
+        "strategy": settings.strategy,
+        "sampling": " · ".join(filter(None, chip_words(dataclasses.replace(settings.sampling, seed=-1)))),
+        "seed": _seed(settings.sampling),
+        "limit": f"{settings.max_tokens:,} tokens",
+        "stop": ", ".join(settings.stop) or "none",
     }
-    changed = [f"{name} {new} (was {old})" for name, (old, new) in pairs.items() if old != new]
-    return f"Set for it: {', '.join(changed)}." if changed else ""
 
 
 def _seed(sampling: Sampling) -> str:
-    return "new each time" if sampling.seed < 0 else str(sampling.seed)
+    return "random" if sampling.seed < 0 else str(sampling.seed)
 
 
 def _file(options: ModelOptions | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -11,6 +12,8 @@ from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 
 SAVE_DELAY = 500  # milliseconds, so that moving a slider saves once
+_PAIR = ("target", "draft", "server")  # chosen together
+LENT = (*_PAIR, "strategy", "sampling", "max_tokens", "stop")
 
 
 class SettingsInUse(QObject):
@@ -26,6 +29,8 @@ class SettingsInUse(QObject):
         self.now = settings
         self._store = store
         self._paths = paths
+        self.before: Mapping[str, object] = {}
+        """The user's own LENT settings, by name, while others are lent: these are saved, and given back."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_DELAY)
@@ -35,8 +40,17 @@ class SettingsInUse(QObject):
         """Set settings by name, and emit the names of those that changed."""
         before, self.now = self.now, dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
         if names := {name for name in changes if getattr(before, name) != getattr(self.now, name)}:
+            if names & set(_PAIR):
+                names |= set(_PAIR) & set(self.before)
+            self.before = {name: value for name, value in self.before.items() if name not in names}
             self.save_soon()
             self.changed.emit(names)
+
+    def lend(self, before: Settings) -> None:
+        """Remember what `before` has in place of the settings in use: a demo's, for as long as it is shown.
+        One that is changed meanwhile is the user's own again."""
+        self.before = {name: getattr(before, name) for name in LENT}
+        self.save_soon()
 
     @Slot()
     def save_soon(self) -> None:
@@ -46,7 +60,12 @@ class SettingsInUse(QObject):
         """Save the settings with these last changes; raises UserError."""
         self._timer.stop()
         self.now = dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
-        self._store.save(self.now)
+        self._store.save(self.own)
+
+    @property
+    def own(self) -> Settings:
+        """The user's own settings: those in use, with what was lent given back."""
+        return dataclasses.replace(self.now, **self.before)  # type: ignore[arg-type]
 
     def real(self, options: ModelOptions) -> ModelOptions:
         """The same options with symbolic links in the path resolved."""

@@ -91,7 +91,7 @@ class MainWindow(QMainWindow):
         commands: Callable[[MainWindow], Iterable[AppAction]],
         drafters: TriedDrafters,
     ) -> None:
-        """`engine_words` says where the engine runs; `prompts` are the demo prompts of the bundled pair;
+        """`engine_words` says where the engine runs; `prompts` are those to try;
         `make_places` makes the places between the chat and the settings; `commands` lists what the menu and
         the keys of a window that is made do."""
         super().__init__()
@@ -104,7 +104,6 @@ class MainWindow(QMainWindow):
         self.inspection = Inspection()
         self.opener = TraceOpener(self.show_trace)
         self.servers = servers
-        self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
 
         self.header = Header(theme, servers)
@@ -152,7 +151,14 @@ class MainWindow(QMainWindow):
         )
         self.lookup_caches = LookupCacheController(header.strategy_panel, session, settings)
         self.trying = TryController(
-            prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
+            prompt,
+            page.transcript,
+            self.controller,
+            session,
+            prompts,
+            settings,
+            self.chips.apply,
+            self.load_pair,
         )
         self.library_drafts = LibraryDrafts(paths)
         self.pair.offload.look_for_drafts(self.library_drafts)
@@ -407,9 +413,9 @@ class MainWindow(QMainWindow):
             self.pair.load(settings.target, settings.draft)
 
     def start_demo(self) -> None:
-        """Send the first demo prompt; it waits for the models where they are still loading."""
-        if self._prompts:
-            self.controller.ask_in_new_chat(self._prompts[0])
+        """Send the prompt that Enter would send; it waits while the models are loading."""
+        if suggestion := self.page.prompt.suggestion:
+            self.controller.ask_in_new_chat(suggestion)
 
     def show_notices(self, notices: tuple[str, ...]) -> None:
         """Show notices about what could not be restored at the start."""

@@ -208,7 +208,9 @@ def test_enter_says_why_nothing_is_sent(windows: Windows) -> None:
 
 
 def _mode(desk: Desk) -> Segmented:
-    (mode,) = desk.page.prompt.findChildren(Segmented)
+    (mode,) = (
+        found for found in desk.page.prompt.findChildren(Segmented) if "Mode" in found.accessibleName()
+    )
     return mode
 
 

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QPushButton, QScrollArea
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
+from app.demo import read_real
 from app.engine.types import ModelOptions, Sampling
+from app.saved.settings import SettingsStore
+from app.ui.chat.try_controller import GIVE_BACK
 from app.ui.transcript.overlays.empty_state import MOST
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.two_line_button import TwoLineButton
@@ -25,7 +28,7 @@ from tests.ui.windows import Desk, Windows, chip_text
 PROMPTS: list[dict[str, Any]] = [
     {"title": "Code", "strategy": "draft-simple:n_max=4"},
     {"title": "Copied", "strategy": "prompt-lookup:max_ngram_size=2"},
-    {"title": "Warm", "strategy": "draft-simple:n_max=2", "temperature": 0.7},
+    {"title": "Warm", "strategy": "draft-simple:n_max=2", "temperature": 0.7, "seed": 5},
     {"title": "Small", "strategy": "draft-simple:n_max=4", "draft": "small-draft.gguf"},
     {"title": "Alone", "strategy": "none"},
     {"title": "Drawn", "strategy": "draft-simple:n_max=4:sample=1", "temperature": 1, "seed": 1},
@@ -64,6 +67,7 @@ def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> 
 
 def opened(windows: Windows, **changes: object) -> Desk:
     own: dict[str, Any] = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
+    own["max_tokens"] = 256
     return windows.open(**own | changes)
 
 
@@ -72,7 +76,7 @@ def press_shortcut(desk: Desk) -> None:
 
 
 def row(desk: Desk, title: str) -> TwoLineButton:
-    return list(desk.page.prompt.try_panel.rows.values())[TITLES.index(title)]
+    return desk.page.prompt.try_panel.rows[title]
 
 
 def choose(desk: Desk, title: str) -> None:
@@ -99,23 +103,75 @@ def in_use(desk: Desk) -> tuple[str, float, str]:
     return settings.strategy, settings.sampling.temperature, draft.path if draft is not None else ""
 
 
-def test_another_target_is_asked_without_what_belongs_to_the_bundled_pair(
-    bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
-) -> None:
-    desk = opened(bundled)
-    assert desk.page.prompt.try_this.isVisible()
+def other_target(tmp_path: Path, pair_files: tuple[Path, Path]) -> ModelOptions:
     target = tmp_path / "other.gguf"
     target.write_bytes(pair_files[0].read_bytes())
-    desk.window.pair.load(ModelOptions(str(target)), None)
+    return ModelOptions(str(target))
+
+
+def test_a_prompt_of_another_model_loads_it_and_the_users_comes_back(
+    bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
+) -> None:
+    other = other_target(tmp_path, pair_files)
+    desk = opened(bundled, target=other, draft=None, strategy="suffix")
+    press_shortcut(desk)
+    help_line = desk.page.prompt.try_panel.findChildren(QLabel)[1]
+    assert help_line.text().startswith("Written for the small pair, which is loaded when you choose one.")
+    row(desk, "Small").click()
+    desk.answered()
     desk.until_ready()
-    choose(desk, "Small")
-    assert desk.texts()[0] == "Small abcabc" and desk.error() == ""
-    assert in_use(desk) == ("ngram-mod", 0.0, ""), "the pair's draft stays where it belongs"
-    assert said(desk) == ("Set for it: strategy ngram-mod (was draft-simple:n_max=4).", "", "Put back")
-    desk.ask("Copied abcabc")
-    assert said(desk) == ("", "", ""), "what to look for is known of the bundled pair"
-    desk.load(BUNDLED_TARGET)
-    assert said(desk)[0] == look("Copied")
+    assert desk.window.settings.now.target.path == BUNDLED_TARGET
+    assert said(desk)[0] == look("Small")
+    assert "target small pair (before: other)" in said(desk)[1]
+    desk.controller.new_chat()
+    desk.until(lambda: desk.window.settings.now.target == other)
+    desk.until_ready()
+    assert desk.window.settings.now.draft is None and in_use(desk)[0] == "suffix"
+    desk.ask("Small abcabc")  # typed
+    assert said(desk) == ("This prompt was written for the small pair.", "", "Ask the small pair")
+    named(desk.page.prompt.remark, "Ask the small pair", QPushButton).click()
+    desk.until(lambda: said(desk)[0] == look("Small"))
+    desk.until_ready()
+
+
+def test_a_prompt_starts_cold_and_what_it_sets_is_not_saved(bundled: Windows) -> None:
+    own = Sampling(top_k=9, seed=5)
+    desk = opened(bundled, sampling=own, stop=("b",), max_tokens=7, system_prompt="Be brief.")
+    desk.ask("mine")
+    choose(desk, "Warm")
+    first = desk.trace
+    assert first is not None and first.header.cold and len(first.token_ids) > 7
+    assert first.header.sampling == Sampling(temperature=0.7, seed=5) and first.header.stop == ()
+    assert "brief" not in first.header.prompt
+    desk.window.save()
+    stored = SettingsStore(desk.paths.settings).load().settings
+    assert (stored.sampling, stored.stop, stored.max_tokens) == (own, ("b",), 7)
+    choose(desk, "Warm")
+    assert desk.trace is not None and desk.trace.token_ids == first.token_ids
+    desk.window.settings.change(strategy="suffix")  # the user's own from now on
+    desk.controller.new_chat()
+    now = desk.window.settings.now
+    assert (now.strategy, now.sampling, now.stop, now.max_tokens) == ("suffix", own, ("b",), 7)
+
+
+def test_prompts_are_shown_by_the_model_that_they_were_written_for(bundled: Windows) -> None:
+    real = bundled.paths.real_target
+    real.parent.mkdir()
+    real.write_bytes((bundled.paths.resources / "demo_pair" / "target.gguf").read_bytes())
+    desk = opened(bundled)
+    press_shortcut(desk)
+    panel = desk.page.prompt.try_panel
+    smol = [demo.title for demo in read_real(bundled.paths.resources)]
+    assert [title for title, button in panel.rows.items() if button.isVisible()] == TITLES
+    desk.press(Qt.Key.Key_Left, panel.model)
+    assert [title for title, button in panel.rows.items() if button.isVisible()] == smol
+    panel.rows[smol[0]].click()
+    desk.answered()
+    desk.until_ready()
+    assert desk.window.settings.now.target.path == REAL_TARGET
+    desk.controller.new_chat()
+    desk.until(lambda: desk.window.settings.now.target.path == BUNDLED_TARGET)
+    desk.until_ready()
 
 
 def test_an_empty_chat_shows_the_titles_whatever_target_is_loaded(
@@ -128,9 +184,7 @@ def test_an_empty_chat_shows_the_titles_whatever_target_is_loaded(
         return [button for button in shown if button.text() in TITLES]
 
     assert [button.text() for button in offered()] == TITLES[:MOST]
-    target = tmp_path / "other.gguf"
-    target.write_bytes(pair_files[0].read_bytes())
-    desk.load(target)
+    desk.load(other_target(tmp_path, pair_files).path)
     assert [button.text() for button in offered()] == TITLES[:MOST]
     desk.qtbot.mouseClick(offered()[TITLES.index("Copied")], Qt.MouseButton.LeftButton)
     desk.answered()
@@ -148,18 +202,19 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     assert chip_text(desk.header.strategy).startswith("prompt-lookup:max_ngram_size=2")
     assert said(desk) == (
         look("Copied"),
-        "Set for it: strategy prompt-lookup:max_ngram_size=2 (was draft-simple:n_max=4).",
-        "Put back",
+        "Changed for this demo: strategy prompt-lookup:max_ngram_size=2 (before: draft-simple:n_max=4),"
+        " sampling greedy (before: greedy · top_k 9).",
+        GIVE_BACK,
     )
     assert row(desk, "Copied").current and not row(desk, "Code").current
     choose(desk, "Warm")
     trace = desk.trace
     assert trace is not None
-    assert trace.header.sampling == Sampling(temperature=0.7, top_k=9, seed=5), "the rest stays"
+    assert trace.header.sampling == Sampling(temperature=0.7, seed=5)
     assert chip_text(desk.header.sampling).startswith("temperature 0.7")
-    assert "strategy draft-simple:n_max=2 (was draft-simple:n_max=4)" in said(desk)[1]
-    assert "sampling temperature 0.7 (was greedy)" in said(desk)[1]
-    named(desk.page.prompt.remark, "Put back", QPushButton).click()
+    assert "strategy draft-simple:n_max=2 (before: draft-simple:n_max=4)" in said(desk)[1]
+    assert "sampling temperature 0.7 (before: greedy · top_k 9)" in said(desk)[1]
+    named(desk.page.prompt.remark, GIVE_BACK, QPushButton).click()
     assert in_use(desk) == ("draft-simple:n_max=4", 0.0, BUNDLED_DRAFT), "those from before both"
     assert said(desk)[0] == look("Warm") and not said(desk)[2]
     assert "Made for draft-simple:n_max=2 · temperature 0.7" in said(desk)[1]
@@ -180,14 +235,14 @@ def test_a_prompt_that_changes_nothing_says_what_to_look_for_only(bundled: Windo
 def test_two_prompts_that_ask_the_same_are_told_apart_by_what_is_in_use(bundled: Windows) -> None:
     desk = opened(bundled)
     choose(desk, "Drawn")
-    assert "sampling temperature 1 (was greedy), seed 1 (was new each time)" in said(desk)[1]
+    assert "sampling temperature 1 (before: greedy), seed 1 (before: random)" in said(desk)[1]
     first = desk.texts()
     choose(desk, "Drawn again")
-    assert said(desk)[0] == look("Drawn again") and "seed 2 (was new each time)" in said(desk)[1]
+    assert said(desk)[0] == look("Drawn again") and "seed 2 (before: random)" in said(desk)[1]
     assert row(desk, "Drawn again").current and not row(desk, "Drawn").current
     assert desk.texts()[0] == first[0] == SAME and desk.texts()[1] != first[1]
     assert row(desk, "Drawn again").accessibleDescription().endswith("temperature 1 · seed 2")
-    named(desk.page.prompt.remark, "Put back", QPushButton).click()
+    named(desk.page.prompt.remark, GIVE_BACK, QPushButton).click()
     assert said(desk)[0] == look("Drawn"), "the first one where neither's settings are in use"
     assert "Made for" in said(desk)[1]
 
@@ -208,8 +263,8 @@ def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) 
     trace = desk.trace
     assert trace is not None and trace.header.pair.draft is not None
     assert trace.header.pair.draft.path.endswith("small-draft.gguf")
-    assert "draft small-draft.gguf (was draft.gguf)" in said(desk)[1]
-    named(desk.page.prompt.remark, "Put back", QPushButton).click()
+    assert "draft small-draft.gguf (before: draft.gguf)" in said(desk)[1]
+    named(desk.page.prompt.remark, GIVE_BACK, QPushButton).click()
     desk.until_ready()
     assert desk.window.settings.now.draft == ModelOptions(BUNDLED_DRAFT, threads=1)
 
@@ -220,7 +275,7 @@ def test_a_draft_is_taken_along_only_where_one_is_needed(bundled: Windows) -> No
     assert desk.window.settings.now.draft is None
     choose(desk, "Code")
     assert in_use(desk)[2] == BUNDLED_DRAFT
-    assert "draft draft.gguf (was none)" in said(desk)[1]
+    assert "draft draft.gguf (before: none)" in said(desk)[1]
 
 
 def test_while_an_answer_is_written_nothing_is_changed(bundled: Windows) -> None:
@@ -245,7 +300,7 @@ def test_what_is_chosen_while_the_models_load_is_asked_when_they_are_there(bundl
 
 
 def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
-    desk = opened(bundled)
+    desk = opened(bundled, max_tokens=24)
     choose(desk, "Alone")
     chat = desk.controller.chat_id
     desk.controller.new_chat()

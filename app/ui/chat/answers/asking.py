@@ -14,7 +14,12 @@ from app.ui.state.engine.engine_session import BUSY, Activity
 
 
 def request_for(
-    chat: Conversation, at: int, question: Question | None, settings: Settings, strategy: str
+    chat: Conversation,
+    at: int,
+    question: Question | None,
+    settings: Settings,
+    strategy: str,
+    cold: bool = False,
 ) -> GenerationRequest:
     """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
     answer to what stands before `at`. A completion continues exactly that text, and a gap is filled between
@@ -36,6 +41,7 @@ def request_for(
         max_tokens=settings.max_tokens,
         stop=settings.stop,
         template_options=chat.template_options,
+        cold=cold,
     )
 
 
