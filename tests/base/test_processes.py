@@ -1,0 +1,55 @@
+"""Child processes: where they come from, and what they know of their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+import psutil
+import pytest
+
+from app.base.processes import hear, start_child
+from tests.processes import started
+
+PATIENCE = 60.0
+
+
+def tell(connection: Connection, name: str) -> None:
+    connection.send_bytes(os.environ.get(name, "").encode())
+    with suppress(EOFError):
+        connection.recv_bytes()  # until the test closes the pipe
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_a_child_has_the_environment_of_now(monkeypatch: pytest.MonkeyPatch, forks: bool) -> None:
+    monkeypatch.setattr("app.base.processes._FORKS", forks)
+    for value in ("one", "two"):  # the server of processes is there before the second
+        monkeypatch.setenv("DRAFTSCOPE_TOLD", value)
+        process, connection = start_child("a child", tell, "DRAFTSCOPE_TOLD")
+        assert hear(connection, bytes.decode) == value
+        assert psutil.Process(process.pid) in started()
+        connection.close()
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there are children forked")
+def test_a_child_outlives_the_server_and_another_server_takes_its_place() -> None:
+    first, ours = start_child("a child", tell, "")
+    assert hear(ours, bytes.decode) == ""
+    server = psutil.Process(first.pid).parent()
+    assert server is not None and server.pid != os.getpid()
+    server.send_signal(signal.SIGKILL)
+    while server.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    second, theirs = start_child("a child", tell, "")
+    assert hear(theirs, bytes.decode) == ""
+    assert psutil.Process(first.pid).is_running()
+    for process, connection in ((first, ours), (second, theirs)):
+        connection.close()
+        psutil.wait_procs([psutil.Process(process.pid)], PATIENCE)
+    assert second.exitcode == 0
