@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
@@ -40,6 +41,22 @@ DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 def _own_home(_homes: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has folders of its own: it neither reads nor changes what this machine's user keeps."""
     monkeypatch.setenv("DRAFTSCOPE_HOME", str(_homes / f"home-{hash(request.node.nodeid):x}"))
+
+
+@pytest.fixture(autouse=True)
+def _collected_here(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Garbage is collected on this thread alone: a server's thread in one test would destroy Qt objects that
+    another test left."""
+    gc.disable()
+    yield
+    if "collector" not in request.fixturenames:  # of the window's tests
+        due = [
+            generation
+            for generation in range(3)
+            if gc.get_count()[generation] > gc.get_threshold()[generation]
+        ]
+        if due:
+            gc.collect(due[-1])
 
 
 @pytest.fixture(scope="session")
@@ -218,6 +235,11 @@ def _load_for_other_kernels() -> None:
     for field in with_default:
         field.default = other.get(field.name, field.default)
     ModelOptions.__init__.__defaults__ = tuple(field.default for field in with_default)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # modules and the list of tests stay; looking for garbage there takes an eighth of the time
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -29,12 +30,7 @@ def start_child(name: str, target: Callable[..., None], *arguments: object) -> t
     """Start a process that runs `target(connection, *arguments)`; returns it and our end of the pipe.
 
     `target` is a function at the top of its module."""
-    context: SpawnContext | ForkServerContext
-    if sys.platform == "linux" and _FORKS:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([_PRELOADED])
-    else:
-        context = multiprocessing.get_context("spawn")
+    context = _context()
     ours, theirs = context.Pipe()
     words = (dict(os.environ), target.__module__, target.__name__, theirs, *arguments)
     process = context.Process(target=_run, args=words, name=name, daemon=True)
@@ -42,6 +38,16 @@ def start_child(name: str, target: Callable[..., None], *arguments: object) -> t
         process.start()
     theirs.close()
     return process, ours
+
+
+def _context() -> SpawnContext | ForkServerContext:
+    if sys.platform == "linux" and _FORKS:
+        forking = multiprocessing.get_context("forkserver")
+        forking.set_forkserver_preload([_PRELOADED])
+        with contextlib.suppress(OSError):  # a long TMPDIR is no path of a socket
+            forkserver.ensure_running()
+            return forking
+    return multiprocessing.get_context("spawn")
 
 
 def _run(environment: Mapping[str, str], module: str, function: str, *arguments: object) -> None:

@@ -274,7 +274,11 @@ RUN = ("--strategy", "draft-simple:n_max=4", "--prompt", "Hello", "--max-tokens"
     ("target", "draft"),
     [
         (("--target", "owner/Target-GGUF"), ("--draft", "owner/Draft-GGUF:q8_0")),
-        (("-hf", "owner/Target-GGUF/Target-Q8_0.gguf"), ("-hfd", "owner/Draft-GGUF")),
+        pytest.param(
+            ("-hf", "owner/Target-GGUF/Target-Q8_0.gguf"),
+            ("-hfd", "owner/Draft-GGUF"),
+            marks=pytest.mark.verify,
+        ),
     ],
 )
 def test_a_run_fetches_what_it_names_on_the_hub(

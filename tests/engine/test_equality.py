@@ -74,12 +74,11 @@ def test_match_at_a_temperature_is_plain_sampling(
     assert trace.header.verification is Verification.MATCH
 
 
-@pytest.mark.parametrize("k", [1, 4, 16])
 @pytest.mark.parametrize("kind", STRATEGIES | NGRAMS)
 def test_greedy_is_the_baseline_on_the_bundled_pair(
-    demo_engine: Engine, demo_prompts: list[str], baselines: Baselines, kind: str, k: int
+    demo_engine: Engine, demo_prompts: list[str], baselines: Baselines, kind: str
 ) -> None:
-    spec = (STRATEGIES | NGRAMS)[kind].format(k=k)
+    spec = (STRATEGIES | NGRAMS)[kind].format(k=4)
     for prompt in demo_prompts[:2]:
         request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=64, ignore_eos=True)
         baselines.check(demo_engine, request, spec)

@@ -77,6 +77,7 @@ def check_prompts(prompts: tuple[DemoPrompt, ...]) -> None:
     assert any(demo.strategy != "none" and not demo.spec.needs_draft for demo in prompts)
 
 
+@pytest.mark.verify
 def test_answers_of_the_generator_pass_the_checks_that_judge_the_model() -> None:
     told = in_recipe(
         """
@@ -116,6 +117,7 @@ def test_wrong_answers_are_found(answer: str, expect: str, fault: str) -> None:
     assert fault in told
 
 
+@pytest.mark.verify
 def test_what_is_held_out_is_never_trained_on() -> None:
     told = in_recipe(
         """

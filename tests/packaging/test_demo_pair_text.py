@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import distribution
 
+import pytest
+
 from tests.packaging.recipe import in_recipe
 
 
@@ -52,6 +54,7 @@ print([bool(library.FOREIGN.search(text)) for text in texts])
     assert told.strip() == "[True, True, True, True, False]"
 
 
+@pytest.mark.verify
 def test_sentences_of_the_judged_prompts_are_not_trained_on() -> None:
     in_recipe(
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,11 +28,9 @@ def collector(qapp: QApplication) -> Collector:
 
 @pytest.fixture(autouse=True)
 def collected_here(collector: Collector) -> Iterator[None]:
-    """As in the application, garbage is collected on the window's thread: Qt objects may be part of it."""
-    gc.disable()
+    """As in the application, garbage is collected by the window's collector."""
     yield
     collector.collect_due()
-    gc.enable()
 
 
 @pytest.fixture(autouse=True)

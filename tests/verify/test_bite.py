@@ -1,4 +1,5 @@
-"""The checks bite: each planted fault makes the law or the equality fail. Runs with `make test`."""
+"""The checks bite: each planted fault makes the law or the equality fail. Those of the law run with the long
+grid."""
 
 from __future__ import annotations
 
@@ -205,6 +206,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Case]] = [
 ]
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize(("plant", "case"), FAULTS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_a_planted_fault_breaks_the_law(
     law_engine: Engine, monkeypatch: Patch, plant: Callable[[Patch], None], case: Case
@@ -214,6 +216,7 @@ def test_a_planted_fault_breaks_the_law(
         assert not law_holds(law_engine, case, FEW if case is LOOKUP else DRAWS)
 
 
+@pytest.mark.verify
 def test_draws_that_are_used_again_break_the_law(law_engine: Engine, monkeypatch: Patch) -> None:
     """A smaller fault than the others: it takes more draws to detect."""
     case = Case("draft-simple:n_max=2:verify=block")

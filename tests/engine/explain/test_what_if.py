@@ -197,6 +197,7 @@ def test_drafts_that_go_on_behind_a_rejection_leave_rounds_exact(run: Run) -> No
     assert found
 
 
+@pytest.mark.same_text
 def test_what_was_drafted_behind_a_stop_is_no_place_of_the_text(demo_engine: Engine, run: Run) -> None:
     whole = run(RECORDED[0])
     long = next(round for round in whole.rounds if round.accepted >= 4)

@@ -134,6 +134,7 @@ def test_a_prompt_of_another_model_loads_it_and_the_users_comes_back(
     desk.until_ready()
 
 
+@pytest.mark.same_text
 def test_a_prompt_starts_cold_and_what_it_sets_is_not_saved(bundled: Windows) -> None:
     own = Sampling(top_k=9, seed=5)
     desk = opened(bundled, sampling=own, stop=("b",), max_tokens=7, system_prompt="Be brief.")

@@ -102,6 +102,7 @@ def near(tiny_file: Callable[[Tiny], Path], tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.timeout(600)  # a busy machine takes minutes for three drafts of the bundled pair
+@pytest.mark.verify
 def test_noisy_drafts_of_the_bundled_pair_are_ordered_and_shown_again(
     windows: Windows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
