@@ -26,16 +26,22 @@ _PRELOADED = "app.engine.process.preloaded"
 T = TypeVar("T")
 
 
-def start_child(name: str, target: Callable[..., None], *arguments: object) -> tuple[BaseProcess, Connection]:
+def start_child(
+    name: str, target: Callable[..., None], *arguments: object, fresh: bool = False
+) -> tuple[BaseProcess, Connection]:
     """Start a process that runs `target(connection, *arguments)`; returns it and our end of the pipe.
 
-    `target` is a function at the top of its module."""
-    context = _context()
+    `target` is a function at the top of its module. A `fresh` process shares nothing with the server of the
+    others, which strangers' code could end."""
+    context = multiprocessing.get_context("spawn") if fresh else _context()
     ours, theirs = context.Pipe()
     words = (dict(os.environ), target.__module__, target.__name__, theirs, *arguments)
     process = context.Process(target=_run, args=words, name=name, daemon=True)
     with _deaf_to_ctrl_c():
-        process.start()
+        try:
+            process.start()
+        except (EOFError, ConnectionError):  # the server has just ended; another one starts
+            process.start()
     theirs.close()
     return process, ours
 

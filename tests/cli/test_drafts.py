@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from app.lab.drafts.columns import DRAFT_COLUMNS
 from app.lab.report.report import Report
 from tests.commands import Command
@@ -43,6 +45,7 @@ def test_a_folder_of_drafts_is_judged(
     assert report["tokens"] == 60
 
 
+@pytest.mark.verify
 def test_five_drafts_have_the_order_that_bench_measures(
     command: Command, tiny_file: Callable[[Tiny], Path], tmp_path: Path
 ) -> None:

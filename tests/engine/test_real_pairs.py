@@ -41,6 +41,7 @@ def test_greedy_is_the_baseline(pair: Engine, baselines: Baselines, rule: str) -
     assert sum(round.accepted for round in trace.rounds) > 0
 
 
+@pytest.mark.verify
 def test_match_under_filters_is_plain_sampling(pair: Engine, baselines: Baselines) -> None:
     sampling = Sampling(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.1, seed=1)
     request = GenerationRequest(prompt=PROMPT, max_tokens=24, ignore_eos=True, sampling=sampling)

@@ -13,7 +13,14 @@ from tests.faults.damage import damaged, damaged_text
 from tests.faults.kinds import KINDS
 
 SAMPLE = 3
-LONG = ("deaths in the window", "disks", "logouts", "models in the window", "two windows")  # `make verify`
+LONG = (
+    "clocks",
+    "deaths in the window",
+    "disks",
+    "logouts",
+    "models in the window",
+    "two windows",
+)  # `make verify`
 SAMPLES = {"deaths in the window": 2, "disks": 1, "memory": 1, "two windows": 1, "logouts": 2, "clocks": 1}
 
 

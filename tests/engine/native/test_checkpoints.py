@@ -145,7 +145,7 @@ def test_a_context_that_fills_up(engine: Engine, baselines: Baselines) -> None:
         assert trace.totals.finish_reason is FinishReason.CONTEXT
 
 
-@pytest.mark.parametrize("k", [4, 16])
+@pytest.mark.parametrize("k", [4, pytest.param(16, marks=pytest.mark.verify)])
 def test_after_an_edit_a_stop_and_another_answer(engine: Engine, k: int) -> None:
     """Earlier contents make no difference: warm answers equal cold ones."""
     strategy = f"draft-simple:n_max={k}"

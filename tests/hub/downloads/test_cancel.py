@@ -20,6 +20,7 @@ from tests.hub.downloads.watching import FILE, QUICK, REPO, SLOW, Open, begun, w
 from tests.hub.server import FakeHub, FakeRepo, Fault
 
 
+@pytest.mark.verify
 def test_cancel_at_any_moment_leaves_nothing_behind(
     open_queue: Open, hub: Hub, server: FakeHub, cache: Cache, left: Callable[[], list[str]]
 ) -> None:

@@ -150,6 +150,7 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     assert desk.window.settings.now.strategy == result.winner
 
 
+@pytest.mark.verify
 def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)

@@ -51,7 +51,7 @@ class TriedDrafters:
 
     def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
         """Index of the first harmful file, and its error; index of the last file if none is harmful."""
-        process, ours = start_child("draftscope drafters", _read_all, tuple(files))
+        process, ours = start_child("draftscope drafters", _read_all, tuple(files), fresh=True)
         at, limit = 0, _START_LIMIT
         try:
             while ours.poll(limit):
