@@ -129,6 +129,7 @@ def test_the_prompts_of_smollm2_are_those_of_its_file() -> None:
     assert read_prompts(find_paths()) == read_demo(find_paths().resources), "without its file"
 
 
+@pytest.mark.verify
 @pytest.mark.real
 @pytest.mark.same_text
 def test_what_the_prompts_of_smollm2_claim_is_true(real_engine: Engine) -> None:
