@@ -14,11 +14,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext  # Windows has no server of processes
 
 _LONGEST = 2**26  # bytes of a message
 _FORKS = True  # where it can
@@ -40,7 +41,7 @@ def start_child(
     with _deaf_to_ctrl_c():
         try:
             process.start()
-        except (EOFError, ConnectionError):  # the server has just ended; another one starts
+        except (EOFError, ConnectionError):  # the server had just ended, and another one starts
             process.start()
     theirs.close()
     return process, ours
@@ -48,6 +49,8 @@ def start_child(
 
 def _context() -> SpawnContext | ForkServerContext:
     if sys.platform == "linux" and _FORKS:
+        from multiprocessing import forkserver
+
         forking = multiprocessing.get_context("forkserver")
         forking.set_forkserver_preload([_PRELOADED])
         with contextlib.suppress(OSError):  # a long TMPDIR is no path of a socket

@@ -120,7 +120,7 @@ def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start
 def pass_seconds(
     target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool]
 ) -> PassSeconds:
-    """Time passes behind a text, of shape [n], which all contexts are made to hold. Raises Cancelled."""
+    """Time passes after a text, of shape [n], which all contexts are made to hold. Raises Cancelled."""
     longest = max(WIDTHS)
     contexts = [context for context in (target, draft) if context is not None]
     ids = ids[: min(context.n_ctx for context in contexts) - longest]
