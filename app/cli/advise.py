@@ -17,9 +17,10 @@ from app.engine.errors import SettingError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS
 from app.engine.explain.advice import advise as advise_on
 from app.engine.explain.cost import CostModel
+from app.engine.explain.facts import DraftFile
 from app.engine.explain.llama_command import llama_command
 from app.engine.explain.purposes import PURPOSES, KindOfWork
-from app.engine.explain.remedies import AnswerSetup, DraftFile, smaller_file
+from app.engine.explain.remedies import AnswerSetup, smaller_file
 from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace

@@ -262,6 +262,7 @@ class Engine:
             template_options=prompt.options,
             suffix=request.suffix,
             prompt_ids=request.prompt_ids,
+            context_ids=tuple(prompt.ids.tolist()),
         )
 
     def _sampler(self, request: GenerationRequest) -> Sampler:

@@ -285,6 +285,7 @@ def _describe(context: Context) -> ModelInfo:
         has_chat_template=bool(model.chat_template),
         n_gpu_layers=context.memory.n_gpu_layers,
         memory=context.memory.memory,
+        n_experts=model.n_experts,
     )
 
 

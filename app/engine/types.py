@@ -436,6 +436,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     has_chat_template: bool
     n_gpu_layers: int = 0  # kept on devices besides the CPU
     memory: tuple[DeviceMemory, ...] = ()  # memory taken, by device
+    n_experts: int = 0  # of a layer; 0 for a dense model, and where that is not known
 
     @property
     def file(self) -> str:
@@ -500,6 +501,7 @@ class TraceHeader(msgspec.Struct, frozen=True):
     template_options: TemplateOptions = {}  # the options that the chat template was given and read
     suffix: str | None = None  # the text after the answer, if it filled in the middle
     prompt_ids: tuple[int, ...] = ()  # if tokens were given; `prompt` is then their text
+    context_ids: tuple[int, ...] = ()  # the prompt in tokens, as the target read it (empty: not recorded)
 
     @property
     def warm(self) -> bool:

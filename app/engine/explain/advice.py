@@ -9,6 +9,7 @@ from app.base.numbers import percent
 from app.engine.drafters.outside.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
+from app.engine.explain.facts import Facts
 from app.engine.explain.remedies import (
     GAIN,
     LONG_DRAFTS,
@@ -100,6 +101,14 @@ def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
 
 
 _UNKNOWN = AnswerSetup()
+
+
+def next_advice(facts: Facts) -> Advice | None:
+    """The next advice on an answer: its first remedy is the setting to try, and without one the setting is
+    to be kept. None where nothing was drafted and nothing was measured."""
+    setup = AnswerSetup(facts.pair, facts.target, facts.draft, facts.token_ids, facts.drafts)
+    speedup = facts.measured.value if facts.measured is not None else None
+    return advise(facts.spec, facts.statistics, facts.cost, speedup, setup)
 
 
 def advise(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
 
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.explain.draft_size import IDEAL_SHARE, size_words
+from app.engine.explain.facts import DraftFile, Factor
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import ModelOptions, PairInfo
@@ -34,14 +34,7 @@ class Remedy:
     spec: StrategySpec | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
-
-
-class DraftFile(NamedTuple):
-    """A model file that can draft for the target."""
-
-    path: str
-    size: int  # bytes
-    name: str
+    expected: Factor | None = None  # its speed-up; None where that is not known
 
 
 @dataclass(frozen=True, slots=True)

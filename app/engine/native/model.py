@@ -27,6 +27,7 @@ _WITH_TOKENIZER = "Choose a file with a tokenizer."
 _VOCAB_NONE = 0
 _LONGEST_LINE = 300  # characters of llama.cpp's log
 _LONGEST_NAME = 80
+_MOST_DIGITS = 7  # of a number of experts: a file may hold any text
 MAIN_MEMORY = "main memory"
 
 
@@ -153,6 +154,12 @@ class Model:
     def metadata(self, key: str) -> str:
         """A metadata value as text; empty where the file has none."""
         return read_metadata(self.handle, key)
+
+    @property
+    def n_experts(self) -> int:
+        """The experts of a layer; 0 for a dense model."""
+        count = self.metadata(f"{self.metadata('general.architecture')}.expert_count")
+        return int(count) if count.isascii() and count.isdigit() and len(count) < _MOST_DIGITS else 0
 
     @property
     def name(self) -> str:

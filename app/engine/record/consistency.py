@@ -82,6 +82,8 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
         yield f"a prompt of {header.prompt_tokens} tokens does not fit into a context of {pair.target.n_ctx}"
     if not 0 <= header.cached_tokens < max(header.prompt_tokens, 1):
         yield f"{header.cached_tokens} of {header.prompt_tokens} prompt tokens were cached"
+    if header.context_ids and len(header.context_ids) != header.prompt_tokens:
+        yield f"it has {len(header.context_ids)} of {header.prompt_tokens} prompt tokens"
     if header.cold and header.cached_tokens:
         yield f"{header.cached_tokens} prompt tokens were cached in a cold run"
 
@@ -168,8 +170,9 @@ class Consistency:
             yield "it says where its draft was copied from, and it was not"
         elif not 0 <= round.match < before:
             yield f"it copies from token {round.match} of {before}"
-        elif built_in and round.match >= header.prompt_tokens:
-            copied = self._answer[round.match - header.prompt_tokens :][: len(drafted)]
+        elif built_in and (header.context_ids or round.match >= header.prompt_tokens):
+            at, prompt = round.match - header.prompt_tokens, header.context_ids
+            copied = [*(prompt[at:] if at < 0 else ()), *self._answer[max(at, 0) :]][: len(drafted)]
             if copied != [token.id for token in drafted]:
                 yield f"its draft is not what stands at token {round.match}"
 

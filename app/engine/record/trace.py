@@ -23,7 +23,7 @@ from app.engine.loop.text import TextStream
 from app.engine.record.packed import as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.8"
+FORMAT = "1.9"
 # 1.1: block verification, with the field h; 1.2: the strategies asked in a round; 1.3: the time that a draft
 # model read in it; 1.4: the chat, the machine, and the rarer sampler settings; 1.5: DRY, the chat template's
 # options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.base.paths import Paths
 from app.engine.errors import UserError
-from app.engine.explain.remedies import DraftFile
+from app.engine.explain.facts import DraftFile
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets.work.background import Askers, Query
 

@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Advice, advise
 from app.engine.explain.cost import CostModel
-from app.engine.explain.remedies import AnswerSetup, DraftFile
+from app.engine.explain.facts import DraftFile
+from app.engine.explain.remedies import AnswerSetup
 from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace

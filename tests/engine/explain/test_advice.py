@@ -20,7 +20,8 @@ from app.engine.drafters.outside.foreign import register
 from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.explain.advice import Finding
-from app.engine.explain.remedies import AnswerSetup, DraftFile, larger_contexts, smaller_draft
+from app.engine.explain.facts import DraftFile
+from app.engine.explain.remedies import AnswerSetup, larger_contexts, smaller_draft
 from app.engine.record.stats import Statistics
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Sampling
 from tests.answers import answer

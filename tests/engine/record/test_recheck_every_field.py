@@ -48,6 +48,7 @@ NEVER = {
             *("n_ctx", "threads", "has_chat_template", "n_gpu_layers", "memory[]", "memory.device"),
             *("memory.weights", "memory.context", "memory.compute", "memory.mapped", "memory.layers"),
             "memory.repacked",
+            "n_experts",
         )
     },
     "header.pair.vocabulary": MACHINE,
@@ -71,6 +72,7 @@ NEVER = {
 PARTLY = {
     "header.cold": "nothing was cached, for whatever reason",
     "header.cached_tokens": "how much of the prompt a warm run had read",
+    "header.context_ids[]": "a token of the prompt that was never copied",
     "header.format": "an older format with all fields that are used",
     "header.strategy": "settings of another version",
     "header.seed": "nothing was drawn, and no seed was asked for",
@@ -83,7 +85,6 @@ PARTLY = {
     "header.sampling.typical_p": MODEL,
     "round.drafted[]": "ignored at the end of a draft without alternatives",
     "round.asked[]": "who was asked in vain",
-    "round.match": "copied from the prompt, whose ids are not recorded",
     **dict.fromkeys(
         [
             *("round.offset", "round.seconds", "round.draft_seconds", "round.verify_seconds"),

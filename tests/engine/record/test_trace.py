@@ -95,7 +95,7 @@ def test_traces_from_before_suffixes_are_read(trace: Trace, tmp_path: Path) -> N
     write_trace(path, trace)
     first, *rest = path.read_text().splitlines()
     header = json.loads(first) | {"format": "1.5"}
-    del header["suffix"], header["prompt_ids"], header["pair"]["fills_middle"]
+    del header["suffix"], header["prompt_ids"], header["context_ids"], header["pair"]["fills_middle"]
     path.write_text("\n".join([json.dumps(header), *rest]))
     read = read_trace(path)
     assert (read.header.suffix, read.header.prompt_ids) == (None, ())

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel
 
 from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
-from app.engine.explain.remedies import DraftFile
+from app.engine.explain.facts import DraftFile
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.errors import SettingError
-from app.engine.explain.remedies import DraftFile
+from app.engine.explain.facts import DraftFile
 from app.engine.process.messages import DevicesListed, Failed, Lightened, Measured
 from app.engine.types import ModelOptions
 from app.ui.pair.library_drafts import LibraryDrafts
