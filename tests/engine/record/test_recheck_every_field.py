@@ -55,6 +55,7 @@ NEVER = {
     "header.pair.devices": MACHINE,
     "header.pair.fills_middle": MACHINE,
     "header.prompt": MODEL,
+    "header.context_ids": "none, as before format 1.9",
     **{
         f"header.sampling.{field}": MODEL
         for field in (
