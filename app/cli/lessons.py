@@ -40,7 +40,7 @@ def lessons(argv: list[str]) -> int:
 
 def _printed(lesson: ToldLesson) -> Iterator[str]:
     """A lesson line by line."""
-    yield lesson.title
+    yield f"{lesson.title} ({lesson.models})"
     for step in lesson.steps:
         yield ""
         yield f"Round {step.round}"

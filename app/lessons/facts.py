@@ -130,8 +130,20 @@ class AnswerFacts:
         """The mean time of a round, in passes of the target over a single token."""
         if self._measurement is None:
             return None
-        plain = Statistics.of(self._measurement.baseline.rounds)
-        return (self._statistics.seconds / self.rounds) / (plain.seconds / plain.rounds)
+        return self._statistics.seconds / self.rounds / self._plain_pass(self._measurement)
+
+    @property
+    def draft_cost(self) -> float | None:
+        """The mean time to draft a token, in passes of the target over a single token."""
+        if self._measurement is None or not self.drafted:
+            return None
+        return self._statistics.draft_seconds / self.drafted / self._plain_pass(self._measurement)
+
+    @staticmethod
+    def _plain_pass(measurement: Measurement) -> float:
+        """Seconds of a round without a draft."""
+        plain = Statistics.of(measurement.baseline.rounds)
+        return plain.seconds / plain.rounds
 
     @property
     def same_text(self) -> bool | None:

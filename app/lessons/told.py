@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from app.base.numbers import NONE, milliseconds, percent, significant
 from app.base.numbers import factor as times
+from app.base.paths import REAL_TARGET
 from app.engine.record.length_fold import length_fold
 from app.engine.record.trace import Trace, read_trace
 from app.engine.strategy import StrategySpec
@@ -52,6 +53,16 @@ class ToldLesson:
     trace: Trace
     measurement: Measurement | None
     """The same request with and without drafts, where that was recorded."""
+
+    @property
+    def real(self) -> bool:
+        """Whether SmolLM2 answered, not the small pair."""
+        return self.trace.header.pair.target.path == REAL_TARGET
+
+    @property
+    def models(self) -> str:
+        """Which of our models answered, in a few words."""
+        return "SmolLM2 135M, a real model" if self.real else "small pair, made to be fast"
 
 
 def tell_lesson(path: Path) -> ToldLesson:

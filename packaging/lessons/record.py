@@ -1,4 +1,4 @@
-"""Record the answers of the lessons, by the bundled pair through the engine, and check the lessons on them.
+"""Record the answers of the lessons, by the bundled pair or by SmolLM2, and check the lessons on them.
 
 Run by `make lessons` from the project's folder; names of lessons record only these.
 """
@@ -6,22 +6,26 @@ Run by `make lessons` from the project's folder; names of lessons record only th
 from __future__ import annotations
 
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
+import gguf
 import msgspec
 
+from app.base.paths import REAL_TARGET, find_paths
 from app.engine import Engine, GenerationRequest, Message
 from app.engine.errors import UserError
 from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, write_trace
-from app.engine.types import Sampling
+from app.engine.types import Sampling, TraceHeader
 from app.lessons.lesson import lesson_files, read_lesson
 from app.lessons.told import recorded, trace_file, untrue
 from app.saved.chats.measurement import Measurement, run_files
 
 RESOURCES = Path("resources")  # relative: traces hold the paths of the models
+CUT = "smollm2-without-layers.gguf"  # the name of a draft that is made here
 RECORDINGS = Path(__file__).with_name("recordings.toml")
 _REPEATS = 15
 
@@ -32,8 +36,14 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt: str
     strategy: str
     temperature: float = 0.0
+    min_p: float = 0.0
     seed: int = 0
     draft: str = "draft.gguf"
+    """A file of the pair; unused on SmolLM2."""
+    real: bool = False
+    """Whether SmolLM2 answers, without a draft model or with one made by `without`."""
+    without: tuple[int, ...] = ()
+    """The layers of SmolLM2 that its draft lacks."""
     max_tokens: int = 48
     baseline: bool = False
 
@@ -41,7 +51,7 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return GenerationRequest(
             messages=(Message("user", self.prompt),),
             strategy=strategy,
-            sampling=Sampling(temperature=self.temperature, seed=self.seed),
+            sampling=Sampling(temperature=self.temperature, min_p=self.min_p, seed=self.seed),
             max_tokens=self.max_tokens,
             cold=True,
         )
@@ -63,9 +73,8 @@ def main(names: list[str]) -> int:
 
 def record(recording: Recording, file: Path) -> None:
     """Ask, and write the trace; where a baseline is wanted, that of the median run and its baseline."""
-    pair = RESOURCES / "demo_pair"
     baseline = run_files(file)[0]
-    with Engine(pair / "target.gguf", pair / recording.draft) as engine:
+    with tempfile.TemporaryDirectory() as folder, _engine(recording, Path(folder, CUT)) as engine:
         if not recording.baseline:
             write_trace(file, answer(engine, recording.request(recording.strategy)))
             baseline.unlink(missing_ok=True)
@@ -81,18 +90,67 @@ def record(recording: Recording, file: Path) -> None:
         write_trace(baseline, kept.baseline)
 
 
+def _engine(recording: Recording, cut: Path) -> Engine:
+    """The engine that answers; `cut` is where a draft without some layers is written."""
+    if not recording.real:
+        pair = RESOURCES / "demo_pair"
+        return Engine(pair / "target.gguf", pair / recording.draft)
+    target = find_paths().real_target
+    if recording.without:
+        cut_layers(target, cut, set(recording.without))
+    return Engine(target, cut if recording.without else None)
+
+
+def cut_layers(model: Path, to: Path, without: set[int]) -> None:
+    """Write a model file without some of its layers."""
+    reader = gguf.GGUFReader(model)
+    architecture = reader.fields["general.architecture"].contents()
+    kept = [n for n in range(reader.fields[f"{architecture}.block_count"].contents()) if n not in without]
+    writer = gguf.GGUFWriter(to, architecture)
+    for key, field in reader.fields.items():
+        if key == f"{architecture}.block_count":
+            writer.add_block_count(len(kept))
+        elif field.types and field.types[0] == gguf.GGUFValueType.ARRAY:
+            writer.add_array(key, field.contents())
+        elif not key.startswith("GGUF.") and key != "general.architecture":
+            writer.add_key_value(key, field.contents(), field.types[0])
+    for tensor in reader.tensors:
+        name = tensor.name.split(".")
+        if name[0] == "blk":
+            if int(name[1]) in without:
+                continue
+            name[1] = str(kept.index(int(name[1])))
+        writer.add_tensor(
+            ".".join(name), tensor.data, raw_shape=tensor.data.shape, raw_dtype=tensor.tensor_type
+        )
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def answer(engine: Engine, request: GenerationRequest) -> Trace:
     """The trace of an answer."""
     trace: Trace | None = None
     for event in engine.generate(request):
         if isinstance(event, Started):
-            trace = Trace(event.header)
+            trace = Trace(_named(event.header))
         elif trace is not None and isinstance(event, RoundFinished):
             trace.rounds.append(event.round)
         elif trace is not None and isinstance(event, Finished):
             trace.totals = event.totals
     assert trace is not None
     return trace
+
+
+def _named(header: TraceHeader) -> TraceHeader:
+    """The header with names in place of this machine's paths of SmolLM2 and its draft."""
+    pair = header.pair
+    if pair.target.path.startswith(str(RESOURCES)):
+        return header
+    target = msgspec.structs.replace(pair.target, path=REAL_TARGET)
+    draft = msgspec.structs.replace(pair.draft, path=CUT) if pair.draft is not None else None
+    return msgspec.structs.replace(header, pair=msgspec.structs.replace(pair, target=target, draft=draft))
 
 
 def check(lesson: Path) -> list[str]:

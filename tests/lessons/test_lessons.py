@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.base.paths import resource_folder
+from app.base.paths import REAL_TARGET, resource_folder
 from app.lessons.lesson import Lesson, lesson_files, read_lesson
 from app.lessons.told import recorded, tell_lesson, trace_file, untrue
 from tests.commands import Command
@@ -16,7 +16,7 @@ from tests.packaging.recipe import ROOT
 
 LESSONS = lesson_files(resource_folder())
 MOST_BYTES = 2_000_000
-_FIELD = re.compile(r"\{[^}]*\}")
+_FIELD = re.compile(r"\{[^}]*\}|SmolLM2")
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -64,8 +64,18 @@ def test_a_lesson_is_the_recording_that_the_recorder_makes(path: Path) -> None:
     assert header.strategy == recording["strategy"]
     assert header.sampling.temperature == recording.get("temperature", 0)
     assert header.seed == recording.get("seed", 0)
-    assert header.pair.draft is not None
-    assert header.pair.draft.path == f"resources/demo_pair/{recording.get('draft', 'draft.gguf')}"
+    assert header.sampling.min_p == recording.get("min_p", 0)
+    target, draft = header.pair.target, header.pair.draft
+    assert target.path == (REAL_TARGET if recording.get("real") else "resources/demo_pair/target.gguf")
+    without = len(recording.get("without", ()))
+    if recording.get("real") and not without:
+        assert draft is None
+    else:
+        assert draft is not None and (not without or target.n_layers - draft.n_layers == without)
+        file = Path(draft.path).name if without else recording.get("draft", "draft.gguf")
+        assert draft.path == (file if without else f"resources/demo_pair/{file}"), (
+            "no path of the recording machine"
+        )
     assert (measurement is not None) == recording.get("baseline", False)
 
 

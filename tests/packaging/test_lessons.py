@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import gguf
 import pytest
 
+from app.engine import Engine
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import read_trace
 from app.lessons.lesson import lesson_files
@@ -39,6 +41,24 @@ def test_an_answer_is_recorded_with_its_baseline_or_without(recorder: ModuleType
     assert trace.header.cold and len(trace.token_ids) == 6
     recorder.record(recorder.Recording("Count from 3 to 9.", "prompt-lookup", max_tokens=6), file)
     assert read_trace(file).header.strategy == "prompt-lookup" and not baseline.exists()
+
+
+def test_a_draft_is_cut_out_of_a_model(
+    recorder: ModuleType, tmp_path: Path, demo_pair: tuple[Path, Path]
+) -> None:
+    draft = demo_pair[1]
+    recorder.cut_layers(draft, tmp_path / "cut.gguf", {1})
+    with Engine(draft, tmp_path / "cut.gguf") as engine:
+        asked = recorder.Recording("Count from 3 to 9.", "draft-simple:n_max=2", max_tokens=6)
+        trace = recorder.answer(engine, asked.request(asked.strategy))
+    target, cut = trace.header.pair.target, trace.header.pair.draft
+    assert (cut.n_layers, cut.n_vocab) == (target.n_layers - 1, target.n_vocab)
+    assert trace.header.pair.vocabulary == "same vocabulary" and sum(len(r.drafted) for r in trace.rounds)
+    third, second = (
+        next(tensor.data.tobytes() for tensor in gguf.GGUFReader(file).tensors if tensor.name == name)
+        for file, name in ((draft, "blk.2.ffn_up.weight"), (tmp_path / "cut.gguf", "blk.1.ffn_up.weight"))
+    )
+    assert second == third, "layers behind the gap move up"
 
 
 def test_what_is_wrong_with_a_lesson_is_told(recorder: ModuleType, tmp_path: Path) -> None:

@@ -37,8 +37,9 @@ class LessonList(QWidget):
         title = QLabel("Lessons")
         title.setProperty("role", "title")
         help_line = QLabel(
-            "Recorded answers of the bundled pair, step by step, each with a question. No model is needed."
-            " Right and Left go through the steps, 1, 2 and 3 answer."
+            "Recorded answers, step by step, each with a question. No model is needed. Lessons marked SmolLM2"
+            " show a real model, the others the small pair, which is made to be fast. Right and Left go"
+            " through the steps, 1, 2 and 3 answer."
         )
         help_line.setProperty("role", "secondary")
         help_line.setWordWrap(True)
@@ -46,7 +47,9 @@ class LessonList(QWidget):
         self.stage = QPushButton("Stage")
         self.stage.setToolTip("Show the lessons in large type on the whole screen, for an audience (F5)")
         self.rows = [
-            TwoLineButton(theme, f"{number}  {lesson.title}", lesson.about)
+            TwoLineButton(
+                theme, f"{number}  {lesson.title}{' · SmolLM2' if lesson.real else ''}", lesson.about
+            )
             for number, lesson in enumerate(lessons, start=1)
         ]
         self._keys = GridKeys(self, self._grid_shown)

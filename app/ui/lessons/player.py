@@ -107,7 +107,7 @@ class LessonPlayer(QWidget):
             place = f"Tour, {course.path.index(course.at) + 1} of {len(course.path)}"
         question = header.messages[-1].content if header.messages else header.prompt
         manner = f"{header.strategy} · temperature {header.sampling.temperature:g}"
-        self.about.set_text(f"{place} · {' '.join(question.split())} · {manner}")
+        self.about.set_text(f"{place} · {lesson.models} · {' '.join(question.split())} · {manner}")
         self.about.setToolTip(as_text(question))
         if self.round.answer is not course.answer:
             self.round.set_answer(course.answer)

@@ -143,7 +143,8 @@ class LessonStage(QWidget):
         course, lesson, step = self.course, self.course.lesson, self.course.step
         record = lesson.trace.rounds[step.round]
         number = course.at.lesson + 1
-        self.title.set_text(f"{number}  {lesson.title} · {course.at.step + 1} of {len(lesson.steps)}")
+        of = f"{course.at.step + 1} of {len(lesson.steps)}"
+        self.title.set_text(f"{number}  {lesson.title} · {of} · {lesson.models}")
         self.coming.show_phase(RoundPhase(record, len(record.drafted), 0) if course.asking else None)
         shown = step.card != "none" and not course.asking
         if shown:
