@@ -249,8 +249,8 @@ def add_pair_options(parser: Parser) -> None:
     add_pair_names(
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2 (default: the bundled "
-        "pair)",
+        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2, with which the "
+        "window begins (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
     add_draft_options(pair)

@@ -17,7 +17,7 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.try_panel import manner_words, name_in_text
 from app.ui.setup.sampling_panel import chip_words
-from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import TranscriptView
 from app.ui.widgets.notice import WayOut
@@ -68,7 +68,7 @@ class TryController(QObject):
         box.set_try_offered(bool(prompts))
         chat.shown.answer_shown.connect(self.refresh)
         chat.shown.chat_changed.connect(self._leave)
-        session.changed.connect(self._leave)
+        session.changed.connect(self._engine_changed)
         self.refresh()
 
     def open(self) -> None:
@@ -108,6 +108,13 @@ class TryController(QObject):
         """Give the user's settings back, once the chat of a prompt is left and the engine can load models."""
         if self._lent_to and self._chat.shown.chat.id != self._lent_to:
             self._give_back()
+
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        """Where a prompt's models could not be loaded, its strategy and sampling go with them."""
+        if self._lent_to and now.failed is not None and now.failed is not before.failed:
+            self._give_back()
+        self._leave()
 
     @Slot()
     def _give_back(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.base.paths import BUNDLED
+from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.errors import UserError
 from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
@@ -79,7 +80,7 @@ class ChatSide:
 
     def use_models(self, target: str | None, draft: str | None) -> None:
         """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away, and the
-        strategies that need it.
+        strategies that need it. A target of our own brings its draft and the strategy that suits it.
 
         Raises UserError.
         """
@@ -88,6 +89,11 @@ class ChatSide:
         if draft == "":
             self.settings.change(strategy=undrafted(self.settings.now.strategy))
         settings = self.settings.now
+        own = next((pair for pair in (REAL_PAIR, SMALL_PAIR) if pair.target.path == target), None)
+        if own is not None and draft is None and settings.target.path != target:
+            self.settings.change(strategy=own.strategy)
+            self._load(own.target, own.draft, False)
+            return
         self._load(
             settings.target if target is None else ModelOptions(target),
             settings.draft if draft is None else ModelOptions(draft) if draft else None,

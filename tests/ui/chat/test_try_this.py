@@ -134,6 +134,19 @@ def test_a_prompt_of_another_model_loads_it_and_the_users_comes_back(
     desk.until_ready()
 
 
+def test_a_prompt_whose_models_cannot_be_loaded_leaves_no_setting_behind(
+    bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
+) -> None:
+    other = other_target(tmp_path, pair_files)
+    desk = opened(bundled, target=other, draft=None, strategy="suffix")
+    (bundled.paths.resources / "demo_pair" / "target.gguf").write_bytes(b"GGUF")
+    press_shortcut(desk)
+    row(desk, "Warm").click()
+    desk.until(lambda: desk.error() != "")
+    now = desk.window.settings.now
+    assert (now.target, now.draft) == (other, None) and in_use(desk)[:2] == ("suffix", 0)
+
+
 @pytest.mark.same_text
 def test_a_prompt_starts_cold_and_what_it_sets_is_not_saved(bundled: Windows) -> None:
     own = Sampling(top_k=9, seed=5)

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QProgres
 from shiboken6 import isValid
 from typing_extensions import override
 
+from app.base.paths import BUNDLED_TARGET
+from app.demo import SMALL_PAIR
 from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
@@ -127,6 +129,17 @@ def test_a_target_used_alone_leaves_no_strategy_that_needs_a_draft(
     desk.window.chat_side.use_models(None, "")
     now = desk.window.settings.now
     assert (now.draft, now.strategy) == (None, after)
+
+
+def test_a_target_of_our_own_brings_its_draft_and_strategy(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    desk = windows.open(
+        target=ModelOptions(str(tiny_file(Tiny(name="other")))), draft=None, strategy="suffix"
+    )
+    desk.window.chat_side.use_models(BUNDLED_TARGET, None)
+    now = desk.window.settings.now
+    assert (now.target, now.draft, now.strategy) == (SMALL_PAIR.target, SMALL_PAIR.draft, SMALL_PAIR.strategy)
 
 
 def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
