@@ -20,12 +20,14 @@ _HEADS = {  # architecture -> what such a file is, and llama.cpp's name for draf
     "dflash": ("a DFlash or DSpark draft", "draft-dflash"),
     "gemma4-assistant": ("an MTP draft", "draft-mtp"),
 }
+HEAD_STRATEGIES = {"eagle3": "draft-eagle3"}
+"""Architectures of heads that Draftscope drafts with, and the strategy that does."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
 
 
 def head_words(architecture: str) -> tuple[str, str] | None:
     """Why Draftscope cannot draft with a file of this architecture, and what can; None where it can."""
-    if architecture not in _HEADS:
+    if architecture not in _HEADS or architecture in HEAD_STRATEGIES:
         return None
     what, strategy = _HEADS[architecture]
     return (

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace as replace_struct
 
 from app import __version__
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
 from app.engine.drafters.base import Drafter, Resources
@@ -24,7 +25,8 @@ from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Vocabulary
+from app.engine.native import AbortFlag, Model, Vocabulary
+from app.engine.native.head_context import HeadContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import (
@@ -203,6 +205,8 @@ class Engine:
             self.models.clear()
         else:
             drafters, length = self.warm.of(spec), self.warm.length(spec)
+        if isinstance(self.draft, HeadContext):
+            self.draft.follow(ids[:-1] if spec.needs_draft else None)
         answer = Generation(
             target=self.target,
             drafters=drafters,
@@ -236,6 +240,8 @@ class Engine:
                 f"{spec} needs a draft model and none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
+        if self.draft is not None:
+            _check_head(spec, self.draft.model)
         return spec
 
     def _header(
@@ -284,6 +290,23 @@ class Engine:
         self.leave()
         self.models.clear()
         self.warm.reset()
+
+
+def _check_head(spec: StrategySpec, draft: Model) -> None:
+    """Raise SettingError for a strategy that cannot draft with this file."""
+    serves = HEAD_STRATEGIES.get(draft.metadata("general.architecture"))
+    for part in spec.parts:
+        if serves and KINDS[part.name].needs_draft and part.name != serves:
+            raise SettingError(
+                f"{part.name} cannot draft with {draft.path.name}, which reads the target.",
+                f"Choose {serves}.",
+            )
+        if not serves and part.name in HEAD_STRATEGIES.values():
+            raise SettingError(
+                f"{part.name} needs a draft that was trained for this target, and {draft.path.name} is a "
+                "model of its own.",
+                "Choose draft-simple, or load such a file as the draft.",
+            )
 
 
 def _same_file(first: ModelInfo, second: ModelInfo) -> bool:

@@ -81,6 +81,10 @@ def compare(
 def _comparable_draft(models: LoadedPair) -> Context:
     if models.draft is None or models.fit is None:
         raise SettingError("There is no draft model to compare.", "Load one with the target.")
+    if models.draft.reads_target:
+        raise SettingError(
+            "This draft reads its target, and cannot read a text alone.", "Measure it with bench."
+        )
     if models.fit.kind not in (FitKind.SAME, FitKind.PADDED):
         raise SettingError(
             f"Its vocabulary is not the target's: {models.fit.detail}.",

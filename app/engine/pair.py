@@ -17,6 +17,7 @@ from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
+from app.engine.native.head_context import HeadContext
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
@@ -130,7 +131,9 @@ class LoadedPair:
                 if not beside.ctx_size:  # as large as the target's
                     beside = replace(beside, ctx_size=self.target.n_ctx)
                 with _told_of(Role.DRAFT):
-                    second = self._open(Role.DRAFT, beside, old[1:], new, snapshots=0, ahead=ahead)
+                    # A head's context is bound to that of its target.
+                    kept = old[1:] if first in old or not _holds_head(old) else []
+                    second = self._open(Role.DRAFT, beside, kept, new, snapshots=0, ahead=ahead, target=first)
                     self.fit = _fit(first.model, second.model)
                 self.parts.append(second)
                 self.draft = second.context
@@ -175,9 +178,11 @@ class LoadedPair:
         snapshots: int = SNAPSHOTS,
         beside: _Ahead | None = None,
         ahead: _Ahead | None = None,
+        target: _LoadedModel | None = None,
     ) -> _LoadedModel:
         """Return the previous pair's part if it has the same options, else a new one, whose model comes from
-        `ahead` if that was given. The file of `beside` is read at the same time."""
+        `ahead` if that was given. The file of `beside` is read at the same time. A draft that reads its
+        target is bound to `target`."""
         check_params(options)
         for part in old[:1]:
             if part.serves(options):
@@ -197,7 +202,8 @@ class LoadedPair:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
-            part = _LoadedModel(options, stamp, model, Context(model, options, self._abort, snapshots))
+            context = self._context(model, options, snapshots, target)
+            part = _LoadedModel(options, stamp, model, context)
             half.callback(part.context.close)
             self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
             try:
@@ -207,6 +213,18 @@ class LoadedPair:
             half.pop_all()
         new.callback(part.close)
         return part
+
+    def _context(
+        self, model: Model, options: ModelOptions, snapshots: int, target: _LoadedModel | None
+    ) -> Context:
+        if not model.is_head:
+            return Context(model, options, self._abort, snapshots)
+        if target is None:
+            raise ModelFileError(
+                f"{model.path.name} drafts for another model, and cannot answer by itself.",
+                "Load the model that it was made for, with this file as its draft.",
+            )
+        return HeadContext(model, options, self._abort, target.context)
 
     @property
     def closed(self) -> bool:
@@ -232,7 +250,7 @@ class LoadedPair:
 
     def close(self) -> None:
         """Free the models."""
-        for part in self.parts:
+        for part in reversed(self.parts):  # a head uses its target's context
             part.close()
         self.parts = []
 
@@ -247,11 +265,17 @@ def _told_of(role: Role) -> Iterator[None]:
         raise
 
 
+def _holds_head(parts: Sequence[_LoadedModel]) -> bool:
+    return any(part.context.reads_target for part in parts)
+
+
 def _fit(target: Model, draft: Model) -> VocabularyFit:
     """How the draft's tokens become the target's; raises PairError if they cannot."""
     fit = check_vocabularies(target.vocabulary, draft.vocabulary)
     if fit.kind is FitKind.CANNOT:
         raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")
+    if draft.is_head and fit.kind is FitKind.THROUGH_TEXT:
+        raise PairError(f"The draft was made for another target: {fit.detail}.", "Choose another draft.")
     return fit
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.lengths.ewma import EwmaParams
@@ -16,6 +17,7 @@ from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
 
 NONE = "none"
+DRAFT_SIMPLE = "draft-simple"
 SERVER = "server"
 """What stands for a strategy where a server drafts by its own settings. It is not part of the grammar."""
 SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
@@ -29,7 +31,7 @@ RUN_KEYS = ("verify", "length", *EWMA_KEYS)
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
 """The names of settings that limit the length of a draft."""
 
-LLAMA_CPP_ONLY = ("draft-eagle3", "draft-mtp", "draft-dflash", "draft-dspark")
+LLAMA_CPP_ONLY = ("draft-mtp", "draft-dflash", "draft-dspark")
 """Strategies that llama.cpp has and Draftscope does not have."""
 _UNLIMITED = 64  # for a strategy without such a setting
 
@@ -187,6 +189,21 @@ def is_synthetic(spec: str) -> bool:
 def undrafted(strategy: str) -> str:
     """A strategy spec without the strategies that need a draft model; ngram-mod where no strategy is left."""
     return str(StrategySpec.parse(strategy).without_draft() or UNDRAFTED)
+
+
+def drafting_with(strategy: str, architecture: str) -> str:
+    """A strategy spec whose draft strategy is the one that drafts with a file of this architecture; settings
+    that both have stay."""
+    spec, name = StrategySpec.parse(strategy), HEAD_STRATEGIES.get(architecture, DRAFT_SIMPLE)
+    keys = [param.name for param in params_of(KINDS[name].params)]
+
+    def suited(part: StrategyPart) -> StrategyPart:
+        if part.name == name or not KINDS[part.name].needs_draft:
+            return part
+        kept = {key: getattr(part.params, key) for key in keys if hasattr(part.params, key)}
+        return StrategyPart(name, KINDS[name].params(**kept))
+
+    return str(replace(spec, parts=tuple(map(suited, spec.parts))))
 
 
 def longest_draft(strategy: str) -> int | None:

@@ -101,7 +101,7 @@ def test_search_of_one_repository_lists_its_quantisations(command: Command, serv
 @pytest.mark.parametrize(
     ("repo", "architecture", "words"),
     [
-        ("owner/Some-eagle3-GGUF", "eagle3", "Do not fetch it for Draftscope: it is an EAGLE-3 draft"),
+        ("owner/Some-dflash-GGUF", "dflash", "Do not fetch it for Draftscope: it is a DFlash"),
         ("owner/Qwen3.6-27B-MTP-GGUF", "qwen35", "cannot draft with the head yet"),
     ],
 )
@@ -117,13 +117,13 @@ def test_what_cannot_be_used_is_said_before_a_download(
 def test_a_target_of_the_catalogue_that_has_no_draft_says_so(command: Command, server: FakeHub) -> None:
     server.repos["ggml-org/gpt-oss-20b-GGUF"] = FakeRepo({"gpt-oss-20b-mxfp4.gguf": b"GGUF"})
     ended = command("pull", "gpt-oss-20b")
-    assert ended.code == 0 and "EAGLE-3 files, which Draftscope cannot use yet" in ended.err
+    assert ended.code == 0 and "EAGLE-3 files" in ended.err
 
 
 def test_a_draft_that_cannot_be_used_is_not_downloaded(command: Command, server: FakeHub) -> None:
-    server.repos["owner/eagle-GGUF"] = FakeRepo({"eagle-Q8_0.gguf": b"GGUF"}, architecture="eagle3")
-    ended = command("run", "-hfd", "owner/eagle-GGUF", "--draft-only", "--prompt", "hi")
-    assert ended.code == 1 and "it is an EAGLE-3 draft, which Draftscope cannot use yet" in ended.err
+    server.repos["owner/flash-GGUF"] = FakeRepo({"flash-Q8_0.gguf": b"GGUF"}, architecture="dflash")
+    ended = command("run", "-hfd", "owner/flash-GGUF", "--draft-only", "--prompt", "hi")
+    assert ended.code == 1 and "it is a DFlash or DSpark draft, which Draftscope cannot use yet" in ended.err
     assert not server.requests("cdn")
 
 

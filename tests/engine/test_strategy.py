@@ -63,7 +63,7 @@ def test_the_grammar(text: str, printed: str) -> None:
     [
         ("", ["none", "draft-simple", "prompt-lookup"]),
         ("draft-clever", ["draft-clever", "none", "draft-simple", "prompt-lookup"]),
-        ("draft-eagle3", ["draft-eagle3", "draft-simple"]),
+        ("draft-mtp", ["draft-mtp", "draft-simple"]),
         ("Draft-Simple", ["Draft-Simple", "draft-simple"]),
         ("draft-simple:k=3", ["“k”", "n_max, n_min, p_min, sample", "verify", "length"]),
         ("none:n_max=3", ["n_max", "verify"]),
@@ -122,7 +122,7 @@ def test_the_rule_follows_the_temperature() -> None:
 
 def test_only_a_draft_model_strategy_needs_a_draft() -> None:
     needs = {name: StrategySpec.parse(name).needs_draft for name in ["none", *KINDS]}
-    assert [name for name, needed in needs.items() if needed] == ["draft-simple"]
+    assert [name for name, needed in needs.items() if needed] == ["draft-simple", "draft-eagle3"]
 
 
 @pytest.mark.parametrize(

@@ -286,9 +286,28 @@ def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
     ids = [token if isinstance(token, int) else texts.index(token) for token in tiny.chain]
     tokens, following = weights["token_embd.weight"], weights["output.weight"]
     tokens[:] = 0
+    if tiny.architecture == "eagle3":
+        _step_along(tiny, weights, len(ids))
     following *= 0.01  # small, but no two tokens are equally probable
     for place, id in enumerate(ids):
         tokens[id, place] = following[ids[(place + 1) % len(ids)], place] = 1
+
+
+def _step_along(tiny: Tiny, weights: dict[str, np.ndarray], n: int) -> None:
+    """A head that reads a target's embeddings, knows one of `n` tokens as a dimension, and steps to the next:
+    its guesses are right only if each entry has the row of the token before."""
+    d, head = tiny.n_embd, tiny.n_embd // tiny.n_heads
+    assert 2 * n <= head
+    for name in ("fc", *(f"blk.0.attn_{part}" for part in "qkv")):
+        weights[f"{name}.weight"][:] = 0
+    length = np.sqrt(d)  # of a row with one dimension, after its norm
+    weights["fc.weight"][range(n), range(n)] = length
+    for place in range(n):
+        for part in "qk":  # an entry attends to those of the same token; positions turn pairs of dimensions
+            weights[f"blk.0.attn_{part}.weight"][2 * place, place] = 10
+        weights["blk.0.attn_v.weight"][place, d + place] -= 1
+        weights["blk.0.attn_v.weight"][(place + 1) % n, d + place] += 1
+        weights["blk.0.attn_output.weight"][place, place] = 1
 
 
 def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:

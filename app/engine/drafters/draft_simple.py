@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftSimpleParams:
-    """Settings of draft-simple; names are llama.cpp's, `sample` is our own."""
+class DraftParams:
+    """Settings of a draft that goes on token by token; names are llama.cpp's, `sample` is our own."""
 
     n_max: int = param(
         3,
@@ -58,14 +58,8 @@ class DraftSimpleParams:
         "Draw draft tokens at the target's temperature instead of taking the most probable. Usually off: "
         "drawn tokens may be accepted more often at a high temperature, and take more time.",
     )
-    replace: str = param(
-        "",
-        "For a draft with another tokenizer: strings that the two models write differently, as a JSON list "
-        'of pairs: [["TARGET", "DRAFT"], …].',
-    )
 
     def __post_init__(self) -> None:
-        parse_pairs(self.replace)
         if self.sample and self.n_min:
             raise SettingError(
                 "n_min cannot be used with sample=1.",
@@ -73,8 +67,28 @@ class DraftSimpleParams:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class DraftSimpleParams(DraftParams):
+    """Settings of draft-simple."""
+
+    replace: str = param(
+        "",
+        "For a draft with another tokenizer: strings that the two models write differently, as a JSON list "
+        'of pairs: [["TARGET", "DRAFT"], …].',
+    )
+
+    def __post_init__(self) -> None:
+        DraftParams.__post_init__(self)
+        parse_pairs(self.replace)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadParams(DraftParams):
+    """Settings of draft-eagle3."""
+
+
 class DraftSimple(Drafter):
-    """Drafts with a model that shares the target's vocabulary.
+    """Drafts with a model, or a head, that shares the target's vocabulary.
 
     The draft's cache keeps the longest common prefix with the context, so accepted tokens are never decoded
     again, while llama.cpp's own loop decodes every verified batch on the draft a second time. There is
@@ -85,7 +99,7 @@ class DraftSimple(Drafter):
     nothing.
     """
 
-    def __init__(self, params: DraftSimpleParams, context: Context, n_vocab: int) -> None:
+    def __init__(self, params: DraftParams, context: Context, n_vocab: int) -> None:
         """`n_vocab` is the target's: a padded draft vocabulary is cut to it."""
         self._params = params
         self._context = context
@@ -97,7 +111,7 @@ class DraftSimple(Drafter):
         self._logits = RowStore(self._n_vocab)
         self._q = RowStore(n_vocab)
 
-    def adjust(self, params: DraftSimpleParams) -> None:
+    def adjust(self, params: DraftParams) -> None:
         self._params = params
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
@@ -130,6 +144,9 @@ class DraftSimple(Drafter):
         k = min(k, self._params.n_max)
         if context[-1] >= self._n_vocab:
             proposal.end = "the draft does not know the last token"
+            return proposal
+        if self._context.reads_target and len(context) < 2:
+            proposal.end = "a head drafts from the second token on"
             return proposal
         known = self._known(context)
         room = self._context.n_ctx - len(known)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.engine.compat import FitKind
 from app.engine.drafters.across.through_text import ThroughText
 from app.engine.drafters.base import Drafter, Resources
-from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
+from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams, HeadParams
 from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
 from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
 from app.engine.drafters.ngram.ngram_mod import POOL_SIZE, NgramMod, NgramModParams
@@ -17,6 +17,9 @@ from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParam
 from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
 from app.engine.drafters.oracle import Oracle, OracleParams
 from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
+
+if TYPE_CHECKING:
+    from app.engine.native import Context
 
 
 class Keeps(NamedTuple):
@@ -53,11 +56,17 @@ class StrategyKind:
         return self.keeps.fixed + self.keeps.per_token * (n_ctx + getattr(params, self.keeps.more_tokens, 0))
 
 
-def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
+def draft_of(resources: Resources) -> Context:
+    """The draft's context, of a strategy that needs one."""
     assert resources.draft is not None
+    return resources.draft
+
+
+def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
+    draft = draft_of(resources)
     if resources.fit is not None and resources.fit.kind is FitKind.THROUGH_TEXT:
-        return ThroughText(params, resources.draft, resources.vocabulary)
-    return DraftSimple(params, resources.draft, resources.vocabulary.size)
+        return ThroughText(params, draft, resources.vocabulary)
+    return DraftSimple(params, draft, resources.vocabulary.size)
 
 
 KINDS: dict[str, StrategyKind] = {
@@ -159,6 +168,17 @@ KINDS: dict[str, StrategyKind] = {
             needs_draft=True,
             memory=("replace",),
             make=_draft_simple,
+        ),
+        StrategyKind(
+            "draft-eagle3",
+            HeadParams,
+            "A small head guesses ahead from what the target computes inside. It needs the file that was "
+            "trained for this target.",
+            needs_draft=True,
+            memory=(),
+            make=lambda params, resources: DraftSimple(
+                params, draft_of(resources), resources.vocabulary.size
+            ),
         ),
     )
 }

@@ -21,7 +21,15 @@ from app.engine.templates.options import TemplateOptions, TemplateValue
 from app.engine.templates.thinking import SWITCHES, Thinking
 from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
 
-LLAMA_TYPES = ("draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
+LLAMA_TYPES = (
+    "draft-simple",
+    "draft-eagle3",
+    "ngram-simple",
+    "ngram-map-k",
+    "ngram-map-k4v",
+    "ngram-mod",
+    "ngram-cache",
+)
 _OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
 _CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
 _SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
@@ -205,7 +213,7 @@ def spec_flag(strategy: str, key: str) -> str:
     """llama.cpp's flag of a strategy's setting."""
     if key in _CACHE_KEYS:
         return f"--{key.replace('_', '-')}"
-    prefix = "draft" if strategy == "draft-simple" else strategy
+    prefix = "draft" if strategy.startswith("draft-") else strategy
     return f"--spec-{prefix}-{key.replace('_', '-')}"
 
 

@@ -201,7 +201,7 @@ class _FlagReader:
         ours = NAMES.get(name, name)
         if name in _REMOVED:
             owners = [kind for kind in LLAMA_TYPES if _REMOVED[name] in _keys_of(kind)]
-            flags = " or ".join(spec_flag(kind, _REMOVED[name]) for kind in owners)
+            flags = " or ".join(dict.fromkeys(spec_flag(kind, _REMOVED[name]) for kind in owners))
             command.problems.append(f"{self._program} does not start: {name} has been removed. Use {flags}.")
             for kind in owners:
                 self._meant.setdefault(kind, {})[_REMOVED[name]] = value
@@ -313,9 +313,12 @@ class _FlagReader:
         of_the_draft = set(DRAFT_KEYS.values()) if self._command.draft else set()
         specs = []
         for part in parts:
-            kept = of_the_draft if part != "draft-simple" else set()
+            drafts = part.startswith("draft-")
+            kept = set() if drafts else of_the_draft
             meant_keys = {key: value for key, value in self._meant.get(part, {}).items() if key not in kept}
-            keys = meant_keys | self._keys.get(part, {})
+            keys = (
+                meant_keys | (self._keys.get("draft-simple", {}) if drafts else {}) | self._keys.get(part, {})
+            )
             specs.append(":".join([part, *(f"{key}={quote(value)}" for key, value in keys.items())]))
         try:
             return str(StrategySpec.parse("+".join(specs) or NONE))
@@ -326,7 +329,8 @@ class _FlagReader:
     def _without_effect(self) -> Iterator[str]:
         used = {*self._types} | ({"draft-simple"} if self._command.draft else set())
         for strategy, keys in self._keys.items():
-            if strategy not in used and not (strategy == "draft-simple" and used & {*LLAMA_CPP_ONLY}):
+            drafts = strategy.startswith("draft-") and any(kind.startswith("draft-") for kind in used)
+            if strategy not in used and not drafts:
                 flags = ", ".join(spec_flag(strategy, key) for key in keys)
                 has = "has" if len(keys) == 1 else "have"
                 yield f"{flags} {has} no effect: {strategy} is not in --spec-type."

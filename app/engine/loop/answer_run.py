@@ -86,10 +86,10 @@ class AnswerRun:
     def _before_rounds(self, run: int) -> Iterator[Event]:
         """Read the prompt and begin the drafters. Raises Cancelled."""
         answer, native = self._answer, self._answer.target.seconds
-        parts = ((done, answer.prompt_length) for done in answer.target.read(answer.truth.ids[:-1]))
+        parts = ((done, answer.prompt_length) for done in self._read_target())
         target = _told(run, Role.TARGET, parts)
         draft = _told(run, Role.DRAFT, self._begin_drafters())
-        if self._spec.needs_draft and not answer.length.lazy and _have_own_cores(answer):
+        if self._spec.needs_draft and not answer.length.lazy and _can_read_at_once(answer):
             self._beside = _Beside(draft)
             target, draft = self._beside.behind(target), self._beside.rest()
         yield from target
@@ -99,6 +99,17 @@ class AnswerRun:
         yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
+
+    def _read_target(self) -> Iterator[int]:
+        """Read the prompt; a head reads along, so that no more of the target's rows are kept than one part
+        has."""
+        answer = self._answer
+        heads = [head for head in answer.draft_contexts if head.reads_target and self._spec.needs_draft]
+        for done in answer.target.read(answer.truth.ids[:-1]):
+            for head in heads:
+                for _ in () if done <= head.n_cached else head.read(answer.truth.ids[:done]):
+                    pass
+            yield done
 
     def _rehearse(self) -> Rehearsal:
         """The answer without speculation; afterwards the target's cache holds what it held before."""
@@ -232,8 +243,10 @@ def _told(run: int, role: Role, parts: Iterator[tuple[int, int]]) -> Iterator[Pr
         yield PromptProgress(run, role, done, total, cached, now - began)
 
 
-def _have_own_cores(answer: Generation) -> bool:
+def _can_read_at_once(answer: Generation) -> bool:
     """Whether target and draft have cores enough to read at once; in turn, each would leave some idle."""
     contexts = [answer.target, *answer.draft_contexts]
+    if any(context.reads_target for context in contexts):
+        return False
     here = all(memory.device == CPU for context in contexts for memory in context.memory.memory)
     return here and sum(context.reading_threads for context in contexts) <= cores()

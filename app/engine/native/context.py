@@ -13,6 +13,7 @@ import numpy as np
 from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.best_passes import MOST, BestPasses
 from app.engine.native.checkpoints import APART, Checkpoints
+from app.engine.native.features import Features
 from app.engine.native.library import (
     AbortFlag,
     captured_log,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent states
 _NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state
 _PART = 512  # tokens of a text that are read before a caller hears of it
-_SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
+SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
 _NO_TOKENS = np.empty(0, np.int32)
 
 
@@ -53,11 +54,20 @@ class Context:
     time spent in native passes, including the wait for their logits (GPU decoding is asynchronous).
     """
 
+    reads_target = False
+    """Whether it reads what a target computes besides tokens."""
+
     def __init__(
-        self, model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int = SNAPSHOTS
+        self,
+        model: Model,
+        options: ModelOptions,
+        abort: AbortFlag,
+        snapshots: int = SNAPSHOTS,
+        other: Context | None = None,
     ) -> None:
         """`snapshots` is how many tokens of one pass can be undone at once, where llama.cpp keeps the
         recurrent states after each (hybrid models); a model that decodes token by token does not need them.
+        `other` is the target's context, for a head that takes weights from it.
 
         Raises ModelFileError if the context cannot be made (memory, cache type).
         """
@@ -66,6 +76,8 @@ class Context:
         params = context_params(options, model.n_ctx_train, snapshots)
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
+        if other is not None:
+            params.ctx_other = other.handle
         self.threads, self.reading_threads = int(params.n_threads), int(params.n_threads_batch)
         with captured_log() as lines, captured_report() as log:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
@@ -82,7 +94,9 @@ class Context:
             )
         self.n_ctx = int(llama_cpp.llama_n_ctx(self.handle))
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
+        self.n_ubatch = int(llama_cpp.llama_n_ubatch(self.handle))
         self.seconds = 0.0
+        self.features: Features | None = None  # what heads read of its passes
         # The tokens in memory, and behind them those of a pass, with their positions.
         self._ids = np.zeros(self.n_ctx + self.n_batch, np.int32)
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)
@@ -133,6 +147,8 @@ class Context:
         """Note that the memory now holds `n` tokens, and states to undo up to `snapshots` of them, once."""
         self.n_cached = n
         self._held_snapshots = snapshots
+        if self.features is not None:
+            self.features.cut(n)
 
     def _can_cut(self, keep: int) -> bool:
         """Whether everything that the next token after `keep` tokens depends on is still in memory.
@@ -247,6 +263,8 @@ class Context:
         batch.logits = self._first_wanted - first_wanted
         started = time.perf_counter()
         status = decode_batch(self.handle, batch)
+        if self.features is not None and status == 0:
+            self.features.take(at, n)
         self.seconds += time.perf_counter() - started
         self._ended(status, at, n)
 
@@ -290,7 +308,7 @@ class Context:
         Raises ModelFileError if llama.cpp reports a failure; a fault ends the process.
         """
         vocabulary = self.model.vocabulary
-        n = min(_SELF_TEST, self.n_batch, self.n_ctx - 1)
+        n = min(SELF_TEST, self.n_batch, self.n_ctx - 1)
         try:
             for size in (n, 1):
                 self._decode_passes(np.full(size, max(vocabulary.bos, 0), np.int32), 1)

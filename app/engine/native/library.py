@@ -70,6 +70,24 @@ def raw_call(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
+def extension(name: str, signature: str, result: Any, *arguments: Any) -> Any:
+    """A function of llama.cpp's that is not in its C interface: exported under a C++ name, which for GCC and
+    Clang ends in `signature`. Raises AttributeError where the library has no such function."""
+    names = [name, f"_Z{len(name)}{name}{signature}"]
+    if sys.platform == "win32":
+        names += [exported for exported in _CPP_ON_WINDOWS if f"?{name}@@" in exported]
+    known = next((each for each in names if hasattr(lib, each)), name)
+    return raw_call(known, result, *arguments)
+
+
+_CPP_ON_WINDOWS = (
+    "?llama_set_embeddings_layer_inp@@YAXPEAUllama_context@@I_N@Z",
+    "?llama_get_embeddings_layer_inp@@YAPEAMPEAUllama_context@@I@Z",
+    "?llama_model_target_layer_ids@@YAPEBHPEBUllama_model@@@Z",
+    "?llama_model_target_layer_ids_n@@YAIPEBUllama_model@@@Z",
+)
+
+
 def _load_backends() -> None:
     """Load the backends of a build that has them in files of their own, as bundles do: the best for this
     processor, from the folder of the library. llama.cpp by itself would look in the working folder."""

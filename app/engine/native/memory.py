@@ -15,6 +15,7 @@ from pathlib import Path
 
 import llama_cpp
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
 from app.engine.native.context import SNAPSHOTS, explain_context
@@ -68,6 +69,10 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
         except ModelFileError:
             llama_cpp.llama_model_free(model)
             raise
+        if read_metadata(model, "general.architecture") in HEAD_STRATEGIES:
+            # Its graph needs the target's context: what its one layer caches is left out.
+            llama_cpp.llama_model_free(model)
+            return
         n_ctx_train = max(0, int(llama_cpp.llama_model_n_ctx_train(model)))
         asked = context_params(options, n_ctx_train, snapshots)
         context = llama_cpp.llama_init_from_model(model, asked)

@@ -12,6 +12,7 @@ from typing import Any
 import llama_cpp
 
 from app.base.files import NotAFileError, open_file
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
 from app.engine.native.heads import refuse_head
@@ -138,13 +139,15 @@ class Model:
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
-        has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle))  # such as T5
+        self.is_head = self.metadata("general.architecture") in HEAD_STRATEGIES
+        has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle)) and not self.is_head  # such as T5
         self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder
         self.n_ctx_train = max(
             0, int(llama_cpp.llama_model_n_ctx_train(self.handle))
         )  # a file may hold any number
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
+        self.n_embd = int(llama_cpp.llama_model_n_embd(self.handle))
         # Recurrent states in some or all layers: such a memory cannot be cut in the middle.
         self.is_recurrent = bool(
             llama_cpp.llama_model_is_recurrent(self.handle) or llama_cpp.llama_model_is_hybrid(self.handle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,6 +72,8 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         return verdict(DraftVerdict.CANNOT, draft.facts.refusal)
     if draft.facts is None or fit is None:
         return verdict(DraftVerdict.UNREAD, "")
+    if draft.facts.strategy:
+        return _judge_head(target, draft, fit, verdict)
     if fit.kind is FitKind.CANNOT:
         return verdict(DraftVerdict.CANNOT, fit.detail)
     if fit.kind is FitKind.THROUGH_TEXT:
@@ -88,6 +90,26 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         )
     vocabulary = "the same vocabulary" if fit.kind is FitKind.SAME else f"the same vocabulary ({fit.detail})"
     return verdict(DraftVerdict.GOOD, f"it has {vocabulary}; {size}")
+
+
+def _judge_head(
+    target: LocalModel,
+    draft: LocalModel,
+    fit: VocabularyFit,
+    verdict: Callable[[DraftVerdict, str], Candidate],
+) -> Candidate:
+    assert target.facts is not None and draft.facts is not None
+    if fit.kind not in (FitKind.SAME, FitKind.PADDED):
+        return verdict(DraftVerdict.CANNOT, f"it was made for another target: {fit.detail}")
+    ours, theirs = target.facts.width, draft.facts.width
+    if ours and theirs and ours != theirs:
+        return verdict(
+            DraftVerdict.CANNOT,
+            f"it was made for another target: it reads rows of {theirs:,} numbers, not of {ours:,}",
+        )
+    return verdict(
+        DraftVerdict.GOOD, f"it reads what such a target computes; {draft.facts.strategy} drafts with it"
+    )
 
 
 def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from app.engine.compat import HEAD_STRATEGIES
+
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Metadata of a file; missing numbers are 0, missing texts empty."""
@@ -20,6 +22,12 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     chat: bool = False  # it has a chat template
     refusal: str = ""  # why it cannot be loaded as a language model, as a clause after "because"
     licence: str = ""  # as the file names it, such as "apache-2.0"
+    width: int = 0  # numbers in a row between two layers: of a head, those of the target that it reads
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that drafts with it, where it only drafts for one target; empty for a model."""
+        return HEAD_STRATEGIES.get(self.architecture, "")
 
 
 def short_number(count: int) -> str:

@@ -70,7 +70,14 @@ class LocalModel:
         """Why it cannot be a target, for people; empty where it can be, or is not read yet."""
         if self.facts is not None and self.facts.refusal:
             return f"{self.path.name} is no language model: {self.facts.refusal}."
+        if self.is_head:
+            return f"{self.path.name} drafts for the model that it was made for, and cannot answer by itself."
         return self.problem
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it only drafts, for one target."""
+        return self.facts is not None and bool(self.facts.strategy)
 
     @property
     def made_from(self) -> str:

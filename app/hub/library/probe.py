@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
 from app.engine.errors import UserError
 from app.engine.process.limits import go_first
@@ -147,12 +147,15 @@ def _facts(header: FileHeader) -> Facts:
         bool(header.metadata("tokenizer.chat_template")),
         _refusal(header),
         header.metadata("general.license")[:_LONGEST],
+        header.number("target_hidden_size") or header.number("embedding_length"),
     )
 
 
 def _refusal(header: FileHeader) -> str:
     if head := header.why_head:
         return head[0]
+    if header.architecture in HEAD_STRATEGIES:
+        return ""  # it drafts for the target that it was made for
     if header.is_diffusion or header.has_encoder or not header.has_decoder:
         return "it does not write text token by token"
     if any(word in header.architecture for word in _EMBEDDING):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.strategy import SYNTHETIC
 
@@ -49,6 +50,9 @@ DRAFTED = ("n_max=4", "n_max=8:p_min=0.5")
 PAIRS = (("ngram-mod", "suffix"), ("ngram-map-k4v", "prompt-lookup"))
 """Mixes without a draft model: long repetitions first, then short ones."""
 
+HEADS = tuple(HEAD_STRATEGIES.values())
+"""Strategies of drafts that read their target, which few pairs have."""
+
 
 class Family(NamedTuple):
     """A strategy, or a mix of strategies, with settings that are worth trying, the most promising first."""
@@ -69,7 +73,7 @@ def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]
     """All that can work, the most promising first; strategies with a draft model only if there is one."""
     usable = [kind for kind in KINDS.values() if not kind.is_synthetic]
     alone = [kind for kind in usable if not kind.needs_draft]
-    drafting = [kind for kind in usable if kind.needs_draft and has_draft]
+    drafting = [kind for kind in usable if kind.needs_draft and has_draft and kind.name not in HEADS]
     found = [Family(kind.name, tuple(_settings_of(kind, temperature))) for kind in (*drafting, *alone)]
     found += [_mix(first, second.name, DRAFTED) for second in drafting for first in alone]
     named = {kind.name: kind for kind in alone}

@@ -12,7 +12,7 @@ from app.base.paths import OWN, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR, OwnPair
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
-from app.engine.strategy import undrafted
+from app.engine.strategy import drafting_with, undrafted
 from app.engine.types import ModelOptions, PairInfo, Role, ServerInfo
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
@@ -216,6 +216,8 @@ class PairController(QObject):
             return
         if self._carried and settings.draft is not None and pair.draft is None:
             self._left_out(settings.draft, settings.strategy)
+        elif pair.draft is not None:
+            self._settings.change(strategy=drafting_with(settings.strategy, pair.draft.architecture))
         settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None

@@ -351,7 +351,6 @@ def test_what_a_file_is(engine: Engine, pair_files: tuple[Path, Path]) -> None:
 
 
 HEADS = {
-    "an EAGLE-3 draft": Tiny(name="eagle", architecture="eagle3", n_layers=1),
     "an MTP head without its model": Tiny(name="head", architecture="qwen35", mtp=True, trunk=False),
 }
 

@@ -54,7 +54,6 @@ def test_equal_vocabularies_have_equal_digests(reader: Reader, put: Put) -> None
     [
         (Tiny(architecture="llada"), "does not write text token by token"),
         (Tiny(vocabulary=False), "no vocabulary"),
-        (Tiny(architecture="eagle3", n_layers=1), "an EAGLE-3 draft, which Draftscope cannot use yet"),
         (Tiny(architecture="qwen35", mtp=True, trunk=False), "an MTP head without its model"),
     ],
 )

@@ -177,8 +177,9 @@ class ModelDetails(QWidget):
         usable = not model.refusal
         self.target.setEnabled(usable)
         self.target.setToolTip("Load it into the chat" if usable else as_text(model.refusal))
-        self.draft.setEnabled(usable)
-        self.draft.setToolTip("Load it as the chat's draft" if usable else as_text(model.refusal))
+        drafts = usable or model.is_head
+        self.draft.setEnabled(drafts)
+        self.draft.setToolTip("Load it as the chat's draft" if drafts else as_text(model.refusal))
         for part in (self._drafts_title, self.drafts, self.pair, self.best):
             part.setVisible(usable)
         self._drafts_state.setVisible(usable and bool(self._drafts_state.text()))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.outside.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.strategy import NONE, StrategyPart
@@ -200,6 +201,8 @@ class StrategyCards(QWidget):
 
     def _mark(self, kind: StrategyKind) -> str:
         if kind.needs_draft:
+            if kind.name in HEAD_STRATEGIES.values():
+                return "needs a draft that reads this target"
             return "draft model" if self._has_draft else "needs a draft model, none is chosen"
         return "from outside" if isinstance(kind, ForeignKind) else ""
 

@@ -1,0 +1,274 @@
+"""The context of a head: a draft that reads what its target computes besides the tokens."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING
+
+import llama_cpp
+import numpy as np
+from llama_cpp import llama_cpp_ext as ext
+
+from app.engine.errors import PairError
+from app.engine.native.context import SELF_TEST, Cancelled, Context
+from app.engine.native.features import Features
+from app.engine.native.library import AbortFlag, extension
+from app.engine.types import ModelOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.engine.native.model import Model
+
+_ENCODE, _DECODE = 0, 1
+_FLOATS = ctypes.POINTER(ctypes.c_float)
+_AT_ONCE = 16  # most tokens that are read together with a draft's first step: all of them get logits
+
+_layers = extension(
+    "llama_model_target_layer_ids", "PK11llama_model", ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p
+)
+_layer_count = extension(
+    "llama_model_target_layer_ids_n", "PK11llama_model", ctypes.c_uint32, ctypes.c_void_p
+)
+
+# Architectures whose graphs hand out what a head reads: with others llama.cpp ends the process, or hands out
+# zeros.
+_GIVE_LAYERS = frozenset(
+    [
+        "bailingmoe3",
+        "deepseek4",
+        "gemma3n",
+        "gemma4",
+        "gpt-oss",
+        "hunyuan_vl",
+        "lfm2",
+        "llama",
+        "mimo2",
+        "minimax-01",
+        "minimax-m2",
+        "muse-glimmer",
+        "nanbeige",
+        "nemotron_h",
+        "qwen3",
+        "qwen35",
+        "qwen35moe",
+        "qwen3moe",
+        "qwen3next",
+        "qwen4exp",
+    ]
+)
+_GIVE_LAST = frozenset(
+    [
+        "bailingmoe3",
+        "cohere2moe",
+        "deepseek2",
+        "deepseek32",
+        "deepseek4",
+        "gemma4",
+        "glm4moe",
+        "glm-dsa",
+        "glm5-next",
+        "gpt-oss",
+        "hy_v3",
+        "mimo2",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "qwen35",
+        "qwen35moe",
+        "qwen3next",
+        "step35",
+    ]
+)
+
+
+def target_layers(head: Model, target: Model) -> list[int]:
+    """The target's layers whose inputs a head reads; the number of its layers stands for what the last one
+    gives. Raises PairError where the head does not belong to the target."""
+    name = head.path.name
+    layers = [int(_layers(head.handle)[place]) for place in range(_layer_count(head.handle))]
+    width = head.metadata("eagle3.target_hidden_size")
+    architecture = target.metadata("general.architecture")
+    differs = ""
+    if width != str(target.n_embd):
+        differs = (
+            f"rows of {width or 'unknown'} numbers, and those of {target.path.name} have {target.n_embd:,}"
+        )
+    elif not all(0 <= layer <= target.n_layers for layer in layers):
+        differs = f"layer {max(layers, key=abs)} of {target.n_layers}"
+    if differs:
+        raise PairError(
+            f"{name} was made for another target: it reads {differs}.",
+            "Choose the target that it was made for.",
+        )
+    inner = any(layer < target.n_layers for layer in layers)
+    if (inner and architecture not in _GIVE_LAYERS) or (
+        target.n_layers in layers and architecture not in _GIVE_LAST
+    ):
+        raise PairError(
+            f"{name} cannot read a target of architecture {architecture}: this llama.cpp does not hand out "
+            "its layers.",
+            "Choose another draft.",
+        )
+    return layers
+
+
+class HeadContext(Context):
+    """A `Context` of tokens like any other, whose entries are a token beside what the target gave one token
+    before.
+
+    The first token has no entry. Where the target has not read so far, while a draft goes on, the head's own
+    last row stands for the target's: entries made so are taken back before the next draft.
+    """
+
+    reads_target = True
+
+    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
+        """Raises PairError for a head of another target, ModelFileError as `Context` does."""
+        layers = target_layers(model, target.model)
+        self._batch_ext: int | None = None
+        super().__init__(model, options, abort, snapshots=0, other=target)
+        self._target = target
+        self._features = Features(target.handle, target.model.n_embd, layers, target.model.n_layers)
+        target.features = self._features
+        self.n_embd = model.n_embd
+        self._sure = 0  # tokens whose entries hold the target's rows
+        self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
+        self._given = 1  # rows of logits in llama.cpp's memory
+        ext.llama_set_embeddings_nextn(self.handle, True, True)
+        self._batch_ext = llama_cpp.llama_batch_ext_init(self.handle)
+
+    def follow(self, ids: NDArray[np.int32] | None) -> None:
+        """Begin to listen to the target, which is to hold `ids` next; None to stop. The target forgets tokens
+        whose rows are needed and were not kept."""
+        features = self._features
+        features.listen(ids is not None)
+        if ids is None:
+            return
+        needed = max(0, self.sync(ids) - 1)
+        if features.start <= needed <= features.end:
+            self._target.sync(ids[: features.end])
+        else:
+            self._target.sync(ids[:needed])
+            features.forget(self._target.n_cached)
+
+    def sync(self, ids: NDArray[np.int32]) -> int:
+        self._target.sync(ids)  # whose rows of other tokens are no longer valid
+        if self.n_cached > self._sure:
+            self._roll_back(self._sure)
+        kept = super().sync(ids)
+        self._features.drop(kept - 1)
+        return kept
+
+    def clear(self) -> None:
+        super().clear()
+        self._sure = 0
+
+    def _roll_back(self, keep: int) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, max(0, keep - 1), -1)
+        self._sure = min(self._sure, keep)
+        self._holds(keep)
+
+    def _make_batch(self) -> None:
+        self._best_passes = None
+
+    def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
+        if self.n_cached == 0:
+            self._ids[0] = ids[0]
+            self._holds(1)
+            self._sure = 1
+            ids = ids[1:]
+        if logits and len(ids) > _AT_ONCE:
+            self._pass_parts(ids[:-logits], False)
+            ids = ids[-logits:]
+        self._pass_parts(ids, logits > 0)
+
+    def _pass_parts(self, ids: NDArray[np.int32], wanted: bool) -> None:
+        for start in range(0, len(ids), self.n_ubatch):
+            part = ids[start : start + self.n_ubatch]
+            at, n = self.n_cached, len(part)
+            self._ids[at : at + n] = part
+            if at - 1 + n <= self._features.end:
+                rows = self._fused(self._features.rows(at - 1, at - 1 + n))
+                self._sure = at + n
+            else:
+                assert n == 1 and self._own is not None
+                rows = self._own
+            self._entries(part, rows, wanted)
+
+    def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The encoder's rows [n, n_embd] of the target's [n, width]."""
+        batch = self._batch_ext
+        llama_cpp.llama_batch_ext_clear(batch)
+        # They go into no memory, but llama.cpp wants their places to follow what is in it.
+        for place, row in enumerate(features, self._entry(self.n_cached)):
+            index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
+            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
+        self._process(_ENCODE, 0)
+        return self._rows(len(features))
+
+    def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
+        """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
+        logits: llama.cpp computes all in any case, and would hand out the first."""
+        batch = self._batch_ext
+        llama_cpp.llama_batch_ext_clear(batch)
+        for place, (token, row) in enumerate(
+            zip(ids.tolist(), rows, strict=True), self._entry(self.n_cached)
+        ):
+            index = llama_cpp.llama_batch_ext_add_token(batch, 0, token)
+            llama_cpp.llama_batch_ext_set_embd_token(batch, index, _embedding(row))
+            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
+            if wanted:
+                llama_cpp.llama_batch_ext_set_output_logits(batch, index, True)
+        self._process(_DECODE, len(ids))
+        if wanted:
+            self._given = len(ids)
+            self._own = self._rows(len(ids))[-1:]
+
+    @staticmethod
+    def _entry(token: int) -> int:
+        """The place in memory of the entry of the token at place `token`."""
+        return token - 1
+
+    def _process(self, kind: int, n: int) -> None:
+        """Run the batch, which extends the cache by `n` tokens."""
+        started = time.perf_counter()
+        status = llama_cpp.llama_process(self.handle, kind, self._batch_ext)
+        self.seconds += time.perf_counter() - started
+        if status:
+            self._roll_back(self.n_cached)  # what is half written
+            if self._abort.is_set():
+                raise Cancelled
+            raise RuntimeError(f"llama_process answered {status} for {n} tokens at {self.n_cached}")
+        self._holds(self.n_cached + n)
+
+    def _rows(self, n: int) -> NDArray[np.float32]:
+        """What the latest pass gave for each of its `n` entries, shape [n, n_embd]."""
+        return np.ctypeslib.as_array(ext.llama_get_embeddings_nextn(self.handle), (n, self.n_embd)).copy()
+
+    def _logits(self, rows: int) -> NDArray[np.float32]:
+        return super()._logits(self._given)[-rows:]
+
+    def self_test(self) -> None:
+        """Draft once, so that faulty kernels of either model crash now."""
+        ids = np.full(SELF_TEST, max(self.model.vocabulary.bos, 0), np.int32)
+        self.follow(ids)
+        self._target.decode(ids[:-1])
+        self.decode(ids[:-1])
+        self.decode(ids[-1:], logits=1)
+        self.decode(ids[-1:], logits=1)
+        self.follow(None)
+        for context in (self, self._target):
+            context.clear()
+            context.seconds = 0.0
+
+    def close(self) -> None:
+        if self._batch_ext is not None:
+            llama_cpp.llama_batch_ext_free(self._batch_ext)
+            self._batch_ext = None
+        super().close()
+
+
+def _embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:
+    """A row for a batch, which copies it."""
+    return llama_cpp.llama_embd(row.ctypes.data_as(_FLOATS), 1, row.size)

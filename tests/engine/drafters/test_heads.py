@@ -1,0 +1,112 @@
+"""Drafts that read what the target computes: their texts are the baseline's, and each entry has its row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import ModelFileError, PairError, SettingError
+from app.engine.record.trace import Trace
+from app.engine.types import GenerationRequest
+from tests.answers import answer, assert_same_answer
+from tests.files.tiny import Tiny
+
+Make = Callable[[Tiny], Path]
+HEAD = Tiny(name="head", architecture="eagle3", n_layers=1, n_ctx=1024, seed=3)
+CHAIN = tuple("abcdefg")
+MIXES = (
+    "draft-eagle3:n_max={k}",
+    "prompt-lookup:num_pred_tokens=2+draft-eagle3:n_max={k}",
+    "draft-eagle3:length=auto",
+)
+
+
+@pytest.fixture(params=["llama", "qwen35", "lfm2"], scope="module")
+def engine(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
+    target = Tiny(name="target", architecture=request.param, n_ctx=1024)
+    with Engine(tiny_file(target), tiny_file(HEAD)) as engine:
+        yield engine
+
+
+def greedy(engine: Engine, prompt: str, strategy: str, **settings: Any) -> Trace:
+    return answer(engine, prompt, strategy=strategy, max_tokens=24, **settings)
+
+
+def counts(trace: Trace) -> tuple[int, int]:
+    drafted = [token for round in trace.rounds for token in round.drafted]
+    return len(drafted), sum(token.verdict == "accepted" for token in drafted)
+
+
+@pytest.mark.same_text
+@pytest.mark.parametrize("strategy", MIXES)
+@pytest.mark.parametrize("k", [1, 4])
+def test_texts_are_the_baselines_whatever_came_before(engine: Engine, strategy: str, k: int) -> None:
+    strategy = strategy.format(k=k)
+    engine.reset()
+    for prompt in ("abcabcabd abc", "abcabcabd abc", "abcabcx", "abcabcabd abc, and more"):
+        expected = greedy(engine, prompt, "none", cold=True)
+        trace = greedy(engine, prompt, strategy)  # behind an answer of another strategy
+        assert_same_answer(trace, expected)
+        again = greedy(engine, prompt, strategy)  # what its own rejected drafts left is in no cache
+        assert_same_answer(again, expected)
+        assert "auto" in strategy or counts(trace)[0] > 0
+
+
+def chain_engine(tiny_file: Make) -> Engine:
+    target = Tiny(name="target", n_ctx=1024, chain=CHAIN, letters="".join(CHAIN))
+    head = Tiny(
+        name="head", architecture="eagle3", n_layers=1, n_ctx=1024, chain=CHAIN, letters="".join(CHAIN)
+    )
+    return Engine(tiny_file(target), tiny_file(head))
+
+
+def test_each_entry_has_the_row_of_the_token_before(tiny_file: Make) -> None:
+    """The head knows nothing but these rows: with any other row all of its guesses are wrong."""
+    with chain_engine(tiny_file) as engine:
+        for prompt in ("abcd", "abcdefgab", "cd"):
+            for strategy in ("draft-eagle3:n_max=3", "none", "draft-eagle3:n_max=3:sample=1"):
+                trace = greedy(engine, prompt, strategy)
+                drafted, accepted = counts(trace)
+                assert drafted == accepted
+                assert bool(drafted) == (strategy != "none")
+
+
+def test_a_long_prompt_is_read_in_parts(tiny_file: Make) -> None:
+    with chain_engine(tiny_file) as engine:
+        prompt = "abcdefg" * 90
+        trace = greedy(engine, prompt, "draft-eagle3:n_max=3")
+        assert counts(trace) == (18, 18)
+        assert greedy(engine, prompt[:-1], "draft-eagle3:n_max=3").header.cached_tokens > 600
+
+
+def test_a_chat_that_it_joins_late_is_read_again(tiny_file: Make) -> None:
+    with chain_engine(tiny_file) as engine:
+        greedy(engine, "abcdefg" * 20, "none")
+        assert greedy(engine, "abcdefg" * 20, "none").header.cached_tokens == 139
+        assert greedy(engine, "abcdefg" * 20, "draft-eagle3").header.cached_tokens == 0
+        assert greedy(engine, "abcdefg" * 20, "draft-eagle3").header.cached_tokens >= 138
+
+
+def test_one_token_is_too_short_to_draft_behind(tiny_file: Make) -> None:
+    with chain_engine(tiny_file) as engine:
+        trace = greedy(engine, "a", "draft-eagle3:n_max=2")
+        assert trace.rounds[0].draft_end == "a head drafts from the second token on"
+        assert counts(trace)[0] == counts(trace)[1] > 0
+
+
+def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
+    plain, head = tiny_file(Tiny(name="plain")), tiny_file(HEAD)
+    with pytest.raises(ModelFileError, match="cannot answer by itself"):
+        Engine(head)
+    with pytest.raises(PairError, match=r"reads rows of 64 numbers, and those of .* have 32"):
+        Engine(tiny_file(Tiny(name="narrow", n_embd=32)), head)
+    with pytest.raises(PairError, match="architecture gemma3"):
+        Engine(tiny_file(Tiny(name="other", architecture="gemma3")), head)
+    with Engine(plain, head) as engine, pytest.raises(SettingError, match="Choose draft-eagle3"):
+        next(engine.generate(GenerationRequest(prompt="a", strategy="draft-simple")))
+    with Engine(plain, plain) as engine, pytest.raises(SettingError, match="Choose draft-simple"):
+        next(engine.generate(GenerationRequest(prompt="a", strategy="draft-eagle3")))
