@@ -86,6 +86,11 @@ class Acceptance:
         return (self._came + self._weight) / (self._asked + self._weight)
 
     @property
+    def seen(self) -> float:
+        """The number of tokens that were judged or compared; those long ago count less."""
+        return self._all_judged / self._weight
+
+    @property
     def overall(self) -> float:
         """The chance that a drafted token passes whose predecessors passed, over all positions."""
         long = self._long_weight * _TRUST_GUESS

@@ -17,7 +17,8 @@ from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 
 _PLAIN_FIRST = 2  # passes without a draft, measured before the first draft for comparison
-_HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated
+_HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated,
+_DOUBT = 8.0  # and how many judged tokens it takes until half of that is: a guess is no gain
 _MARGIN = 1.03  # gain that a draft must promise, relative to drafting nothing
 _CAUTION = 1.25  # factor on the time predicted by size for a draft model's reading, until it is measured
 _WORTH_A_TRIAL = 1.05  # gain that a trial must promise in the best case
@@ -27,7 +28,7 @@ _RECHECK = 8  # tokens until the next pass without a draft is due; doubled with 
 _CLEAR = 1.25  # a gain that holds even if the first passes without a draft took a quarter too long
 _PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
 _REST = (8, 48)  # tokens until a strategy that does not pay is considered again, early and late in an answer
-_EXHAUSTED = 64  # the same while the ledger allows no loss
+_OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
@@ -102,8 +103,9 @@ class AutoLength(DraftLength):
         verifying = self._target.feared(k)
         if facts.probing:
             verifying = min(verifying, self._target.undisturbed(k))
-        spent = verifying - single + self._drafting(facts, k) + self._reading(facts, unread)
-        return spent / single - _HOPE * (facts.acceptance.expected(k) - 1)
+        spent = (verifying - single + self._drafting(facts, k) + self._reading(facts, unread)) / single
+        seen = facts.acceptance.seen
+        return spent - _HOPE * seen / (seen + _DOUBT) * (facts.acceptance.expected(k) - 1)
 
     # --- planning
 
@@ -160,8 +162,8 @@ class AutoLength(DraftLength):
         if self._place < facts.rests_until:
             return 0
         left = self._ledger.left(self._place - self._began_at)
-        if left <= 0:
-            facts.rests_until = self._place + max(self._rest(), _EXHAUSTED)
+        if left <= _OVERDRAWN:
+            facts.rests_until = self._place + self._rest()
             return 0
         plan = self._planned(room)[name]
         if plan.k:

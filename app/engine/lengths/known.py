@@ -9,7 +9,7 @@ from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.base import RIDE_ALONG, Attempt, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, UsualTime
 
-_PROBE = 2  # tokens of a probe
+_PROBE = 1  # tokens of a probe; two cost more than they tell
 _WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed
 
 
@@ -66,7 +66,7 @@ class LengthFacts:
     def _judge_trial(self, passed: bool) -> None:
         if passed:
             self.trial = min(2 * self.trial, self.limits.longest)
-            self._wait, self._patience = 0, _WAIT[0]
+            self._wait, self._patience = 0, max(self._patience // 2, _WAIT[0])
         else:
             self.trial, self._wait = _PROBE, self._patience
             self._patience = min(2 * self._patience, _WAIT[1])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _CREDIT = 4.5  # single-token passes that may be lost from the start
 _CREDIT_SHARE = 0.0176  # share of the tokens wanted, if the answer is short
-_SHARE = 0.005  # share of the passes so far that may be lost besides,
-_LATER_SHARE = 0.025  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
+_SHARE = 0.008  # share of the passes so far that may be lost besides,
+_LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
 _EARNED = 64.0  # most passes won that count against later losses
 
