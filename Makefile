@@ -25,7 +25,7 @@ PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-wo
 .PHONY: help run test tests verify faults coverage lint format lock clean peer \
         bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
-        lessons screenshots package package-test ready ready-dev
+        bench-advice advice-table lessons screenshots package package-test ready ready-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,12 @@ bench-length: ready-dev ## length=auto and ewma against the baseline and the bes
 
 bench-strategies: ready-dev ## every strategy on every category of prompt, on two pairs (10 minutes)
 	@$(BIN)/python tests/benchmarks/strategies.py $(ARGS)
+
+bench-advice: ready-dev ## the regret of advice, Tune and length=auto on the kept table (seconds)
+	@$(BIN)/python tests/benchmarks/advice/score.py $(ARGS)
+
+advice-table: ready-dev ## measure that table on a quiet machine (25 minutes); a run that was ended goes on
+	@$(BIN)/python tests/benchmarks/advice/measure.py $(ARGS)
 
 bench-rollback: ready-dev ## what taking drafts back costs on memories that cannot be cut
 	@$(BIN)/python tests/benchmarks/rollback.py $(ARGS)

@@ -1,0 +1,301 @@
+"""The table of measured settings: cases, prompts, what is kept of them, and how it is replayed.
+
+At temperature 0 the text is the same whatever drafts. So a prompt's text, how far the draft model agrees at
+each of its places, and the times of passes give the rounds and the time of every setting; measured ones show
+how well that holds. `measure.py` makes the table, `score.py` reads it.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+from typing_extensions import override
+
+from app.demo import REAL_PAIR
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
+from app.engine.drafters.ngram.lookup_caches import LookupCaches
+from app.engine.drafters.registry import KINDS
+from app.engine.lengths.base import DraftLength, Outset, RoundCost, StrategyLimits
+from app.engine.lengths.registry import make_length
+from app.engine.loop.propose import Budget, propose
+from app.engine.strategy import StrategySpec
+from app.lab.tune.candidates import families
+
+TABLE = Path(__file__).with_name("table.jsonl")
+FORMAT = "1"
+DEPTH = 16  # tokens of the draft that is recorded at every place
+NONE = "none"
+_WRONG = -1  # a token that the target never writes
+
+_BRIDGE = (
+    "The old bridge was closed on Monday because of the flood. The town will repair it in the spring, and "
+    "until then a ferry takes people across. The mayor said that the ferry is free for everybody who lives "
+    "in the town."
+)
+_CLASS = """class Account:
+    def __init__(self, owner, total):
+        self.owner = owner
+        self.total = total
+
+    def deposit(self, amount):
+        if amount <= 0:
+            raise ValueError("amount must be positive")
+        self.total += amount
+        return self.total
+
+    def withdraw(self, amount):
+        if amount > self.total:
+            raise ValueError("not enough money")
+        self.total -= amount
+        return self.total
+"""
+_LOG = "".join(
+    f"2026-03-02 07:{minute:02}:12 {level} {service} {text}\n"
+    for minute, (level, service, text) in enumerate(
+        (
+            ("INFO", "gateway", "started on port 8080"),
+            ("WARN", "cache", "memory at 81 percent"),
+            ("ERROR", "billing", "connection to the database lost"),
+            ("INFO", "billing", "connection to the database restored"),
+            ("ERROR", "mailer", "no route to the host mail.example.org"),
+        )
+        * 5
+    )
+)
+PROMPTS: Mapping[str, str] = {
+    "talk": "What is the difference between a river and a lake? Explain it to a friend.",
+    "story": "Tell me a short story about a fox and a lantern.",
+    "list": "List ten things to take along on a walk in the mountains, with a reason for each.",
+    "rewrite": f"Rewrite this text, but change Monday to Friday:\n\n{_BRIDGE}",
+    "quote": f"Repeat the following text word for word:\n\n{_BRIDGE}",
+    "code": f"Print this class again, and rename `total` to `balance`:\n\n```python\n{_CLASS}```",
+    "json": 'Write these people as a JSON list of objects with the keys "name", "age" and "city":\n\n'
+    "Maria Lopez, 34, Lisbon; Jan Novak, 51, Prague; Ana Silva, 28, Porto; Per Olsen, 45, Bergen.",
+    "long": f"Here are a log, a text and a class.\n\n{_LOG}\n{_BRIDGE}\n\n```python\n{_CLASS}```\n\n"
+    "Print all lines of the log that have the word ERROR.",
+}
+"""One prompt of each kind."""
+
+
+class Case(NamedTuple):
+    """A pair of files and its threads. A file is a name: `model` in measure.py finds it."""
+
+    name: str
+    target: str
+    draft: str = ""
+    threads: int = 1
+    depth: int = DEPTH  # fewer where the draft is as large as its target
+    chat: bool = True
+
+
+CASES = (
+    Case("smollm2-q4_1", "Q4_1"),
+    Case("bundled", "bundled:target.gguf", "bundled:draft.gguf"),
+    Case("smollm2-f16", "F16"),
+    Case("smollm2-q4_1-text", "Q4_1", "bundled:draft.gguf", depth=8),
+    Case("bundled-2", "bundled:target.gguf", "bundled:draft.gguf", threads=2),
+    Case("smollm2-q4_1-2", "Q4_1", threads=2),
+    Case("smollm2-q4_0", "Q4_0"),
+    Case("bundled-small", "bundled:target.gguf", "bundled:small-draft.gguf"),
+    Case("smollm2-f16-q4_0", "F16", "Q4_0", depth=4),
+    Case("smollm2-f16-2", "F16", threads=2),
+    Case("gemma", "gemma", chat=False),
+)
+"""The most telling first: a run that ends early has measured these."""
+
+
+def settings(case: Case) -> tuple[str, ...]:
+    """All settings that are measured: Tune's, and the first of each strategy with length=auto."""
+    found = families(has_draft=bool(case.draft))
+    auto = [f"{family.settings[0]}:length=auto" for family in found if "length=" not in family.settings[0]]
+    every = (spec for family in found for spec in family.settings)
+    return tuple(dict.fromkeys(str(StrategySpec.parse(spec)) for spec in (*every, *auto, REAL_PAIR.strategy)))
+
+
+class Measured(msgspec.Struct, omit_defaults=True):
+    """A setting's answer, relative to the baseline's answers before and after it."""
+
+    factor: float
+    cpu: float  # the same of processor time
+    rounds: dict[str, int]  # how many, by "drafted/accepted"
+    draft_ms: float = 0.0  # of all rounds
+    parted: bool = False  # its text is not the baseline's: a near-tie
+
+
+class Row(msgspec.Struct):
+    """All that is known of a prompt in a case."""
+
+    case: str
+    prompt: str
+    threads: int
+    prompt_ids: list[int]
+    answer_ids: list[int]
+    prompt_ms: float  # of a token of the prompt
+    plain_ms: float  # a token of the baseline
+    plain_spread: float  # the largest baseline / the smallest
+    passes: dict[int, tuple[float, int]]  # ms by tokens of the pass, and how often it was timed
+    drafts: dict[int, float]  # ms of the draft model by tokens drafted
+    reach: list[list[float]]
+    """At each place of the answer: how many tokens of a draft agree, then the draft model's p of each."""
+    settings: dict[str, Measured]
+    same: dict[str, str]  # settings with the very rounds of a measured one
+
+    def factor(self, spec: str) -> float:
+        """The speed-up of a setting: measured, or that of one with the same rounds, or replayed."""
+        spec = str(StrategySpec.parse(spec))
+        found = self.settings.get(self.same.get(spec, spec))
+        return 1.0 if spec == NONE else self.of(found) if found is not None else replay(self, spec).factor
+
+    def of(self, measured: Measured) -> float:
+        """Of one thread the ratio of processor times, which other work disturbs less."""
+        return measured.cpu if self.threads == 1 else measured.factor
+
+    @property
+    def best(self) -> tuple[str, float]:
+        """The best setting, none included, and its speed-up."""
+        measured = {spec: self.of(found) for spec, found in self.settings.items()}
+        return max(({NONE: 1.0} | measured).items(), key=lambda item: item[1])
+
+
+class Head(msgspec.Struct):
+    """The first line."""
+
+    format: str
+    machine: str
+    date: str
+    tokens: int
+
+
+class Measurements(NamedTuple):
+    head: Head
+    rows: list[Row]
+
+
+def read(path: Path = TABLE) -> Measurements:
+    head, *rows = path.read_bytes().splitlines()
+    return Measurements(
+        msgspec.json.decode(head, type=Head), [msgspec.json.decode(row, type=Row) for row in rows]
+    )
+
+
+@dataclass(slots=True)
+class Replay:
+    """An answer as it would have been with a setting."""
+
+    plain_ms: float
+    ms: float = 0.0
+    tokens: int = 0
+    rounds: list[tuple[int, int]] = field(default_factory=list)  # drafted, accepted
+    strategies: list[str] = field(default_factory=list)  # whose draft, by round
+    times: list[tuple[float, float]] = field(default_factory=list)  # ms of draft and pass
+
+    @property
+    def factor(self) -> float:
+        return self.tokens * self.plain_ms / self.ms
+
+
+class _Recorded(Drafter):
+    """The draft model, from what is kept of it."""
+
+    def __init__(self, params: Any, row: Row) -> None:
+        self._params, self._row = params, row
+
+    @override
+    def propose(self, context: np.ndarray[Any, Any], k: int) -> Proposal:
+        at = len(context) - len(self._row.prompt_ids)
+        agreed, *p = self._row.reach[at] if at < len(self._row.reach) else [0]
+        size = min(k, self._params.n_max, len(p))
+        size = next((place for place in range(size) if p[place] < self._params.p_min), size)
+        right = self._row.answer_ids[at : at + min(size, int(agreed))]
+        ids = [*right, *[_WRONG] * (size - len(right))]
+        return Proposal(ids if size >= self._params.n_min else [])
+
+
+def replay(
+    row: Row, spec: str, *, noise: float = 0.0, seed: int = 0, length: DraftLength | None = None
+) -> Replay:
+    """The rounds of a setting and their times; `noise` is the relative deviation of a time."""
+    parsed = StrategySpec.parse(spec)
+    chance = random.Random(f"{row.case} {row.prompt} {spec} {seed}")
+
+    def lasts(ms: float) -> float:
+        return ms * max(0.6, chance.gauss(1.0, noise)) if noise else ms
+
+    start, truth = len(row.prompt_ids), np.array(row.prompt_ids + row.answer_ids, np.int32)
+    drafters = [(part.name, _drafter(part.name, part.params, row)) for part in parsed.parts]
+    rule = length or make_length(parsed.length, parsed.ewma)
+    around = RunContext(cast(Any, None), cast(Any, None), start, frozenset())
+    for _name, drafter in drafters:
+        drafter.begin(truth[:start], around)
+    size = _relative_size(row)
+    limits = [
+        StrategyLimits(part.name, part.shortest, part.longest, size if KINDS[part.name].needs_draft else 0.0)
+        for part in parsed.parts
+    ]
+    done = Replay(row.plain_ms)
+    rule.begin(Outset(limits, len(row.answer_ids), start, start * row.prompt_ms / 1e3))
+    while done.tokens < len(row.answer_ids):
+        here = start + done.tokens
+        draft = propose(drafters, rule, truth[:here], Budget(len(row.answer_ids) - done.tokens - 1))
+        ids, attempts, draft_ms = draft.proposal.ids, [], 0.0
+        for attempt in draft.attempts or ():
+            ms = lasts(_drafting(row, attempt.name, len(attempt.ids), attempt.seconds * 1e3))
+            attempts.append(msgspec.structs.replace(attempt, unread=0, read_seconds=0.0, seconds=ms / 1e3))
+            draft_ms += ms
+        accepted = next((at for at, token in enumerate(ids) if token != truth[here + at]), len(ids))
+        emitted = truth[here : here + accepted + 1].tolist()
+        pass_ms = lasts(_pass(row, len(ids) + 1))
+        done.tokens += len(emitted)
+        for name, drafter in drafters:
+            own = name == draft.name
+            drafter.observe(
+                truth[: here + len(emitted)], draft.proposal if own else Proposal(), accepted if own else 0
+            )
+        if draft.attempts is not None:
+            rule.observe(RoundCost(attempts, accepted, emitted, draft_ms / 1e3, pass_ms / 1e3))
+        done.ms += draft_ms + pass_ms
+        done.rounds.append((len(ids), accepted))
+        done.strategies.append(draft.name if ids else "")
+        done.times.append((draft_ms, pass_ms))
+    return done
+
+
+def _drafter(name: str, params: Any, row: Row) -> Drafter:
+    if KINDS[name].needs_draft:
+        return _Recorded(params, row)
+    vocabulary = cast(Any, SimpleNamespace(size=1 << 18))
+    return KINDS[name].make(params, Resources(vocabulary, lookup_caches=LookupCaches()))
+
+
+def _relative_size(row: Row) -> float:
+    """The draft's cost of a token; its share of the target's size is not far from it."""
+    return min(row.drafts.values(), default=0.0) / row.plain_ms
+
+
+def _drafting(row: Row, name: str, tokens: int, ms: float) -> float:
+    """The time of a draft; `ms` is what it took here, where no model was asked."""
+    return _between(row.drafts, tokens) if KINDS[name].needs_draft and tokens else min(ms, 0.2)
+
+
+def _pass(row: Row, tokens: int) -> float:
+    """The time of a target pass, which a round's other work adds to."""
+    rest = row.plain_ms - row.passes[1][0]
+    return rest + _between({size: ms for size, (ms, _times) in row.passes.items()}, tokens)
+
+
+def _between(times: Mapping[int, float], size: int) -> float:
+    """On the line between the measured sizes around it, or through the outermost two."""
+    sizes = sorted(times)
+    if size in times or len(sizes) < 2:
+        return times.get(size, times[sizes[0]])
+    at = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
+    low, high = sizes[at - 1], sizes[at]
+    return times[low] + max(0.0, times[high] - times[low]) * (size - low) / (high - low)
