@@ -90,12 +90,19 @@ class LocalModel:
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:
-    """A name for each model that tells it from the others: its own; where several share that, with the file
-    name; where they share that too, with the repository or folder."""
+    """A name for each model that tells it from the others: its own; where several share that, with the
+    quantisation, else with the file name; where they share that too, with the repository or folder."""
     names = [model.name for model in models]
+    kinds = Counter((model.name, model.quantisation) for model in models)
+    known = [
+        model.quantisation
+        if model.quantisation != "?" and kinds[model.name, model.quantisation] == 1
+        else model.name
+        for model in models
+    ]
     files = [model.path.stem for model in models]
     places = [model.repo or str(model.path.parent) for model in models]
-    for details in (files, places):
+    for details in (known, files, places):
         many = Counter(names)
         names = [
             f"{name} · {detail}" if many[name] > 1 and detail != name else name

@@ -50,8 +50,8 @@ def test_models_of_one_name_are_told_apart() -> None:
             model("/c/same.gguf"),
         ]
     ) == (
-        "Llama · one-Q4_0",
-        "Llama · one-Q8_0",
+        "Llama · Q4_0",
+        "Llama · Q8_0",
         "Qwen",
         "Gemma · c · owner/c-GGUF",
         "Gemma · c · other/c-GGUF",
