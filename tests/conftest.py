@@ -143,7 +143,7 @@ def demo_pair() -> tuple[Path, Path]:
     """The pair that comes with the app."""
     target, draft = DEMO_PAIR / "target.gguf", DEMO_PAIR / "draft.gguf"
     if not (target.exists() and draft.exists()):
-        pytest.skip(f"the bundled pair is not in {DEMO_PAIR}; its recipe is packaging/demo_pair")
+        pytest.skip(f"the bundled pair is not in {DEMO_PAIR}")
     return target, draft
 
 

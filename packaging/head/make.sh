@@ -20,7 +20,7 @@ export GOMP_SPINCOUNT PYTHONDONTWRITEBYTECODE=1
 
 if [ ! -f "$work/venv/made" ]; then
     "${PYTHON:-python3}" -m venv "$work/venv"
-    "$work/venv/bin/python" -m pip install -q -r "$here/../demo_pair/requirements.txt"
+    "$work/venv/bin/python" -m pip install -q -r "$here/requirements.txt"
     touch "$work/venv/made"
 fi
 train="$work/venv/bin/python"

@@ -12,8 +12,8 @@ from app.base.paths import REAL_TARGET, resource_folder
 from app.lessons.lesson import Lesson, lesson_files, read_lesson
 from app.lessons.told import recorded, tell_lesson, trace_file, untrue
 from tests.commands import Command
-from tests.packaging.recipe import ROOT
 
+ROOT = Path(__file__).parents[2]
 LESSONS = lesson_files(resource_folder())
 MOST_BYTES = 2_000_000
 _FIELD = re.compile(r"\{[^}]*\}|SmolLM2")

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from tests.files.tiny import Tiny
-from tests.packaging.recipe import ROOT
 
+ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "packaging" / "head"
 MODULES = ("state", "export", "target", "text", "drafting", "measure", "card")
 LAYERS = (0, 1, 1)

@@ -15,7 +15,8 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import read_trace
 from app.lessons.lesson import lesson_files
 from app.saved.chats.measurement import run_files
-from tests.packaging.recipe import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
