@@ -7,9 +7,10 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -125,6 +126,44 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
         return Ended(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def _make_template_process() -> Iterator[Callable[[], object]]:
+    from app.engine.templates import process
+
+    spare: list[Kept] = []
+
+    class Kept(process._Process):
+        idle = True
+
+        def ask(self, *question: Any) -> Any:
+            self.idle = False
+            said = super().ask(*question)
+            self.idle = True
+            return said
+
+        def close(self) -> None:
+            if self.idle and self.is_alive:
+                spare.append(self)
+            else:
+                super().close()
+
+    def make() -> Kept:
+        return spare.pop() if spare else starter.submit(Kept).result()
+
+    # The system ends the process with the thread that started it.
+    with ThreadPoolExecutor(1) as starter:
+        yield make
+        for kept in spare:
+            process._Process.close(kept)
+
+
+@pytest.fixture
+def kept_templates(_make_template_process: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for chat templates serves one engine of this process after another: to start one takes as
+    long as half a window."""
+    monkeypatch.setattr("app.engine.templates.process._Process", _make_template_process)
 
 
 @pytest.fixture

@@ -21,6 +21,18 @@ from tests.ui.homes import Homes
 from tests.ui.windows import Desk, Windows
 
 
+@pytest.fixture(autouse=True)
+def own_templates(request: pytest.FixtureRequest) -> None:
+    """Where a test does not count processes."""
+    if "fresh_templates" not in request.fixturenames:
+        request.getfixturevalue("kept_templates")
+
+
+@pytest.fixture
+def fresh_templates() -> None:
+    """Each engine starts its own process for chat templates."""
+
+
 @pytest.fixture(scope="session")
 def collector(qapp: QApplication) -> Collector:
     return Collector(qapp)

@@ -47,7 +47,8 @@ _ALARM = getattr(signal, "SIGALRM", 0)  # the timer that the process sets for it
 _HINT = "Use completion mode, or another file."
 _UNREADABLE = "The model's chat template returned something that cannot be read."
 
-# Isolated (-I): neither the working folder nor the environment affects imports.
+# Isolated (-I): neither the working folder nor the environment affects imports. Nor are packages looked for (-S):
+# the paths are handed over, and starting is a tenth shorter.
 _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -137,7 +138,7 @@ class _Process:
     def __init__(self) -> None:
         """Raises OSError."""
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM, json.dumps([_ROOT, *sys.path])],
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps([_ROOT, *sys.path])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # nobody reads the interpreter's messages about a template

@@ -115,7 +115,7 @@ def test_the_place_is_built_when_it_is_first_shown(windows: Windows) -> None:
     assert desk.place("models") is place
 
 
-@pytest.mark.usefixtures("hub_home")
+@pytest.mark.usefixtures("hub_home", "fresh_templates")
 def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked: FakeHub) -> None:
     children = started()
     stocked.always["cdn"] = Fault(pace=0.05)
