@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from app.base import processes
 from app.engine.devices.cores import cores
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ settings.load_profile("same")
 # No test cuts the power, and a window writes thousands of times in all tests: waiting for the disk each time
 # takes half a minute. Tests of what is synced replace this themselves, and child processes really wait.
 os.fsync = lambda fd: None
+
+processes._PRELOADED = "tests.preloaded"
 
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 

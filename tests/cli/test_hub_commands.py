@@ -1,4 +1,4 @@
-"""`draftscope search`, `pull` and `models` as real processes, against the local Hub."""
+"""`draftscope search`, `pull` and `models`, against the local Hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
+from app.cli import main
 from tests.commands import Command, Ended
 from tests.files.tiny import Tiny
 from tests.hub.server import SECRET, TOKEN, FakeHub, FakeRepo, Fault
@@ -49,15 +51,24 @@ def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
 
 
 @pytest.fixture
-def command(start: Start) -> Command:
-    """Runs a command as a process; its output holds no secret."""
+def command(
+    server: FakeHub, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    """Runs a command in this process, with the home of `start`; its output holds no secret."""
+    monkeypatch.setenv("DRAFTSCOPE_HOME", str(tmp_path / "draftscope"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
 
     def run(*words: object, **more: str) -> Ended:
-        process = start(*words, **more)
-        out, err = process.communicate(timeout=PATIENCE)
+        with monkeypatch.context() as patch:
+            patch.setattr(constants, "ENDPOINT", more.pop("HF_ENDPOINT", server.address))
+            patch.setattr(constants, "HF_HUB_OFFLINE", more.pop("HF_HUB_OFFLINE", "") == "1")
+            for name, value in more.items():
+                patch.setenv(name, value)
+            code = main(list(map(str, words)))
+        out, err = capsys.readouterr()
         assert TOKEN not in out + err and SECRET not in out + err
         assert "Traceback" not in err
-        return Ended(process.returncode, out, err)
+        return Ended(code, out, err)
 
     return run
 
