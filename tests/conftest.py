@@ -36,7 +36,7 @@ settings.load_profile("same")
 # takes half a minute. Tests of what is synced replace this themselves, and child processes really wait.
 os.fsync = lambda fd: None
 
-processes._PRELOADED = "tests.preloaded"
+processes.PRELOADED = "tests.preloaded"
 
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 
@@ -137,7 +137,7 @@ def _make_template_process() -> Iterator[Callable[[], object]]:
 
     spare: list[Kept] = []
 
-    class Kept(process._Process):
+    class Kept(process.TemplateProcess):
         idle = True
 
         def ask(self, *question: Any) -> Any:
@@ -159,14 +159,14 @@ def _make_template_process() -> Iterator[Callable[[], object]]:
     with ThreadPoolExecutor(1) as starter:
         yield make
         for kept in spare:
-            process._Process.close(kept)
+            process.TemplateProcess.close(kept)
 
 
 @pytest.fixture
 def kept_templates(_make_template_process: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
     """A process for chat templates serves one engine of this process after another: to start one takes as
     long as half a window."""
-    monkeypatch.setattr("app.engine.templates.process._Process", _make_template_process)
+    monkeypatch.setattr("app.engine.templates.process.TemplateProcess", _make_template_process)
 
 
 @pytest.fixture

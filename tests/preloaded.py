@@ -1,7 +1,17 @@
-"""What the server of child processes loads in tests: the Hub's client too, which downloads and probes would
-import anew, each for a quarter of a second."""
+"""What the server of child processes loads in tests: also what the Hub's client is made of, which downloads
+and probes would load anew. Not the client: it reads the environment while it is imported."""
+
+# ruff: noqa: F401
+
+import asyncio
+import concurrent.futures.thread
+import importlib.metadata
+import urllib.request
+
+import filelock
+import httpx2
+import tqdm.auto
+import yaml
 
 import app.engine.engine
 import app.engine.process.preloaded
-import app.hub.downloads.fetch
-import app.hub.library.probe  # noqa: F401

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 2**26  # bytes of a message
 _FORKS = True  # where it can
-_PRELOADED = "app.engine.process.preloaded"
+PRELOADED = "app.engine.process.preloaded"
 T = TypeVar("T")
 
 
@@ -52,7 +52,7 @@ def _context() -> SpawnContext | ForkServerContext:
         from multiprocessing import forkserver
 
         forking = multiprocessing.get_context("forkserver")
-        forking.set_forkserver_preload([_PRELOADED])
+        forking.set_forkserver_preload([PRELOADED])
         with contextlib.suppress(OSError):  # a long TMPDIR is no path of a socket
             forkserver.ensure_running()
             return forking

@@ -52,7 +52,11 @@ def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
 
 @pytest.fixture
 def command(
-    server: FakeHub, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    server: FakeHub,
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Command:
     """Runs a command in this process, with the home of `start`; its output holds no secret."""
     monkeypatch.setenv("DRAFTSCOPE_HOME", str(tmp_path / "draftscope"))

@@ -58,8 +58,8 @@ class PairCard(QFrame):
         self._action: Callable[[], None] = lambda: None
         self._lines: dict[str, tuple[QLabel, QLabel]] = {}
         self._build()
-        self.show_room()
         self.look()
+        self.show_room()
 
     def _build(self) -> None:
         title = QLabel(self.pair.title)
@@ -154,8 +154,8 @@ class PairCard(QFrame):
     def show_confirmed(self, confirmed: Sequence[Confirmed]) -> None:
         """Show the Hub's answer about the pair."""
         self._confirmed = {answer.entry.role: answer for answer in confirmed}
-        self.show_room()
         self.look()
+        self.show_room()
 
     def show_room(self) -> None:
         """Update the light: the free memory is known, or has changed."""
@@ -164,16 +164,16 @@ class PairCard(QFrame):
     @Slot()
     def look(self) -> None:
         """Look up what is here now, and what is being downloaded."""
-        self._paths = {entry.role: self._find(entry) for entry in self._entries()}
+        self._look_up()
         for entry in self._entries():
-            own = self._own(entry)
+            own = self._own.get(entry.role)
             here = "here" if self._paths[entry.role] is not None else ""
             found = self._confirmed.get(entry.role)
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
             name, told = self._lines[entry.role]
             told.setText(joined(self._size_words([entry]), licence, here))
             if own:
-                name.setText(_model_name(own.name))
+                name.setText(_model_name(own[0].name))
             elif found is not None and found.quantisation is not None:
                 name.setText(_model_name(found.quantisation.file))
             else:
@@ -186,7 +186,7 @@ class PairCard(QFrame):
         items = self._items()
         coming = [item for item in items if item.state is not State.DONE]
         if items and not coming and not all(self._paths.values()):
-            self._paths = {entry.role: self._find(entry) for entry in self._entries()}
+            self._look_up()
         here = all(self._paths.values())
         # A model that another pair fetches too does not mean that this pair is fetched.
         is_coming = bool(coming) and all(
@@ -300,7 +300,7 @@ class PairCard(QFrame):
 
     def _fetch(self) -> None:
         """Queue the pair under current names and sizes, on an asking thread."""
-        wanted = [entry for entry in self._entries() if self._own(entry) is None]
+        wanted = [entry for entry in self._entries() if entry.role not in self._own]
         self._session.fetch(wanted_pair(confirm(self._session.hub, wanted)))
 
     def _queued(self, _nothing: None) -> None:
@@ -328,21 +328,27 @@ class PairCard(QFrame):
         return (HubFile(entry.file, 0),)
 
     def _size(self, entry: Entry) -> int:
-        if own := self._own(entry):
-            return own.stat().st_size
+        if own := self._own.get(entry.role):
+            return own[1]
         return sum(file.size for file in self._files(entry)) or entry.size
 
     def _size_words(self, entries: Sequence[Entry]) -> str:
         """The size of these models; "about" it where the Hub was not asked."""
-        exact = all(self._own(entry) or any(file.size for file in self._files(entry)) for entry in entries)
+        exact = all(
+            entry.role in self._own or any(file.size for file in self._files(entry)) for entry in entries
+        )
         return f"{'' if exact else 'about '}{file_size(sum(map(self._size, entries)))}"
 
-    def _find(self, entry: Entry) -> Path | None:
-        return self._fetched(entry) or self._session.own_file(entry)
-
-    def _own(self, entry: Entry) -> Path | None:
-        """The file that came with Draftscope, where it serves in this one's place."""
-        return None if self._fetched(entry) else self._session.own_file(entry)
+    def _look_up(self) -> None:
+        """Look on the disk, once for all that is said until the next time."""
+        paths: dict[str, Path | None] = {}
+        own: dict[str, tuple[Path, int]] = {}  # what came with Draftscope and serves in its place, and bytes
+        for entry in self._entries():
+            path = self._fetched(entry)
+            if path is None and (path := self._session.own_file(entry)):
+                own[entry.role] = path, path.stat().st_size
+            paths[entry.role] = path
+        self._paths, self._own = paths, own
 
     def _fetched(self, entry: Entry) -> Path | None:
         if self._session.is_offline or entry.role not in self._confirmed:
