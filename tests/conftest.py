@@ -133,6 +133,8 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="session")
 def _make_template_process() -> Iterator[Callable[[], object]]:
+    from typing_extensions import override
+
     from app.engine.templates import process
 
     spare: list[Kept] = []
@@ -140,12 +142,14 @@ def _make_template_process() -> Iterator[Callable[[], object]]:
     class Kept(process.TemplateProcess):
         idle = True
 
+        @override
         def ask(self, *question: Any) -> Any:
             self.idle = False
             said = super().ask(*question)
             self.idle = True
             return said
 
+        @override
         def close(self) -> None:
             if self.idle and self.is_alive:
                 spare.append(self)
