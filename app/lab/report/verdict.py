@@ -81,10 +81,11 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
             may = "may gain just as much" if several else "may be just as fast"
             return f"{text} {numbers.listed(names)} {may} (the intervals overlap)." if names else text
         case SpeedFinding.SLOWER:
-            return f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
+            text = f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
+            return _kinds(report) + text
         case SpeedFinding.SAME:
             noun = "setting" if report.sweep else "lane"
-            return (
+            return _kinds(report) + (
                 f"No {noun} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
                 "interval includes 1×."
             )
@@ -112,6 +113,17 @@ def _exceptions(report: Report, best: int) -> str:
     return f" Not in {numbers.listed(said)}." if said else ""
 
 
+def _kinds(report: Report) -> str:
+    """Of several categories, those in which a lane is shown to be faster than none, if none is over all."""
+    won = []
+    for name in report.categories if len(report.categories) > 1 else ():
+        known = _compared(report, synthetic=False, category=name)
+        best = max(known, key=lambda lane: merit(known[lane]), default=None)
+        if best is not None and known[best].finding is SpeedFinding.FASTER:
+            won.append(f"for {name}, {report.lanes[best].name} {numbers.factor(known[best].factor)}")
+    return f"Nothing pays overall; {'; '.join(won)}. " if won else ""
+
+
 def _speeds(report: Report) -> str:
     """The speeds of lanes that were compared with nothing: those of strategy none."""
     measured = [summary for summary in report.summary if summary.tokens_per_second]
@@ -134,12 +146,14 @@ def _most_speed(report: Report) -> str:
     return f" The most tokens/s, {numbers.digits(best.tokens_per_second)}, has {best.name}."
 
 
-def _compared(report: Report, *, synthetic: bool) -> dict[int, Speedup]:
-    """The speed-ups of all lanes but the baselines: of the synthetic ones, or of the others."""
+def _compared(report: Report, *, synthetic: bool, category: str | None = None) -> dict[int, Speedup]:
+    """The speed-ups of all lanes but the baselines, over all prompts or those of a category: of the synthetic
+    ones, or of the others."""
     return {
         summary.lane: summary.speedup
-        for summary in report.summary
+        for summary in (report.summary if category is None else report.by_category)
         if summary.speedup
+        and summary.category == category
         and summary.lane != report.lanes[summary.lane].baseline
         and is_synthetic(summary.strategy) == synthetic
     }

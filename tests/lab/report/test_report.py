@@ -315,7 +315,7 @@ def with_speedups(report: Report, *speedups: Speedup) -> Report:
         msgspec.structs.replace(summary, speedup=speedup)
         for summary, speedup in zip(report.summary[1:], speedups, strict=True)
     ]
-    return msgspec.structs.replace(report, summary=(report.summary[0], *changed))
+    return msgspec.structs.replace(report, summary=(report.summary[0], *changed), by_category=())
 
 
 def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Report) -> None:
@@ -355,6 +355,21 @@ def test_the_headline_names_the_categories_in_which_it_does_not_hold(report: Rep
         Speedup(1.4, 1.3, 1.5, 3), Speedup(2.0, 1.9, 2.1, 3)
     )
     assert " Not in " not in told(Speedup(1.4, 1.3, 2.5, 3), Speedup(2.0, 1.9, 2.1, 3)), "they overlap"
+
+
+def test_where_nothing_pays_overall_the_headline_names_the_kinds_where_something_does(report: Report) -> None:
+    slower = with_speedups(report, Speedup(0.9, 0.8, 0.95, 3), Speedup(0.7, 0.6, 0.8, 3))
+
+    def told(code: Speedup) -> str:
+        found = {"code": code, "story": Speedup(0.8, 0.7, 0.9, 3)}
+        parts = [
+            msgspec.structs.replace(row, speedup=found[row.category] if row.lane else row.speedup)
+            for row in report.by_category
+        ]
+        return verdict(msgspec.structs.replace(slower, by_category=tuple(parts)))
+
+    assert told(Speedup(1.2, 1.1, 1.3, 3)).startswith("Nothing pays overall; for code, draft-simple 1.20×. ")
+    assert "overall" not in told(Speedup(1.2, 0.9, 1.6, 3)), "that may be chance"
 
 
 def test_shares_are_small_bars_whose_words_stay(report: Report) -> None:
@@ -397,7 +412,8 @@ def test_lanes_on_two_targets_are_not_ranked_against_each_other(report: Report) 
             msgspec.structs.replace(each, lane=lane, speedup=speedup)
             for each, lane, speedup in zip((first, second, first), (1, 2, 4), speedups, strict=True)
         ]
-        return verdict(msgspec.structs.replace(report, lanes=lanes, summary=(report.summary[0], *changed)))
+        summary = (report.summary[0], *changed)
+        return verdict(msgspec.structs.replace(report, lanes=lanes, summary=summary, by_category=()))
 
     near, far, top = Speedup(1.3, 1.28, 1.32, 3), Speedup(1.1, 1.05, 1.2, 3), Speedup(1.4, 1.31, 1.5, 3)
     assert said(near, far, top) == (
