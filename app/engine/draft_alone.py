@@ -35,7 +35,7 @@ def draft_alone(
     Raises UserError where the file, the prompt or the strategy cannot be used.
     """
     spec = StrategySpec.parse(request.strategy)
-    if spec.needs_draft or spec.is_synthetic or not spec.parts:
+    if any(part.name.startswith("draft-") for part in spec.parts) or spec.is_synthetic or not spec.parts:
         raise SettingError(
             f"{spec} cannot draft without a target.", "Choose strategies without a draft model."
         )

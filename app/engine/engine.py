@@ -25,7 +25,7 @@ from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Model, Vocabulary
+from app.engine.native import AbortFlag, Context, Model, Vocabulary
 from app.engine.native.head_context import HeadContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
@@ -205,12 +205,14 @@ class Engine:
             self.models.clear()
         else:
             drafters, length = self.warm.of(spec), self.warm.length(spec)
-        if isinstance(self.draft, HeadContext):
-            self.draft.follow(ids[:-1] if spec.needs_draft else None)
+        draft_contexts = list(filter(None, (self._draft_of(part.name) for part in spec.parts)))
+        for context in (self.draft, self.models.mtp):
+            if isinstance(context, HeadContext):
+                context.follow(ids[:-1] if context in draft_contexts else None)
         answer = Generation(
             target=self.target,
             drafters=drafters,
-            draft_contexts=[self.draft] if self.draft else [],
+            draft_contexts=draft_contexts,
             verification=verification,
             length=length,
             sampler=self._sampler(request),
@@ -242,6 +244,11 @@ class Engine:
             )
         if self.draft is not None:
             _check_head(spec, self.draft.model)
+        if any(KINDS[part.name].needs_mtp for part in spec.parts) and self.models.mtp is None:
+            raise SettingError(
+                f"{self.pair.target.name} has no MTP head that was loaded.",
+                "Choose another strategy, or a file with such a head.",
+            )
         return spec
 
     def _header(
@@ -282,8 +289,13 @@ class Engine:
     def new_drafter(self, part: StrategyPart) -> Drafter:
         """A drafter that has learned nothing yet."""
         vocabulary, fit = self.target.model.vocabulary, self.models.fit
-        resources = Resources(vocabulary, self.draft, fit, self.lookup_caches)
+        resources = Resources(vocabulary, self._draft_of(part.name), fit, self.lookup_caches)
         return KINDS[part.name].make(part.params, resources)
+
+    def _draft_of(self, strategy: str) -> Context | None:
+        """The context that a strategy drafts with, if it needs one."""
+        kind = KINDS[strategy]
+        return self.models.mtp if kind.needs_mtp else self.draft if kind.needs_draft else None
 
     def reset(self) -> None:
         """Empty both caches and all drafters: the next answer is cold."""

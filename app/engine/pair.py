@@ -17,7 +17,7 @@ from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
-from app.engine.native.head_context import HeadContext
+from app.engine.native.head_context import Eagle3Context, MtpContext
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
@@ -42,6 +42,7 @@ class _LoadedModel:
     stamp: Stamp  # the files as they were when they were opened
     model: Model
     context: Context
+    mtp: MtpContext | None  # the head that the file holds
 
     def serves(self, options: ModelOptions) -> bool:
         """Whether it is what these options ask for: not where a file was replaced since, by a download. Of a
@@ -49,6 +50,8 @@ class _LoadedModel:
         return self.options == options and _stamp(options) in (self.stamp, ())
 
     def close(self) -> None:
+        if self.mtp is not None:
+            self.mtp.close()
         self.context.close()
         self.model.close()
 
@@ -126,6 +129,7 @@ class LoadedPair:
             self.parts: list[_LoadedModel] = [first]
             self.target: Context = first.context
             self.draft: Context | None = None
+            self.mtp = first.mtp
             self.fit: VocabularyFit | None = None
             if beside is not None:
                 if not beside.ctx_size:  # as large as the target's
@@ -203,11 +207,17 @@ class LoadedPair:
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
             context = self._context(model, options, snapshots, target)
-            part = _LoadedModel(options, stamp, model, context)
-            half.callback(part.context.close)
+            half.callback(context.close)
+            mtp = None
+            if role is Role.TARGET and MtpContext.is_in(model):
+                mtp = MtpContext(options, self._abort, context)
+                half.callback(mtp.close)
+            part = _LoadedModel(options, stamp, model, context, mtp)
             self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
             try:
                 part.context.self_test()
+                if mtp is not None:
+                    mtp.self_test()
             except Cancelled:
                 raise ModelFileError(f"Loading {name} was stopped.") from None
             half.pop_all()
@@ -224,7 +234,7 @@ class LoadedPair:
                 f"{model.path.name} drafts for another model, and cannot answer by itself.",
                 "Load the model that it was made for, with this file as its draft.",
             )
-        return HeadContext(model, options, self._abort, target.context)
+        return Eagle3Context(model, options, self._abort, target.context)
 
     @property
     def closed(self) -> bool:
@@ -246,7 +256,8 @@ class LoadedPair:
     def clear(self) -> None:
         """Empty both caches."""
         for part in self.parts:
-            part.context.clear()
+            for context in filter(None, (part.context, part.mtp)):
+                context.clear()
 
     def close(self) -> None:
         """Free the models."""

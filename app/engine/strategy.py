@@ -31,7 +31,7 @@ RUN_KEYS = ("verify", "length", *EWMA_KEYS)
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
 """The names of settings that limit the length of a draft."""
 
-LLAMA_CPP_ONLY = ("draft-mtp", "draft-dflash", "draft-dspark")
+LLAMA_CPP_ONLY = ("draft-dflash", "draft-dspark")
 """Strategies that llama.cpp has and Draftscope does not have."""
 _UNLIMITED = 64  # for a strategy without such a setting
 

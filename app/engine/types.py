@@ -404,6 +404,7 @@ class ModelOptions:
         "How the file is read: mmap maps it, mlock keeps it in memory, dio bypasses the system's cache.",
         choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
     )
+    mtp: bool = param(True, "Load the MTP head that the file may hold, for draft-mtp.")
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -413,7 +414,7 @@ class ModelOptions:
 
 LIKE_TARGET = (
     "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
-    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
+    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode", "mtp",
 )  # fmt: skip
 """Options of a draft that follow the target's unless they are given, as in llama.cpp, where most have none
 for the draft. That includes the context size: the draft reads the same text."""

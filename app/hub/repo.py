@@ -100,8 +100,8 @@ class Repo:
             return f"Do not fetch it for Draftscope: {head[0]}. {head[1]}"
         if _WITH_HEAD.search(self.repo):
             return (
-                "Its name tells of an MTP head. Draftscope loads such a model, and cannot draft with the "
-                "head yet: ngram-mod, suffix or prompt-lookup draft for it."
+                "Its name tells of an MTP head. If the model's file holds it, draft-mtp drafts with it. A "
+                "file that holds the head alone cannot be used yet."
             )
         return ""
 

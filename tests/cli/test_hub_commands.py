@@ -117,7 +117,7 @@ def test_search_of_one_repository_lists_its_quantisations(command: Command, serv
     ("repo", "architecture", "words"),
     [
         ("owner/Some-dflash-GGUF", "dflash", "Do not fetch it for Draftscope: it is a DFlash"),
-        ("owner/Qwen3.6-27B-MTP-GGUF", "qwen35", "cannot draft with the head yet"),
+        ("owner/Qwen3.6-27B-MTP-GGUF", "qwen35", "draft-mtp drafts with it"),
     ],
 )
 def test_what_cannot_be_used_is_said_before_a_download(

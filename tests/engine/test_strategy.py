@@ -63,7 +63,7 @@ def test_the_grammar(text: str, printed: str) -> None:
     [
         ("", ["none", "draft-simple", "prompt-lookup"]),
         ("draft-clever", ["draft-clever", "none", "draft-simple", "prompt-lookup"]),
-        ("draft-mtp", ["draft-mtp", "draft-simple"]),
+        ("draft-dflash", ["draft-dflash", "draft-simple"]),
         ("Draft-Simple", ["Draft-Simple", "draft-simple"]),
         ("draft-simple:k=3", ["“k”", "n_max, n_min, p_min, sample", "verify", "length"]),
         ("none:n_max=3", ["n_max", "verify"]),
@@ -228,8 +228,8 @@ def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
 
 
 def test_strategies_that_only_llama_cpp_has_are_named_so() -> None:
-    with pytest.raises(SettingError, match=r"cannot draft with llama\.cpp's draft-mtp yet"):
-        StrategySpec.parse("draft-mtp:n_max=2")
+    with pytest.raises(SettingError, match=r"cannot draft with llama\.cpp's draft-dflash yet"):
+        StrategySpec.parse("draft-dflash:n_max=2")
 
 
 def test_sampler_settings_tell_what_is_usual() -> None:

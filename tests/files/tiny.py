@@ -280,7 +280,7 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
 def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
     """Nothing but embeddings, one dimension a token of the chain, and what follows each of them."""
     for name, weight in weights.items():
-        if name.endswith(("attn_output.weight", "ffn_down.weight")):
+        if name.endswith(("attn_output.weight", "ffn_down.weight", "ssm_out.weight")):
             weight[:] = 0
     texts = [] if tiny.tokenizer_of else tokens_of(tiny)[0]
     ids = [token if isinstance(token, int) else texts.index(token) for token in tiny.chain]
@@ -288,6 +288,13 @@ def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
     tokens[:] = 0
     if tiny.architecture == "eagle3":
         _step_along(tiny, weights, len(ids))
+    if (
+        tiny.mtp
+    ):  # as a head that steps along: it knows the target's row of the token before, and nothing else
+        joins = weights[f"blk.{tiny.n_layers}.nextn.eh_proj.weight"]
+        joins[:] = 0
+        for place in range(len(ids)):
+            joins[(place + 1) % len(ids), tiny.n_embd + place] = 1
     following *= 0.01  # small, but no two tokens are equally probable
     for place, id in enumerate(ids):
         tokens[id, place] = following[ids[(place + 1) % len(ids)], place] = 1

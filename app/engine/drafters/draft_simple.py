@@ -84,7 +84,7 @@ class DraftSimpleParams(DraftParams):
 
 @dataclass(frozen=True, slots=True)
 class HeadParams(DraftParams):
-    """Settings of draft-eagle3."""
+    """Settings of a head, such as draft-eagle3."""
 
 
 class DraftSimple(Drafter):

@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from app.engine.compat import HEAD_STRATEGIES
-from app.engine.drafters.registry import StrategyKind
 from app.engine.explain.cost import CostModel
-from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -33,7 +30,7 @@ class DraftFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AdviceFacts:
+class Facts:
     """An answer, what passes cost on this machine, and what was measured before. The more is known, the more
     settings can be compared."""
 
@@ -50,51 +47,25 @@ class AdviceFacts:
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
-    max_tokens: int = 0  # that the answer might have had; 0: as many as it has
 
     @classmethod
     def of(
         cls,
-        traces: Sequence[Trace],
+        trace: Trace,
         plain: Sequence[Trace] = (),
         measured: Factor | None = None,
         tried: Mapping[str, Factor] | None = None,
-        calibration: PassSeconds | None = None,
-    ) -> AdviceFacts:
-        """The facts of recorded answers of one strategy, of which the longest is looked through; `plain` are
-        answers of the baseline. Raises SettingError for a strategy that is not known here."""
-        longest = max(traces, key=lambda trace: len(trace.token_ids))
-        cost = CostModel.of(
-            (round for trace in traces for round in trace.rounds),
-            (round for trace in plain for round in trace.rounds),
-        )
-        if calibration is not None:
-            cost = cost.calibrated(calibration.target, calibration.draft)
+    ) -> Facts:
+        """The facts of a recorded answer; `plain` are answers of the baseline to the same prompt. Raises
+        SettingError for a strategy that is not known here."""
         return cls(
-            StrategySpec.parse(longest.header.strategy),
-            Statistics.pooled(map(Statistics.of_answer, traces)),
-            cost,
-            longest.rounds,
-            longest.header.context_ids,
-            longest.token_ids,
+            StrategySpec.parse(trace.header.strategy),
+            Statistics.of_answer(trace),
+            CostModel.of(round for run in (trace, *plain) for round in run.rounds),
+            trace.rounds,
+            trace.header.context_ids,
+            trace.token_ids,
             measured,
             tried or {},
-            longest.header.pair,
-            max_tokens=longest.header.max_tokens,
+            trace.header.pair,
         )
-
-    def suits(self, kind: StrategyKind) -> bool:
-        """Whether a strategy works with the draft at hand, if it needs one: an EAGLE head serves its own
-        strategy alone."""
-        if not kind.needs_draft:
-            return True
-        draft = self.pair.draft if self.pair is not None else None
-        head = HEAD_STRATEGIES.get(draft.architecture) if draft is not None else None
-        has_draft = draft is not None or bool(self.cost.known_draft)
-        return has_draft and (kind.name == head if head else kind.name not in HEAD_STRATEGIES.values())
-
-    @property
-    def relative_size(self) -> float:
-        """The draft model's size / the target's; 0 without one."""
-        pair = self.pair
-        return pair.draft.size / pair.target.size if pair is not None and pair.draft is not None else 0.0

@@ -24,6 +24,7 @@ from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Ve
 LLAMA_TYPES = (
     "draft-simple",
     "draft-eagle3",
+    "draft-mtp",
     "ngram-simple",
     "ngram-map-k",
     "ngram-map-k4v",

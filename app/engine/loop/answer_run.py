@@ -104,7 +104,7 @@ class AnswerRun:
         """Read the prompt; a head reads along, so that no more of the target's rows are kept than one part
         has."""
         answer = self._answer
-        heads = [head for head in answer.draft_contexts if head.reads_target and self._spec.needs_draft]
+        heads = [head for head in answer.draft_contexts if head.reads_target]
         for done in answer.target.read(answer.truth.ids[:-1]):
             for head in heads:
                 for _ in () if done <= head.n_cached else head.read(answer.truth.ids[:done]):

@@ -64,10 +64,12 @@ class Context:
         abort: AbortFlag,
         snapshots: int = SNAPSHOTS,
         other: Context | None = None,
+        kind: int = 0,
     ) -> None:
         """`snapshots` is how many tokens of one pass can be undone at once, where llama.cpp keeps the
         recurrent states after each (hybrid models); a model that decodes token by token does not need them.
-        `other` is the target's context, for a head that takes weights from it.
+        `other` is the target's context, for a head that takes weights from it; `kind` is llama.cpp's type of
+        context.
 
         Raises ModelFileError if the context cannot be made (memory, cache type).
         """
@@ -77,7 +79,7 @@ class Context:
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
         if other is not None:
-            params.ctx_other = other.handle
+            params.ctx_other, params.ctx_type = other.handle, kind
         self.threads, self.reading_threads = int(params.n_threads), int(params.n_threads_batch)
         with captured_log() as lines, captured_report() as log:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
@@ -96,7 +98,7 @@ class Context:
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
         self.n_ubatch = int(llama_cpp.llama_n_ubatch(self.handle))
         self.seconds = 0.0
-        self.features: Features | None = None  # what heads read of its passes
+        self.features: list[Features] = []  # what heads read of its passes
         # The tokens in memory, and behind them those of a pass, with their positions.
         self._ids = np.zeros(self.n_ctx + self.n_batch, np.int32)
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)
@@ -137,6 +139,8 @@ class Context:
         return self.n_cached
 
     def _roll_back(self, keep: int) -> None:
+        for features in self.features:
+            features.cut(keep)  # rows stay right where more tokens must be decoded again
         if self._can_cut(keep) and llama_cpp.llama_memory_seq_rm(self._memory, 0, keep, -1):
             self._checkpoints.forget(keep)
             self._holds(keep)
@@ -147,8 +151,6 @@ class Context:
         """Note that the memory now holds `n` tokens, and states to undo up to `snapshots` of them, once."""
         self.n_cached = n
         self._held_snapshots = snapshots
-        if self.features is not None:
-            self.features.cut(n)
 
     def _can_cut(self, keep: int) -> bool:
         """Whether everything that the next token after `keep` tokens depends on is still in memory.
@@ -167,6 +169,8 @@ class Context:
 
     def clear(self) -> None:
         """Empty the cache."""
+        for features in self.features:
+            features.forget()
         self._holds(self._checkpoints.restore(0))
 
     def read(self, ids: NDArray[np.int32]) -> Iterator[int]:
@@ -263,8 +267,8 @@ class Context:
         batch.logits = self._first_wanted - first_wanted
         started = time.perf_counter()
         status = decode_batch(self.handle, batch)
-        if self.features is not None and status == 0:
-            self.features.take(at, n)
+        for features in self.features if status == 0 else ():
+            features.take(at, n)
         self.seconds += time.perf_counter() - started
         self._ended(status, at, n)
 

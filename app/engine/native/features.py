@@ -83,7 +83,7 @@ class Features:
         return _get_layer(self._context, layer)
 
     def cut(self, keep: int) -> None:
-        """The target holds `keep` tokens now: drop the rows of those after them."""
+        """Only the first `keep` tokens of the target are still right: drop the rows of those after them."""
         while self.end > keep and self._parts:
             last = self._parts.pop()
             self.end -= len(last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -34,52 +35,16 @@ _layer_count = extension(
 
 # Architectures whose graphs hand out what a head reads: with others llama.cpp ends the process, or hands out
 # zeros.
-_GIVE_LAYERS = frozenset(
-    [
-        "bailingmoe3",
-        "deepseek4",
-        "gemma3n",
-        "gemma4",
-        "gpt-oss",
-        "hunyuan_vl",
-        "lfm2",
-        "llama",
-        "mimo2",
-        "minimax-01",
-        "minimax-m2",
-        "muse-glimmer",
-        "nanbeige",
-        "nemotron_h",
-        "qwen3",
-        "qwen35",
-        "qwen35moe",
-        "qwen3moe",
-        "qwen3next",
-        "qwen4exp",
-    ]
-)
-_GIVE_LAST = frozenset(
-    [
-        "bailingmoe3",
-        "cohere2moe",
-        "deepseek2",
-        "deepseek32",
-        "deepseek4",
-        "gemma4",
-        "glm4moe",
-        "glm-dsa",
-        "glm5-next",
-        "gpt-oss",
-        "hy_v3",
-        "mimo2",
-        "nemotron_h",
-        "nemotron_h_moe",
-        "qwen35",
-        "qwen35moe",
-        "qwen3next",
-        "step35",
-    ]
-)
+_GIVE_LAYERS = frozenset((
+    "bailingmoe3", "deepseek4", "gemma3n", "gemma4", "gpt-oss", "hunyuan_vl", "lfm2", "llama", "mimo2",
+    "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige", "nemotron_h", "qwen3", "qwen35", "qwen35moe",
+    "qwen3moe", "qwen3next", "qwen4exp",
+))  # fmt: skip
+_GIVE_LAST = frozenset((
+    "bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "deepseek4", "gemma4", "glm4moe", "glm-dsa",
+    "glm5-next", "gpt-oss", "hy_v3", "mimo2", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe",
+    "qwen3next",
+))  # fmt: skip
 
 
 def target_layers(head: Model, target: Model) -> list[int]:
@@ -117,20 +82,30 @@ class HeadContext(Context):
     """A `Context` of tokens like any other, whose entries are a token beside what the target gave one token
     before.
 
-    The first token has no entry. Where the target has not read so far, while a draft goes on, the head's own
-    last row stands for the target's: entries made so are taken back before the next draft.
+    Where the target has not read so far, while a draft goes on, the head's own last row stands for the
+    target's: entries made so are taken back before the next draft.
     """
 
     reads_target = True
+    _first_entry = 0
+    """The token with the first entry in memory."""
 
-    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises PairError for a head of another target, ModelFileError as `Context` does."""
-        layers = target_layers(model, target.model)
-        self._batch_ext: int | None = None
-        super().__init__(model, options, abort, snapshots=0, other=target)
+    def __init__(
+        self,
+        model: Model,
+        options: ModelOptions,
+        abort: AbortFlag,
+        target: Context,
+        layers: Sequence[int],
+        kind: int = 0,
+    ) -> None:
+        """`layers` are the target's layers that it reads, and `kind` is llama.cpp's type of context. Raises
+        ModelFileError as `Context` does."""
         self._target = target
         self._features = Features(target.handle, target.model.n_embd, layers, target.model.n_layers)
-        target.features = self._features
+        self._batch_ext: int | None = None
+        super().__init__(model, options, abort, snapshots=0, other=target, kind=kind)
+        target.features.append(self._features)
         self.n_embd = model.n_embd
         self._sure = 0  # tokens whose entries hold the target's rows
         self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
@@ -165,17 +140,21 @@ class HeadContext(Context):
         self._sure = 0
 
     def _roll_back(self, keep: int) -> None:
-        llama_cpp.llama_memory_seq_rm(self._memory, 0, max(0, keep - 1), -1)
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, max(0, keep - self._first_entry), -1)
         self._sure = min(self._sure, keep)
         self._holds(keep)
 
     def _make_batch(self) -> None:
         self._best_passes = None
 
+    def _begin(self, first: NDArray[np.int32]) -> None:
+        """Hold the first token, behind which the target gave nothing."""
+        self._holds(1)
+
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
         if self.n_cached == 0:
             self._ids[0] = ids[0]
-            self._holds(1)
+            self._begin(ids[:1])
             self._sure = 1
             ids = ids[1:]
         if logits and len(ids) > _AT_ONCE:
@@ -197,15 +176,8 @@ class HeadContext(Context):
             self._entries(part, rows, wanted)
 
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The encoder's rows [n, n_embd] of the target's [n, width]."""
-        batch = self._batch_ext
-        llama_cpp.llama_batch_ext_clear(batch)
-        # They go into no memory, but llama.cpp wants their places to follow what is in it.
-        for place, row in enumerate(features, self._entry(self.n_cached)):
-            index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
-            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
-        self._process(_ENCODE, 0)
-        return self._rows(len(features))
+        """The rows [n, n_embd] of entries, from the target's [n, width]."""
+        return features
 
     def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
         """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
@@ -213,7 +185,7 @@ class HeadContext(Context):
         batch = self._batch_ext
         llama_cpp.llama_batch_ext_clear(batch)
         for place, (token, row) in enumerate(
-            zip(ids.tolist(), rows, strict=True), self._entry(self.n_cached)
+            zip(ids.tolist(), rows, strict=True), self.n_cached - self._first_entry
         ):
             index = llama_cpp.llama_batch_ext_add_token(batch, 0, token)
             llama_cpp.llama_batch_ext_set_embd_token(batch, index, _embedding(row))
@@ -224,11 +196,6 @@ class HeadContext(Context):
         if wanted:
             self._given = len(ids)
             self._own = self._rows(len(ids))[-1:]
-
-    @staticmethod
-    def _entry(token: int) -> int:
-        """The place in memory of the entry of the token at place `token`."""
-        return token - 1
 
     def _process(self, kind: int, n: int) -> None:
         """Run the batch, which extends the cache by `n` tokens."""
@@ -263,10 +230,50 @@ class HeadContext(Context):
             context.seconds = 0.0
 
     def close(self) -> None:
+        if self._features in self._target.features:
+            self._target.features.remove(self._features)
         if self._batch_ext is not None:
             llama_cpp.llama_batch_ext_free(self._batch_ext)
             self._batch_ext = None
         super().close()
+
+
+class Eagle3Context(HeadContext):
+    """An EAGLE-3 head: its encoder joins the inputs of three layers. The first token has no entry."""
+
+    _first_entry = 1
+
+    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
+        """Raises PairError for a head of another target, ModelFileError as `Context` does."""
+        super().__init__(model, options, abort, target, target_layers(model, target.model))
+
+    def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        batch = self._batch_ext
+        llama_cpp.llama_batch_ext_clear(batch)
+        # They go into no memory, but llama.cpp wants their places to follow what is in it.
+        for place, row in enumerate(features, self.n_cached - self._first_entry):
+            index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
+            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
+        self._process(_ENCODE, 0)
+        return self._rows(len(features))
+
+
+class MtpContext(HeadContext):
+    """An MTP head, in the target's own file: it reads what the last layer gives, and beside the first token
+    zeros."""
+
+    def __init__(self, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
+        """Raises ModelFileError as `Context` does."""
+        model = target.model
+        super().__init__(model, options, abort, target, [model.n_layers], llama_cpp.LLAMA_CONTEXT_TYPE_MTP)
+
+    @staticmethod
+    def is_in(model: Model) -> bool:
+        """Whether the model has a head that can be drafted with."""
+        return model.n_heads == 1 and model.metadata("general.architecture") in _GIVE_LAST
+
+    def _begin(self, first: NDArray[np.int32]) -> None:
+        self._entries(first, np.zeros((1, self.n_embd), np.float32), wanted=False)
 
 
 def _embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:

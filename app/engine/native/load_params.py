@@ -37,6 +37,7 @@ class ModelParams:
         self.value.split_mode = _SPLIT[options.split_mode]
         self.value.load_mode = _LOAD[options.load_mode]
         self.value.main_gpu = options.main_gpu
+        self.value.load_mtp = options.mtp
         if options.split_mode == "none" and devices and options.main_gpu >= len(devices):
             raise SettingError(
                 f"main_gpu cannot be {options.main_gpu}: there are {len(devices)} devices.",

@@ -147,6 +147,7 @@ class Model:
         )  # a file may hold any number
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
+        self.n_heads = int(llama_cpp.llama_model_n_layer_nextn(self.handle)) if options.mtp else 0  # MTP
         self.n_embd = int(llama_cpp.llama_model_n_embd(self.handle))
         # Recurrent states in some or all layers: such a memory cannot be cut in the middle.
         self.is_recurrent = bool(

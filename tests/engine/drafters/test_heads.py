@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,24 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest
+from app.engine.types import GenerationRequest, ModelOptions
 from tests.answers import answer, assert_same_answer
 from tests.files.tiny import Tiny
 
 Make = Callable[[Tiny], Path]
 HEAD = Tiny(name="head", architecture="eagle3", n_layers=1, n_ctx=1024, seed=3)
 CHAIN = tuple("abcdefg")
-MIXES = (
-    "draft-eagle3:n_max={k}",
-    "prompt-lookup:num_pred_tokens=2+draft-eagle3:n_max={k}",
-    "draft-eagle3:length=auto",
-)
+MIXES = ("{head}:n_max={k}", "prompt-lookup:num_pred_tokens=2+{head}:n_max={k}", "{head}:length=auto")
+KINDS = ("draft-eagle3", "draft-mtp")
 
 
-@pytest.fixture(params=["llama", "qwen35", "lfm2"], scope="module")
-def engine(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
-    target = Tiny(name="target", architecture=request.param, n_ctx=1024)
-    with Engine(tiny_file(target), tiny_file(HEAD)) as engine:
-        yield engine
+@pytest.fixture(params=["draft-eagle3 llama", "draft-eagle3 lfm2", "draft-mtp qwen35"], scope="module")
+def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
+    """An engine, and the strategy of its head."""
+    strategy, architecture = request.param.split()
+    target = Tiny(name="target", architecture=architecture, n_ctx=1024, mtp=strategy == "draft-mtp")
+    with Engine(tiny_file(target), tiny_file(HEAD) if strategy == "draft-eagle3" else None) as engine:
+        yield engine, strategy
 
 
 def greedy(engine: Engine, prompt: str, strategy: str, **settings: Any) -> Trace:
@@ -43,9 +43,12 @@ def counts(trace: Trace) -> tuple[int, int]:
 
 @pytest.mark.same_text
 @pytest.mark.parametrize("strategy", MIXES)
-@pytest.mark.parametrize("k", [1, 4])
-def test_texts_are_the_baselines_whatever_came_before(engine: Engine, strategy: str, k: int) -> None:
-    strategy = strategy.format(k=k)
+@pytest.mark.parametrize("k", [1, 6])  # more than the states that a hybrid target keeps
+def test_texts_are_the_baselines_whatever_came_before(
+    pair: tuple[Engine, str], strategy: str, k: int
+) -> None:
+    engine, head = pair
+    strategy = strategy.format(head=head, k=k)
     engine.reset()
     for prompt in ("abcabcabd abc", "abcabcabd abc", "abcabcx", "abcabcabd abc, and more"):
         expected = greedy(engine, prompt, "none", cold=True)
@@ -56,19 +59,20 @@ def test_texts_are_the_baselines_whatever_came_before(engine: Engine, strategy: 
         assert "auto" in strategy or counts(trace)[0] > 0
 
 
-def chain_engine(tiny_file: Make) -> Engine:
+def chain_engine(tiny_file: Make, strategy: str = "draft-eagle3") -> Engine:
+    """A pair whose head knows nothing but the target's row of the token before: it is right if each entry has
+    that row, and wrong with any other."""
     target = Tiny(name="target", n_ctx=1024, chain=CHAIN, letters="".join(CHAIN))
-    head = Tiny(
-        name="head", architecture="eagle3", n_layers=1, n_ctx=1024, chain=CHAIN, letters="".join(CHAIN)
-    )
-    return Engine(tiny_file(target), tiny_file(head))
+    if strategy == "draft-mtp":
+        return Engine(tiny_file(replace(target, architecture="qwen35", mtp=True)))
+    return Engine(tiny_file(target), tiny_file(replace(target, architecture="eagle3", n_layers=1)))
 
 
-def test_each_entry_has_the_row_of_the_token_before(tiny_file: Make) -> None:
-    """The head knows nothing but these rows: with any other row all of its guesses are wrong."""
-    with chain_engine(tiny_file) as engine:
+@pytest.mark.parametrize("head", KINDS)
+def test_each_entry_has_the_row_of_the_token_before(tiny_file: Make, head: str) -> None:
+    with chain_engine(tiny_file, head) as engine:
         for prompt in ("abcd", "abcdefgab", "cd"):
-            for strategy in ("draft-eagle3:n_max=3", "none", "draft-eagle3:n_max=3:sample=1"):
+            for strategy in (f"{head}:n_max=3", "none", f"{head}:n_max=3:sample=1"):
                 trace = greedy(engine, prompt, strategy)
                 drafted, accepted = counts(trace)
                 assert drafted == accepted
@@ -110,3 +114,8 @@ def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
         next(engine.generate(GenerationRequest(prompt="a", strategy="draft-simple")))
     with Engine(plain, plain) as engine, pytest.raises(SettingError, match="Choose draft-simple"):
         next(engine.generate(GenerationRequest(prompt="a", strategy="draft-eagle3")))
+    with Engine(plain) as engine, pytest.raises(SettingError, match="has no MTP head"):
+        next(engine.generate(GenerationRequest(prompt="a", strategy="draft-mtp")))
+    headless = ModelOptions(str(tiny_file(Tiny(name="q", architecture="qwen35", mtp=True))), mtp=False)
+    with Engine(headless) as engine, pytest.raises(SettingError, match="has no MTP head that was loaded"):
+        next(engine.generate(GenerationRequest(prompt="a", strategy="draft-mtp")))

@@ -145,9 +145,9 @@ def test_types_that_nobody_has_are_refused() -> None:
 
 
 def test_types_that_only_llama_cpp_has_are_left_out() -> None:
-    read = explain_command(DRAFT + "--spec-type draft-mtp,ngram-mod")
+    read = explain_command(DRAFT + "--spec-type draft-dflash,ngram-mod")
     assert read.strategy == "ngram-mod"
-    assert "Draftscope has no draft-mtp: it is left out." in read.notes
+    assert "Draftscope has no draft-dflash: it is left out." in read.notes
 
 
 def test_settings_of_a_strategy_that_is_not_asked_for_are_named() -> None:

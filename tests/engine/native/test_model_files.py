@@ -366,17 +366,16 @@ def test_what_drafts_for_one_target_only_is_refused(tiny_file: Callable[[Tiny], 
         measure(ModelOptions(str(path)))
 
 
-def test_a_model_with_an_mtp_head_answers_and_is_measured_without_it(
-    tiny_file: Callable[[Tiny], Path],
-) -> None:
+def test_an_mtp_head_is_loaded_if_wanted_and_changes_no_answer(tiny_file: Callable[[Tiny], Path]) -> None:
     said, weights = [], []
-    for mtp in (False, True):
+    for mtp, wanted in ((False, True), (True, False), (True, True)):
         path = tiny_file(Tiny(name="q", architecture="qwen35", mtp=mtp))
-        weights.append([usage.weights for usage in measure(ModelOptions(str(path))).memory])
-        with Engine(path) as engine:
+        options = ModelOptions(str(path), mtp=wanted)
+        weights.append(sum(usage.weights for usage in measure(options).memory))
+        with Engine(options) as engine:
             said.append(answer(engine, "abcabc", strategy="suffix", max_tokens=30, ignore_eos=True).token_ids)
-    assert len(said[0]) == 30 and said[0] == said[1]
-    assert weights[0] == weights[1]
+    assert len(said[0]) == 30 and said[0] == said[1] == said[2]
+    assert weights[0] == weights[1] < weights[2]
 
 
 def test_a_long_architecture_is_no_long_message(tmp_path: Path) -> None:
