@@ -14,18 +14,14 @@ from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
-from app.engine.explain.advice import OTHER_DRAFTS
-from app.engine.explain.advice import advise as advise_on
-from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import DraftFile
+from app.engine.explain.advice import OTHER_DRAFTS, next_advice
+from app.engine.explain.facts import DraftFile, Factor, Facts
 from app.engine.explain.llama_command import llama_command
 from app.engine.explain.purposes import PURPOSES, KindOfWork
-from app.engine.explain.remedies import AnswerSetup, smaller_file
+from app.engine.explain.remedies import smaller_file
 from app.engine.explain.vllm_command import vllm_command
-from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.shards import size_of
-from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
 
 PROG = "draftscope advise"
@@ -72,19 +68,14 @@ def advice_text(
 ) -> str:
     """What the window says about an answer, or about several of one strategy; "" where it drafts nothing.
     `plain` are answers of the baseline, and `speedup` is measured against it."""
-    header = traces[0].header
+    measured = Factor(speedup, speedup, speedup) if speedup is not None else None
     try:
-        spec = StrategySpec.parse(header.strategy)
+        facts = replace(Facts.of(traces, [*plain], measured), target=target, draft=draft)
     except SettingError:  # of a server
         return ""
-    statistics = Statistics.pooled(map(Statistics.of_answer, traces))
-    cost = CostModel.of(round for trace in (*traces, *plain) for round in trace.rounds)
-    ids = max((trace.token_ids for trace in traces), key=len)  # one text is searched for repetitions
-    setup = AnswerSetup(header.pair, target, draft, ids)
-    advice = advise_on(spec, statistics, cost, speedup, setup)
+    advice = next_advice(facts)
     if advice is not None and advice.finding in OTHER_DRAFTS and draft is not None:
-        setup = replace(setup, drafts=_library(target, draft))
-        advice = advise_on(spec, statistics, cost, speedup, setup)
+        advice = next_advice(replace(facts, drafts=_library(target, draft)))
     return advice.text if advice is not None else ""
 
 

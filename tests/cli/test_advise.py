@@ -116,8 +116,8 @@ def test_bench_ends_with_advice_on_every_lane_that_drafts(
     assert ended.code == 0, ended.err
     *_, first, second = ended.out.splitlines()
     assert first.startswith("draft-simple: ") and second.startswith("ngram-mod: ")
-    assert "×" in first or "times as long" in first or "target pass" in first
-    assert second.startswith("ngram-mod: ngram-mod found a draft in")
+    assert "× was measured" in first or "Keep this" in first
+    assert second.startswith("ngram-mod: ") and "ngram-mod found a draft in" in second
 
 
 def test_the_library_is_asked_for_another_draft_and_for_a_smaller_one(
@@ -129,10 +129,10 @@ def test_the_library_is_asked_for_another_draft_and_for_a_smaller_one(
         trace = answer(engine, PROMPT, strategy="draft-simple", max_tokens=90, ignore_eos=True)
     costly = Trace(trace.header, at_costs(trace.rounds, 0.1), trace.totals)
     before = advice_text([costly], *pair, speedup=0.9)
-    assert before.endswith("Use strategy none, or another draft model.")
+    assert "as the draft" not in before
     open_shelf().add([near])
     after = advice_text([costly], *pair, speedup=0.9)
-    assert re.search(r"near(-\d+)? as the draft \(\d+ % of the target's size\)", after)
+    assert re.search(r"Or try near(-\d+)? as the draft \(\d+ % of the target's size\)", after)
     ended = command("advise", "--for", "little-memory", "--target", target, "--draft", target)
     assert re.search(r"With a draft, near(-\d+)? of your library takes less: \d", ended.out)
 

@@ -49,6 +49,10 @@ class StrategyKind:
     least: str = field(default="n_min", kw_only=True)
     """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
     also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
+    walks: bool = field(default=True, kw_only=True)
+    """Whether its drafts in a known text can be found out without models (see explain/walk.py)."""
+    settings: tuple[str, ...] = field(default=("",), kw_only=True)
+    """Settings worth trying on an unknown machine, the most promising first; "" are the defaults."""
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
 
@@ -82,6 +86,13 @@ KINDS: dict[str, StrategyKind] = {
             keeps=Keeps(300),
             needs_draft=False,
             memory=(),
+            settings=(
+                "max_ngram_size=3:num_pred_tokens=8",
+                "max_ngram_size=2:num_pred_tokens=4",
+                "max_ngram_size=2:num_pred_tokens=8",
+                "max_ngram_size=3:num_pred_tokens=16",
+                "max_ngram_size=4:num_pred_tokens=32",
+            ),
             make=lambda params, _resources: PromptLookup(params),
         ),
         StrategyKind(
@@ -93,6 +104,7 @@ KINDS: dict[str, StrategyKind] = {
             needs_draft=False,
             least="size_n",
             memory=(),
+            settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
             make=lambda params, _resources: NgramSimple(params),
         ),
         StrategyKind(
@@ -104,6 +116,7 @@ KINDS: dict[str, StrategyKind] = {
             keeps=Keeps(300),
             needs_draft=False,
             memory=("size_n", "size_m"),
+            settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
             make=lambda params, _resources: NgramMapK(params),
         ),
         StrategyKind(
@@ -115,6 +128,7 @@ KINDS: dict[str, StrategyKind] = {
             keeps=Keeps(300),
             needs_draft=False,
             memory=("size_n", "size_m"),
+            settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),
             make=lambda params, _resources: NgramMapK4v(params),
         ),
         StrategyKind(
@@ -126,6 +140,7 @@ KINDS: dict[str, StrategyKind] = {
             needs_draft=False,
             least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
             memory=("n_match",),
+            settings=("n_match=16:n_min=4:n_max=32", "n_match=8:n_min=2:n_max=16", "n_match=24:n_min=48"),
             make=lambda params, _resources: NgramMod(params),
         ),
         StrategyKind(
@@ -137,6 +152,7 @@ KINDS: dict[str, StrategyKind] = {
             keeps=Keeps(600),
             needs_draft=False,
             memory=("lookup_cache_static", "lookup_cache_dynamic"),
+            settings=("n_draft=8", "n_draft=4"),
             make=lambda params, resources: NgramCache(
                 params, resources.vocabulary.size, resources.lookup_caches
             ),
@@ -150,6 +166,7 @@ KINDS: dict[str, StrategyKind] = {
             keeps=Keeps(600, more_tokens="max_cached_tokens"),
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),
+            settings=("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),
             make=lambda params, _resources: Suffix(params),
         ),
         StrategyKind(
@@ -160,6 +177,7 @@ KINDS: dict[str, StrategyKind] = {
             is_synthetic=True,
             least="",
             memory=(),
+            walks=False,
             make=lambda params, resources: Oracle(params, resources.vocabulary.size),
         ),
         StrategyKind(
@@ -180,6 +198,19 @@ KINDS: dict[str, StrategyKind] = {
             "target is large and the draft often agrees with it.",
             needs_draft=True,
             memory=("replace",),
+            settings=(
+                "n_max=4",
+                "n_max=8:p_min=0.5",
+                "n_max=2",
+                "n_max=6:p_min=0.75",
+                "n_max=16:length=auto",
+                "n_max=3",
+                "n_max=16:p_min=0.75",
+                "n_max=1",
+                "n_max=12:p_min=0.5",
+                "n_max=8",
+                "n_max=4:p_min=0.5",
+            ),
             make=_draft_simple,
         ),
         StrategyKind(

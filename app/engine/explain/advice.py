@@ -1,65 +1,57 @@
-"""Advice: what the measured costs of an answer mean, in a sentence, and what to try next."""
+"""Advice on an answer: why it is as fast as it is, and the setting to try next, or that it is to be kept."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.base.numbers import percent
-from app.engine.drafters.outside.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
-from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import Facts
+from app.engine.explain.draft_size import LARGEST_THAT_PAYS, size_words
+from app.engine.explain.facts import Factor, Facts
+from app.engine.explain.predict import Predictor, factor_words, is_clear
 from app.engine.explain.remedies import (
-    GAIN,
-    LONG_DRAFTS,
-    PLAIN,
-    SELDOM,
-    UNDRAFTED,
-    AnswerSetup,
     Remedy,
     another_draft,
-    another_kind,
-    better_length,
-    discards,
+    faster_devices,
     larger_contexts,
-    let_through,
-    match_length,
-    shorter_match,
+    moved_draft,
     smaller_draft,
-    surer_drafts,
-    with_draft,
 )
-from app.engine.record.stats import Statistics
-from app.engine.strategy import SYNTHETIC, StrategySpec
+from app.engine.strategy import NONE, SYNTHETIC, StrategySpec
 from app.engine.types import LengthRule
 
-_ENOUGH_ROUNDS = 12
+GAIN = 1.03  # a smaller gain may be noise
+_FEWEST_TOKENS = 16  # of an answer that was not measured
+_PROMISING = 1.1  # from this factor on, at best, a setting is worth a try whose gain is not known
+_WORTH_A_TRY = 1.05  # an expected factor relative to the best known one
+_MIXES = 2  # copying strategies that are compared in front of a draft model
+_MOST_TRIES = 3  # from then on, only what was measured decides
+_SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
-_HIGH_ACCEPTANCE = 0.8
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
-_LONG = 16  # tokens; a shorter draft may gain nothing where a mixture of experts is the target
-_NO_BATCHING = 0.8  # from this v(k) / (k + 1) on a pass over several tokens saves nothing
+_NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
 _DISTURBED = 1.5  # from this v(k) / (k + 1) on the times are not the target's own: k + 1 passes take less
 
 
+_NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
+
+
 class Finding(StrEnum):
-    """The subject of an advice."""
+    """The cause that an advice names."""
 
     TOO_EARLY = "too early to say"
     NO_BASELINE = "no single-token pass was measured"
-    PAYS = "speculation pays"
-    LENGTH = "another draft length is better"
+    FINE = "nothing stands out"
     NOTHING = "no drafted token was accepted"
     SELDOM = "drafts are seldom found"
     DISTURBED = "something else took the machine's time"
-    TARGET_SMALL = "the target is too small"
+    DEAR_PASSES = "a pass over several tokens takes too long"
     DRAFT_LARGE = "the draft is too large"
     LOW_ACCEPTANCE = "too few tokens are accepted"
     DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
-    NO_GAIN = "many tokens are accepted, without gain"
     SYNTHETIC = "the draft is synthetic"
-    LOSES = "drafting costs more than it saves"
 
 
 OTHER_DRAFTS = frozenset({
@@ -70,271 +62,200 @@ OTHER_DRAFTS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A finding, the sentences to show, and the changes that they name."""
+    """A cause, the sentences to show, and the changes that they name, the one to try first in front. Without
+    a strategy among them, the setting is to be kept."""
 
     finding: Finding
     text: str
-    factor: float | None = None  # the speed-up that it is based on
-    measured: bool = False  # against a baseline run; False: predicted by the cost model
+    factor: Factor | None = None  # of the whole answer, measured or predicted
+    measured: bool = False
     remedies: tuple[Remedy, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """What drafting costs and saves, as shares of the time that plain decoding would have taken."""
-
-    costs: float
-    saves: float
-
     @property
-    def factor(self) -> float:
-        """The resulting speed-up."""
-        return 1 / (1 - self.saves + self.costs)
-
-
-def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
-    """Return the balance; None if no pass over a single token was measured or can be inferred."""
-    if not cost.single_pass or not statistics.emitted:
-        return None
-    plain = statistics.emitted * cost.single_pass
-    return Balance(statistics.draft_seconds / plain, 1 - statistics.target_seconds / plain)
-
-
-_UNKNOWN = AnswerSetup()
+    def next(self) -> StrategySpec | None:
+        """The strategy to try; None where the present one is to be kept."""
+        return next((remedy.spec for remedy in self.remedies if remedy.spec is not None), None)
 
 
 def next_advice(facts: Facts) -> Advice | None:
-    """The next advice on an answer: its first remedy is the setting to try, and without one the setting is
-    to be kept. None where nothing was drafted and nothing was measured."""
-    setup = AnswerSetup(facts.pair, facts.target, facts.draft, facts.token_ids, facts.drafts)
-    speedup = facts.measured.value if facts.measured is not None else None
-    return advise(facts.spec, facts.statistics, facts.cost, speedup, setup)
-
-
-def advise(
-    spec: StrategySpec,
-    statistics: Statistics,
-    cost: CostModel,
-    speedup: float | None = None,
-    setup: AnswerSetup = _UNKNOWN,
-) -> Advice | None:
-    """Give advice from the statistics of an answer; `speedup` is the measured one, if a baseline was run.
-
-    None without speculation. The more of the set-up is known, the more causes can be distinguished.
-    """
-    if not spec.parts:
+    """The next advice on an answer. None where too little is known of strategy none to compare with it."""
+    measured, statistics = facts.measured is not None, facts.statistics
+    if facts.spec.is_synthetic:
+        return Advice(Finding.SYNTHETIC, f"oracle is {SYNTHETIC}.", facts.measured, measured)
+    if not measured and statistics.emitted < _FEWEST_TOKENS:
+        return Advice(Finding.TOO_EARLY, "This answer is too short for advice. Ask for a longer one.")
+    predictor = Predictor(facts)
+    finding, why = cause(facts)
+    now = predictor.own
+    if now is None or finding is Finding.DISTURBED:
+        if finding is Finding.NOTHING:
+            ways = (_NONE, *_other_drafts(facts, finding))
+            return Advice(finding, f"{why} Use strategy none.", remedies=ways)
+        if now is None and finding is Finding.FINE:
+            finding, why = Finding.NO_BASELINE, "No pass over a single token was measured yet."
+        text = f"{why} Measure the baseline to see what drafting saves."
+        return Advice(finding, text, facts.measured, measured, tuple(_other_drafts(facts, finding)))
+    if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None
-    if spec.is_synthetic:
-        return Advice(Finding.SYNTHETIC, f"oracle is {SYNTHETIC}.", speedup, speedup is not None)
-    advice = _advice(spec, statistics, cost, speedup, setup)
-    full = [*larger_contexts(statistics, setup)]
-    if not full:
-        return advice
-    text = " ".join([advice.text, *(f"The context was full: try {remedy.text}." for remedy in full)])
-    return replace(advice, text=text, remedies=(*advice.remedies, *full))
+    remedy, action = _action(facts, predictor, now)
+    others = [*_other_drafts(facts, finding)] if remedy is not None or finding is Finding.DRAFT_LARGE else []
+    contexts = [*larger_contexts(facts)]
+    said = [_factor(facts, now), why, action] if remedy is not None else [action]
+    said += [f"Or try {other.text}." for other in others]
+    said += [f"The context was full: try {other.text}." for other in contexts]
+    remedies = [*((remedy,) if remedy is not None else ()), *others, *contexts]
+    return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies))
 
 
-def _advice(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None, setup: AnswerSetup
-) -> Advice:
-    if _chances(spec, statistics) < _ENOUGH_ROUNDS:
-        return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
-    few_rounds = statistics.drafted_rounds < SELDOM * _chances(spec, statistics)
-    few_tokens = statistics.accepted < SELDOM * statistics.emitted  # a few drafts may be long
-    tried = statistics.drafted_rounds >= _ENOUGH_ROUNDS or not few_rounds
-    if tried and not statistics.accepted:
-        text, remedies = _nothing(spec, statistics, setup)
-        return Advice(Finding.NOTHING, text, speedup, speedup is not None, remedies)
-    if few_rounds and few_tokens:
-        text, remedies = _seldom(spec, statistics, setup)
-        return Advice(Finding.SELDOM, text, speedup, speedup is not None, remedies)
-    shares = balance(statistics, cost)
-    if shares is None:
-        return _unmeasured(spec, statistics, cost, setup)
-    factor = shares.factor if speedup is None else speedup
-    said = _said(shares) if speedup is None else f"{speedup:.2f}× was measured"
-    finding, text, remedies = (
-        _gaining(spec, statistics, cost, said)
-        if factor >= GAIN
-        else _losing(spec, statistics, cost, said, setup)
-    )
-    return Advice(finding, text, factor, speedup is not None, remedies)
+def _factor(facts: Facts, now: Factor) -> str:
+    if not facts.spec.parts:
+        return ""
+    if facts.measured is not None:
+        return f"{now.value:.2f}× was measured."
+    return f"Predicted for the whole answer: {factor_words(now)}." if is_clear(now) else ""
 
 
-def _chances(spec: StrategySpec, statistics: Statistics) -> int:
-    """The number of rounds that could have had a draft: all, if the length rule decides whether to draft."""
-    return statistics.rounds if spec.length is LengthRule.AUTO else statistics.attempts
+# ---------------------------------------------------------------------------------- what to try next
 
 
-def _unmeasured(spec: StrategySpec, statistics: Statistics, cost: CostModel, setup: AnswerSetup) -> Advice:
-    """Advice without a pass over a single token: what drafting costs is not known, what is accepted is."""
-    rate = statistics.acceptance_rate or 0.0
-    remedies = tuple(remedy for remedy in _remedies(spec, statistics, cost, setup) if remedy is not PLAIN)
-    if rate >= _LOW_ACCEPTANCE or not remedies:
-        text = (
-            "No pass over a single token was measured yet: measure the baseline to see what drafting saves."
-        )
-        return Advice(Finding.NO_BASELINE, text)
-    ways = _sentence(f"try {', or '.join(remedy.text for remedy in remedies)}")
-    text = f"{_seldom_right(rate)} {ways} Measure the baseline to see whether drafting pays."
-    return Advice(Finding.LOW_ACCEPTANCE, text, remedies=remedies)
+def _action(facts: Facts, predictor: Predictor, now: Factor) -> tuple[Remedy | None, str]:
+    """The setting to try next, with its sentence; None where the present one is to be kept."""
+    none = StrategySpec()
+    known = {**facts.tried, str(none): Factor(1.0, 1.0, 1.0)}
+    known.pop(str(facts.spec), None)
+    known[str(facts.spec)] = now
+    best = max(known, key=lambda name: known[name].value)
+    aim = max(now.value, known[best].value)
+    if len(facts.tried) < _MOST_TRIES:
+        expected = _expected_of_all(facts, predictor, known)
+        clear = [spec for spec, factor in expected.items() if predictor.is_clear(spec, factor)]
+        wins = max(clear, key=lambda spec: expected[spec].value, default=none)
+        if wins.parts and expected[wins].value >= _WORTH_A_TRY * aim:
+            factor = expected[wins]
+            return Remedy(str(wins), wins, expected=factor), f"Try {wins}: {factor_words(factor)} expected."
+        unclear = {spec: factor for spec, factor in expected.items() if spec not in clear}
+        if unclear and not any(_needs_draft(name) for name in known):
+            first = max(unclear, key=lambda spec: unclear[spec].value)
+            if unclear[first].high >= _PROMISING * aim and unclear[first].value * _PROMISING >= aim:
+                return Remedy(str(first), first), f"Try {first}: what it brings here is not known yet."
+    if known[best].value >= GAIN * now.value:
+        spec = StrategySpec.parse(best)
+        if not spec.parts:
+            words = "Use strategy none: nothing tried or predicted is faster."
+            return _NONE, words
+        return Remedy(best, spec, expected=known[best]), f"Use {best}: {known[best].value:.2f}× was measured."
+    if not facts.spec.parts:
+        return None, "Keep strategy none: nothing tried or predicted is faster."
+    here = f" {now.value:.2f}×," if is_clear(now) else ""
+    return None, f"Keep this:{here} nothing tried or predicted is better."
 
 
-def _gaining(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, said: str
-) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    text = f"{said}: speculation pays here."
-    better = better_length(spec, statistics, cost)
-    if better is None:
-        return Finding.PAYS, text, ()
-    return Finding.LENGTH, f"{text} Try {better.text}.", (better,)
+def _expected_of_all(
+    facts: Facts, predictor: Predictor, known: Collection[str]
+) -> dict[StrategySpec, Factor]:
+    """What every setting that is not known is expected to bring, as far as that can be said."""
+    has_draft = facts.pair is not None and facts.pair.draft is not None
+    kinds = [kind for kind in KINDS.values() if kind.walks and (has_draft or not kind.needs_draft)]
+    found: dict[StrategySpec, Factor] = {}
+
+    def look_at(written: str) -> None:
+        spec = replace(StrategySpec.parse(written.rstrip(":")), verification=facts.spec.verification)
+        if str(spec) not in known and (factor := predictor.as_measured(spec)) is not None:
+            found[spec] = factor
+
+    for kind in kinds:
+        for setting in kind.settings:
+            look_at(f"{kind.name}:{setting}")
+    # Mixes of the best: a copying strategy drafts first, a draft model where that finds nothing.
+    best = sorted(found, key=lambda spec: found[spec].value, reverse=True)
+    drafting = next((spec for spec in best if spec.needs_draft), None)
+    for copying in [spec for spec in best if not spec.needs_draft][:_MIXES]:
+        if drafting is not None:
+            look_at(f"{copying.parts[0]}+{drafting.parts[0]}")
+    return found
 
 
-def _losing(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, said: str, setup: AnswerSetup
-) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    """The first cause that the numbers show: of the machine, then of the model, then of the settings."""
+def _names(spec: StrategySpec) -> list[str]:
+    return [part.name for part in spec.parts]
+
+
+def _needs_draft(strategy: str) -> bool:
+    return strategy != NONE and StrategySpec.parse(strategy).needs_draft
+
+
+def _other_drafts(facts: Facts, finding: Finding) -> Iterator[Remedy]:
+    """Other drafts, or another place for this one, where it is the cause."""
+    if finding is Finding.DRAFT_ON_CPU:
+        yield from filter(None, [moved_draft(facts)])
+    if finding in (Finding.DRAFT_ON_CPU, Finding.DRAFT_LARGE):
+        found = smaller_draft(facts)
+    else:
+        found = another_draft(facts) if finding in OTHER_DRAFTS and facts.spec.needs_draft else None
+    if found is not None:
+        yield found
+
+
+# ------------------------------------------------------------------------------------------ the cause
+
+
+def cause(facts: Facts) -> tuple[Finding, str]:
+    """What the numbers show first: of the machine, then of the models, then of the text."""
+    spec, statistics, cost = facts.spec, facts.statistics, facts.cost
+    if not spec.parts:
+        return Finding.FINE, ""
     k = max(1, round(cost.mean_length or 1))
-    v, c = cost.v(k), cost.c
-    rate = statistics.acceptance_rate or 0.0
-    if v is not None and v >= _DISTURBED * (k + 1):
-        text = (
+    v, single = cost.v(k), cost.single_pass
+    names = " and ".join(_names(spec))
+    if v is not None and cost.passes.measured(k + 1) and v >= _DISTURBED * (k + 1):
+        return Finding.DISTURBED, (
             f"A target pass over {k + 1} tokens took {v:.1f} times as long as one over a single token, and "
-            f"{k + 1} such passes would take less: the machine was probably busy with something else. "
-            "Measure the baseline when it is idle."
+            f"{k + 1} such passes would take less: the machine was probably busy with something else."
         )
-        return Finding.DISTURBED, text, ()
+    drafting = [name for name in _names(spec) if KINDS[name].needs_draft]
+    c = max((cost.step_seconds(name) for name in drafting), default=0.0) / single if single else 0.0
+    if drafting and c >= _DEAR_DRAFT:
+        return _dear_draft(facts, c)
+    share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
+    if statistics.drafted and not statistics.accepted:
+        return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
+    if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
+        found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
+        if spec.length is LengthRule.AUTO:
+            return Finding.SELDOM, f"{names} drafted in {found}: length=auto expects more to cost time."
+        return Finding.SELDOM, f"With its settings, {names} found a draft in {found}."
+    rate = statistics.acceptance_rate
+    if rate is not None and rate < _LOW_ACCEPTANCE:
+        return Finding.LOW_ACCEPTANCE, f"Only {percent(rate, 0)} of the drafted tokens were accepted."
     if v is not None and v >= _NO_BATCHING * (k + 1):
-        text = (
+        return Finding.DEAR_PASSES, (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
-            "this target is too small for speculation to pay here"
+            f"{_target_words(facts)}."
         )
-        if k >= _LONG or any(part.name == "ngram-mod" for part in spec.parts):
-            return Finding.TARGET_SMALL, f"{text}. Use strategy none.", (PLAIN,)
-        text += (
-            ", or a mixture of experts, which gains by long drafts only. Use strategy none; with a mixture"
-        )
-        return Finding.TARGET_SMALL, f"{text} of experts, try {LONG_DRAFTS.text}.", (PLAIN, LONG_DRAFTS)
-    if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
-        return _dear_draft(c, setup)
-    remedies = _remedies(spec, statistics, cost, setup)
-    remedy = f"try {', or '.join(remedy.text for remedy in remedies)}"
-    if rate < _LOW_ACCEPTANCE:
-        text = f"{_seldom_right(rate)} {_sentence(remedy)}"
-        return Finding.LOW_ACCEPTANCE, text, remedies
-    if rate > _HIGH_ACCEPTANCE:
-        text = (
-            f"{percent(rate, 0)} of the drafted tokens were accepted and still nothing is gained: "
-            f"{said[0].lower()}{said[1:]}. {_sentence(remedy)}"
-        )
-        return Finding.NO_GAIN, text, remedies
-    return Finding.LOSES, f"{said}: {remedy}.", remedies
+    return Finding.FINE, ""
 
 
-def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    """Advice where a draft token takes too long: the draft is on the slower device, or it is too large."""
-    text = f"One draft token takes {percent(c, 0)} of a target pass"
-    pair, draft = setup.pair, setup.draft
-    devices = " and ".join(name for name in pair.devices.split(", ") if name != "CPU") if pair else ""
-    if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices:
-        remedies: tuple[Remedy, ...] = (UNDRAFTED,)
-        if draft is not None:
-            moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
-            remedies = (Remedy(f"the draft on {devices}", draft=moved), UNDRAFTED)
-        text += f": the draft is on the CPU, and the target is not. Try the draft on {devices}"
-        smaller = smaller_draft(setup)
-        text += f", or {smaller.text} if it does not fit there." if smaller is not None else "."
-        if smaller is not None:
-            remedies = (*remedies[:-1], smaller, remedies[-1])
-        return Finding.DRAFT_ON_CPU, text, remedies
-    text += ": the draft is too large for this target."
-    if smaller := smaller_draft(setup):
-        return Finding.DRAFT_LARGE, f"{text} Try {smaller.text}, or {UNDRAFTED.text}.", (smaller, UNDRAFTED)
-    return (
-        Finding.DRAFT_LARGE,
-        f"{text} Choose a smaller one, or a strategy that needs none, such as ngram-mod.",
-        (UNDRAFTED,),
+def _target_words(facts: Facts) -> str:
+    """Why a pass over several tokens gains little, by what the target's file says."""
+    target = facts.pair.target if facts.pair is not None else None
+    if target is not None and target.n_experts:
+        return (
+            f"each token reads other experts of the {target.n_experts} in a layer, so only long drafts gain"
+        )
+    said = (
+        f" ({target.quantisation}, {target.n_params / 1e6:,.0f} M parameters)" if target is not None else ""
     )
+    return f"this target{said} takes its time to compute here, so a batch saves little"
 
 
-def _said(shares: Balance) -> str:
-    share = "under 1\N{NO-BREAK SPACE}%" if 0 < shares.costs < 0.005 else percent(shares.costs, 0)
-    costs = f"Drafting costs {share} of the time that plain decoding would take"
-    if shares.saves < 0:
-        return f"{costs}, and verifying adds {percent(-shares.saves, 0)} of it"
-    return f"{costs} and saves {percent(shares.saves, 0)} of it"
-
-
-def _nothing(
-    spec: StrategySpec, statistics: Statistics, setup: AnswerSetup
-) -> tuple[str, tuple[Remedy, ...]]:
-    instead = another_draft(setup) if spec.needs_draft else another_kind(spec, statistics)
-    ways = "Use strategy none, or another draft model."
-    if instead is not None:
-        ways = f"Use strategy none, or try {instead.text}."
-    text = f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
-    return text, (PLAIN, instead) if instead is not None else (PLAIN,)
-
-
-def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> tuple[str, tuple[Remedy, ...]]:
-    """Why drafts were rare: the length rule rested, the draft model's were cut, or the text repeats too
-    little."""
-    share = statistics.drafted_rounds / _chances(spec, statistics)
-    names = " and ".join(part.name for part in spec.parts)
-    found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
-    if spec.length is LengthRule.AUTO:
-        return f"length=auto drafted in {found}: more would cost more than it saves.", ()
-    if spec.needs_draft:
-        text = f"{names} drafted in {found}: its settings let too few drafts through."
-        through = let_through(spec, spec.parts[-1])
-        return (f"{text} Try {through.text}.", (through,)) if through is not None else (text, ())
-    for part in spec.parts:
-        if discards(part, setup.token_ids) and (through := let_through(spec, part)):
-            text = (
-                f"{names} found a draft in {found}: this text repeats, and {part.name} discards most of what "
-                f"it finds by its settings. Try {through.text}."
-            )
-            return text, (through,)
-        if shorter := shorter_match(spec, part, setup.token_ids):
-            remedy, n, share = shorter
-            text = (
-                f"{names} found a draft in {found}: {part.name} matches {match_length(part)} tokens by its "
-                f"settings, and this text repeats in shorter pieces. After {n} equal tokens the next was "
-                f"the same in {percent(share, 0)} of the answer: try {remedy.text}."
-            )
-            return text, (remedy,)
-    own = any(isinstance(KINDS[part.name], ForeignKind) for part in spec.parts)  # only it knows what it needs
-    text = f"{names} found a draft in {found}{'' if own else ': this text repeats too little'}."
-    if any(part.name == "ngram-cache" and not part.params.lookup_cache_static for part in spec.parts):
-        text += (
-            " Statistics of similar texts may find more: the strategy panel makes them, and so does "
-            "draftscope lookup-cache."
-        )
-    if setup.pair is not None and setup.pair.draft is not None:
-        both = Remedy(f"{names} with draft-simple", with_draft(spec))
-        return f"{text} Try {both.text}.", (both,)
-    costs = "" if own else "It costs next to nothing; "
-    return f"{text} {_sentence(f'{costs}a draft model may do better')}", ()
-
-
-def _remedies(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, setup: AnswerSetup
-) -> tuple[Remedy, ...]:
-    """What to try when nothing is gained."""
-    low = (statistics.acceptance_rate or 0.0) < _LOW_ACCEPTANCE
-    ways = [better_length(spec, statistics, cost)]
-    if low:
-        ways.append(surer_drafts(spec, statistics))
-    if spec.needs_draft:
-        ways += [another_draft(setup) if low else None, UNDRAFTED]
-    elif low:
-        ways.append(another_kind(spec, statistics))
-    return (*(way for way in ways if way is not None), PLAIN)
-
-
-def _seldom_right(rate: float) -> str:
-    return f"Only {percent(rate, 0)} of the drafted tokens were accepted."
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+def _dear_draft(facts: Facts, c: float) -> tuple[Finding, str]:
+    """A draft token takes too long: the draft is on the slower device, or it is too large."""
+    text = f"One draft token takes {percent(c, 0)} of a target pass"
+    pair = facts.pair
+    if faster_devices(facts):
+        return Finding.DRAFT_ON_CPU, f"{text}: the draft is on the CPU, and the target is not."
+    share = facts.relative_size
+    if pair is None or pair.draft is None or share < LARGEST_THAT_PAYS:
+        return Finding.DRAFT_LARGE, f"{text}: the draft is too slow for this target."
+    target, draft = pair.target.quantisation, pair.draft.quantisation
+    beside = f" ({draft} beside {target})" if draft != target else ""
+    return Finding.DRAFT_LARGE, f"{text}: the draft has {size_words(share)}{beside}."

@@ -7,15 +7,17 @@ were not measured are interpolated linearly.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from math import ceil
-from statistics import median
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, sqrt
+from statistics import fmean, median
 
+from app.engine.drafters.registry import KINDS
 from app.engine.types import Round
 
 _KEPT = 101  # newest times that the median is taken over: it follows a machine that becomes busy
 _ENOUGH = 5  # from so many times on their median is used as it is
+_STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
 LONGEST = 16
 """The largest draft length that is predicted, or the mean length of an answer if that is larger."""
 
@@ -42,6 +44,16 @@ class NewestTimes:
             self._median = median(self.seconds)
         return self._median
 
+    @property
+    def error(self) -> float:
+        """The standard error of the median, as a share of it; times are never known better than a machine
+        keeps its speed."""
+        middle, count = self.median, len(self.seconds)
+        if count < _ENOUGH or middle <= 0:
+            return _FEW
+        spread = 1.48 * median(abs(each - middle) for each in self.seconds)  # of a normal distribution
+        return max(_STEADY, 1.25 * spread / (middle * sqrt(count)))
+
 
 @dataclass(slots=True)
 class PassTimes:
@@ -59,6 +71,10 @@ class PassTimes:
         """Whether a pass of that size was measured."""
         return tokens in self.times
 
+    def count(self, tokens: int) -> int:
+        """How many passes of that size were measured, the newest ones."""
+        return len(self.times[tokens].seconds) if tokens in self.times else 0
+
     def seconds(self, tokens: int) -> float | None:
         """The time of a pass over so many tokens; None if too little was measured.
 
@@ -66,9 +82,7 @@ class PassTimes:
         smaller pass takes. A size measured only a few times is taken from the line through the others: one
         lucky pass would make its draft length look best.
         """
-        sizes = sorted(
-            size for size, times in self.times.items() if size == 1 or len(times.seconds) >= _ENOUGH
-        )
+        sizes = sorted(size for size in self.times if size == 1 or self.count(size) >= _ENOUGH)
         if len(sizes) < 2:
             sizes = sorted(self.times)
         if tokens in sizes:
@@ -83,50 +97,122 @@ class PassTimes:
         # A line through two noisy points may reach zero: a pass costs at least its share of the larger pass.
         return max(guess, first * min(1.0, tokens / low))
 
+    def error(self, tokens: int) -> float:
+        """The standard error of `seconds`, as a share of it."""
+        if self.count(tokens) >= _ENOUGH or (tokens == 1 and self.count(1)):
+            return self.times[tokens].error
+        sizes = [size for size in self.times if self.count(size) >= _ENOUGH]
+        between = any(size < tokens for size in sizes) and any(size > tokens for size in sizes)
+        return _BETWEEN if between else _BEYOND
+
 
 @dataclass(slots=True)
 class CostModel:
     """The costs of drafting and verifying, relative to a target pass over one token.
 
-    A fold over the rounds of a speculative answer. With the rounds of a measured baseline added, the
-    single-token pass comes from many rounds instead of a few.
+    A fold over the rounds of a speculative answer. With the rounds of a measured baseline added, or with a
+    calibration of this machine, the single-token pass comes from many passes instead of a few.
     """
 
     passes: PassTimes = field(default_factory=PassTimes)
     draft_times: NewestTimes = field(default_factory=NewestTimes)  # of a drafted token
-    lengths: Counter[int] = field(default_factory=Counter)  # rounds with a draft, by its length
-    accepted: int = 0  # tokens, in rounds with a draft
+    lengths: Counter[int] = field(default_factory=Counter)  # rounds of the answer, by the length of the draft
+    accepted: int = 0  # tokens
+    strategies: dict[str, NewestTimes] = field(default_factory=dict)
+    """The seconds of a token that was computed for a draft, by strategy."""
+    rest: NewestTimes = field(default_factory=NewestTimes)  # of a round besides drafting and its pass
+    known: PassTimes = field(default_factory=PassTimes)  # of a calibration
+    known_draft: float = 0.0  # seconds of a pass of the draft model over one token; 0: not known
 
     @classmethod
-    def of(cls, rounds: Iterable[Round]) -> CostModel:
+    def of(cls, rounds: Iterable[Round], plain: Iterable[Round] = ()) -> CostModel:
+        """The costs of an answer; `plain` are rounds of its baseline."""
         model = cls()
         for round in rounds:
             model.add(round)
+        for round in plain:
+            model.add(round, plain=True)
         return model
 
     def copied(self) -> CostModel:
         """A fold that goes on by itself."""
-        return CostModel(
-            PassTimes({size: times.copied() for size, times in self.passes.times.items()}),
-            self.draft_times.copied(),
-            self.lengths.copy(),
-            self.accepted,
+        return replace(
+            self,
+            passes=PassTimes({size: times.copied() for size, times in self.passes.times.items()}),
+            draft_times=self.draft_times.copied(),
+            lengths=self.lengths.copy(),
+            strategies={name: times.copied() for name, times in self.strategies.items()},
+            rest=self.rest.copied(),
         )
 
-    def add(self, round: Round) -> None:
-        """Add a round, of this answer or of its baseline."""
+    def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
+        """The model with the median seconds of passes that were timed on this machine, over so many tokens
+        of the target, and over one of the draft model."""
+        known, pools = PassTimes(), list[list[float]]()
+        for size in sorted(target):
+            pools.append([target[size]])
+            # A pass over more tokens takes no less: where a disturbance says so, both are as their mean.
+            while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
+                pools[-2:] = [pools[-2] + pools[-1]]
+        seconds = [fmean(pool) for pool in pools for _ in pool]
+        for size, taken in zip(sorted(target), seconds, strict=True):
+            for _ in range(_ENOUGH):
+                known.add(size, taken)
+        return replace(self, known=known, known_draft=draft)
+
+    def add(self, round: Round, plain: bool = False) -> None:
+        """Add a round of this answer, or, if `plain`, of its baseline."""
         k = len(round.drafted)
         self.passes.add(k + 1, round.verify_seconds)
+        drafting = round.draft_seconds - round.read_seconds
+        self.rest.add(max(0.0, round.seconds - round.verify_seconds - (round.draft_seconds if k else 0.0)))
+        if plain:
+            return
+        self.lengths[k] += 1
+        self.accepted += round.accepted
         if k:
-            self.draft_times.add((round.draft_seconds - round.read_seconds) / k)
-            self.lengths[k] += 1
-            self.accepted += round.accepted
+            self.draft_times.add(drafting / k)
+        # The token that was too unsure to be drafted was computed too.
+        name = round.strategy or next(iter(round.asked or ()), None)
+        steps = k + (round.draft_end == "p_min")
+        if name is not None and steps:
+            self.strategies.setdefault(name, NewestTimes()).add(drafting / steps)
 
     @property
     def single_pass(self) -> float | None:
         """Seconds of a target pass over one token; None if none was measured. It is not extrapolated from
         larger passes, which use other kernels."""
-        return self.passes.seconds(1) if self.passes.measured(1) else None
+        return self.seconds(1) if self.passes.measured(1) or self.known.measured(1) else None
+
+    def seconds(self, tokens: int) -> float | None:
+        """Seconds of a target pass: of this answer where it has enough of them, else of the calibration, at
+        the speed that the machine had during the answer."""
+        if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
+            return self.passes.seconds(tokens)
+        seconds = self.known.seconds(tokens)
+        return seconds * self._pace if seconds is not None else None
+
+    @property
+    def _pace(self) -> float:
+        """The time of this answer's passes / that of the calibration's."""
+        both = [
+            times.median / known
+            for size, times in self.passes.times.items()
+            if self.passes.count(size) >= _ENOUGH and (known := self.known.seconds(size))
+        ]
+        return median(both) if both else 1.0
+
+    def error(self, tokens: int) -> float:
+        """The standard error of a pass, as a share of its time."""
+        if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
+            return self.passes.error(tokens)
+        return max(_CALIBRATED, self.known.error(tokens))
+
+    def step_seconds(self, strategy: str) -> float:
+        """The seconds of one token of a strategy's drafts; 0 where that is not known."""
+        if strategy in self.strategies:
+            return self.strategies[strategy].median
+        return self.known_draft * self._pace if KINDS[strategy].needs_draft else 0.0
 
     @property
     def c(self) -> float | None:
@@ -136,15 +222,30 @@ class CostModel:
 
     def v(self, k: int) -> float | None:
         """Time of a target pass over k+1 tokens / over one token."""
-        single, several = self.single_pass, self.passes.seconds(k + 1)
+        single, several = self.single_pass, self.seconds(k + 1)
         return several / single if single and several is not None else None
 
     def predicted(self, alpha: float, k: int) -> float | None:
-        """The speed-up that a fixed draft length would give if every token passed with probability alpha."""
+        """The speed-up of rounds that all draft k tokens, each of which passes with probability alpha."""
         c, v = self.c, self.v(k)
         if v is None or (c is None and k):
             return None
         return expected_tokens(alpha, k) / (v + k * (c or 0.0))
+
+    def of_answer(self, alpha: float, k: int) -> float | None:
+        """The speed-up of the whole answer, if its drafts had k tokens; as many rounds draft as
+        did."""
+        c, v, share = self.c, self.v(k), self.drafting_share
+        if v is None or (c is None and k):
+            return None
+        gained = 1 + share * (expected_tokens(alpha, k) - 1)
+        return gained / (1 - share + share * (v + k * (c or 0.0)))
+
+    @property
+    def drafting_share(self) -> float:
+        """The share of rounds that had a draft."""
+        total = self.lengths.total()
+        return 1 - self.lengths[0] / total if total else 0.0
 
     @property
     def longest(self) -> int:
@@ -170,16 +271,22 @@ class CostModel:
         return high
 
     @property
+    def surely_priced(self) -> bool:
+        """Whether enough single-token passes were measured to compare others with."""
+        return self.known.measured(1) or self.passes.count(1) >= _ENOUGH
+
+    @property
     def mean_length(self) -> float | None:
-        """The mean draft length."""
-        total = self.lengths.total()
+        """The mean length of the drafts."""
+        total = self.lengths.total() - self.lengths[0]
         return sum(k * n for k, n in self.lengths.items()) / total if total else None
 
     @property
     def over_rounds(self) -> float | None:
-        """The factor of the recorded rounds with a draft: (1 + mean accepted) / mean(v(k) + k c)."""
+        """The factor of all recorded rounds of the answer, drafted or not: (1 + mean accepted) / mean(v(k) +
+        k c)."""
         c, total = self.c, self.lengths.total()
-        if c is None or not total:
+        if c is None or total == self.lengths[0]:
             return None
         cost = sum(rounds * ((self.v(k) or 0.0) + k * c) for k, rounds in self.lengths.items()) / total
         return (1 + self.accepted / total) / cost

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.engine.explain.cost import CostModel
+from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -47,25 +48,41 @@ class Facts:
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
+    max_tokens: int = 0  # that the answer might have had; 0: as many as it has
 
     @classmethod
     def of(
         cls,
-        trace: Trace,
+        traces: Sequence[Trace],
         plain: Sequence[Trace] = (),
         measured: Factor | None = None,
         tried: Mapping[str, Factor] | None = None,
+        calibration: PassSeconds | None = None,
     ) -> Facts:
-        """The facts of a recorded answer; `plain` are answers of the baseline to the same prompt. Raises
-        SettingError for a strategy that is not known here."""
+        """The facts of recorded answers of one strategy, of which the longest is looked through; `plain` are
+        answers of the baseline. Raises SettingError for a strategy that is not known here."""
+        longest = max(traces, key=lambda trace: len(trace.token_ids))
+        cost = CostModel.of(
+            (round for trace in traces for round in trace.rounds),
+            (round for trace in plain for round in trace.rounds),
+        )
+        if calibration is not None:
+            cost = cost.calibrated(calibration.target, calibration.draft)
         return cls(
-            StrategySpec.parse(trace.header.strategy),
-            Statistics.of_answer(trace),
-            CostModel.of(round for run in (trace, *plain) for round in run.rounds),
-            trace.rounds,
-            trace.header.context_ids,
-            trace.token_ids,
+            StrategySpec.parse(longest.header.strategy),
+            Statistics.pooled(map(Statistics.of_answer, traces)),
+            cost,
+            longest.rounds,
+            longest.header.context_ids,
+            longest.token_ids,
             measured,
             tried or {},
-            trace.header.pair,
+            longest.header.pair,
+            max_tokens=longest.header.max_tokens,
         )
+
+    @property
+    def relative_size(self) -> float:
+        """The draft model's size / the target's; 0 without one."""
+        pair = self.pair
+        return pair.draft.size / pair.target.size if pair is not None and pair.draft is not None else 0.0

@@ -3,7 +3,7 @@ machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -13,36 +13,6 @@ from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.strategy import SYNTHETIC
 
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "draft-simple": (
-        "n_max=4",
-        "n_max=8:p_min=0.5",
-        "n_max=2",
-        "n_max=6:p_min=0.75",
-        "n_max=16:length=auto",
-        "n_max=3",
-        "n_max=16:p_min=0.75",
-        "n_max=1",
-        "n_max=12:p_min=0.5",
-        "n_max=8",
-        "n_max=4:p_min=0.5",
-    ),
-    "prompt-lookup": (
-        "max_ngram_size=3:num_pred_tokens=8",
-        "max_ngram_size=2:num_pred_tokens=4",
-        "max_ngram_size=2:num_pred_tokens=8",
-        "max_ngram_size=3:num_pred_tokens=16",
-        "max_ngram_size=4:num_pred_tokens=32",
-    ),
-    "ngram-simple": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
-    "ngram-map-k": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
-    "ngram-map-k4v": ("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),
-    "ngram-mod": ("n_match=16:n_min=4:n_max=32", "n_match=8:n_min=2:n_max=16", "n_match=24:n_min=48"),
-    "ngram-cache": ("n_draft=8", "n_draft=4"),
-    "suffix": ("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),
-}
-"""Settings of each strategy, the most promising first. A strategy that has none here is tried with its
-defaults."""
 SAMPLED = ("n_max=4:sample=1", "n_max=8:sample=1")
 """More settings of a draft model above temperature 0."""
 DRAFTED = ("n_max=4", "n_max=8:p_min=0.5")
@@ -78,7 +48,7 @@ def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]
     found += [_mix(first, second.name, DRAFTED) for second in drafting for first in alone]
     named = {kind.name: kind for kind in alone}
     found += [
-        _mix(named[first], second, SETTINGS[second][:1])
+        _mix(named[first], second, KINDS[second].settings[:1])
         for first, second in PAIRS
         if first in named and second in named
     ]
@@ -101,7 +71,7 @@ def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def _settings_of(kind: StrategyKind, temperature: float) -> Iterator[str]:
-    settings = SETTINGS.get(kind.name, ("",))
+    settings = kind.settings
     if kind.name == "draft-simple" and temperature > 0:
         settings = (*settings[:2], *SAMPLED, *settings[2:])
     for setting in settings:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import msgspec
 
 from app.base import numbers
-from app.engine.explain.advice import Finding, advise
+from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
-from app.engine.explain.remedies import AnswerSetup
+from app.engine.explain.facts import Factor, Facts
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
@@ -331,13 +331,10 @@ class Tuner:
         if statistics is None or cost is None:
             return ""
         for round in self._plain:
-            cost.add(round)
-        pair = self.experiment.pair
-        setup = AnswerSetup(self.pair, pair.target, pair.draft)
-        found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor, setup)
-        if found is None or found.finding is Finding.SELDOM:
-            return "It seldom found a draft." if found else ""
-        return found.text
+            cost.add(round, plain=True)
+        measured = Factor(speedup.factor, speedup.factor, speedup.factor)
+        facts = Facts(StrategySpec.parse(strategy), statistics, cost, measured=measured, pair=self.pair)
+        return cause(facts)[1]
 
 
 def _is_worth_it(speedup: Speedup) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from app.base.files import DamagedError, decode, open_file, write_atomic
 from app.engine.errors import TraceError
 from app.engine.explain.cost import CostModel
+from app.engine.explain.facts import Factor
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace, salvage_trace, write_trace
 
@@ -44,8 +45,16 @@ class Measurement:
         self.factor = self.strategy_speed / self.baseline_speed
         whole, base = _whole_speed(strategies), _whole_speed(baselines)
         self.end_to_end_factor = whole / base if whole and base else None
-        self.cost = CostModel.of([round for run in self.runs for round in run.rounds])
+        self.cost = CostModel.of(
+            (round for run in strategies for round in run.rounds),
+            (round for run in baselines for round in run.rounds),
+        )
         self.statistics = Statistics.of(strategy.rounds)
+
+    @property
+    def range(self) -> Factor:
+        """The factor, from that of the slowest pair to that of the fastest."""
+        return Factor(self.factor, self.low, self.high)
 
     @property
     def verdict(self) -> str:

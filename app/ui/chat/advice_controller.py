@@ -1,4 +1,4 @@
-"""Applies the remedies named in the advice on the answer on the screen."""
+"""Tries the remedies named in the advice on the answer on the screen, and measures them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from app.engine.explain.advice import OTHER_DRAFTS
 from app.engine.explain.remedies import Remedy
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
+from app.ui.chat.answers.answering import CONTINUE
 from app.ui.chat.answers.asking import loaded_alike
+from app.ui.chat.answers.baseline_controller import BaselineController
+from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
-from app.ui.chat.shown_chat import ShownChat
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine.engine_session import Activity, EngineSession
@@ -27,7 +29,8 @@ class AdviceController(QObject):
     def __init__(
         self,
         page: ChatPage,
-        shown: ShownChat,
+        chat: ChatController,
+        baseline: BaselineController,
         session: EngineSession,
         settings: SettingsInUse,
         library: LibraryDrafts,
@@ -37,14 +40,21 @@ class AdviceController(QObject):
         super().__init__(page)
         self._page = page
         self._card = page.instruments.cost
-        self._shown = shown
+        self._chat = chat
+        self._baseline = baseline
+        self._shown = shown = chat.shown
         self._session = session
         self._settings = settings
         self._library = library
         self._apply = apply
         self._searched: AnswerModel | None = None  # the answer for which other drafts were looked for
+        self._tries: AnswerModel | None = None  # its remedy is tried when the engine is ready
+        self._measures = ""  # the chat whose new answer is to be measured
         self._card.remedies.applies = self._applies
+        self._card.remedies.tries = self._is_tried
         self._card.remedies.chosen.connect(self._use)
+        for signal in (session.changed, shown.answer_shown):
+            signal.connect(self._go_on)
         for signal in (shown.answer_shown, settings.changed, library.found):
             signal.connect(self._refresh)
         session.changed.connect(self._pair_changed)
@@ -81,6 +91,8 @@ class AdviceController(QObject):
 
     @Slot()
     def _refresh(self) -> None:
+        if self._shown.answer is not None:
+            self._shown.answer.tried = self._baseline.measured_versions()
         self._card.models = self._models()
         self._card.drafts = self._library.suiting(self._target)
         self._card.show_numbers()
@@ -105,10 +117,37 @@ class AdviceController(QObject):
             self._searched = answer
             self._library.find(self._target)
 
+    def _is_tried(self, remedy: Remedy) -> bool:
+        """Whether a click also answers the question again and measures that: only the last answer of a chat
+        can be given again, and strategy none is what others are measured against."""
+        last = self._shown.stored is not None and self._shown.turn == len(self._shown.chat.turns) - 1
+        return last and (remedy.spec is None or bool(remedy.spec.parts))
+
     @Slot(object)
     def _use(self, remedy: Remedy) -> None:
         self._page.prompt.setFocus()  # the button goes; Qt would move the focus anywhere
+        tried = self._is_tried(remedy)
         try:
             self._apply(self._wanted(remedy))
         except UserError as error:
             self._page.prompt.notices.tell(error)
+            return
+        if tried:
+            self._tries = self._shown.answer
+            self._go_on()
+
+    @Slot()
+    def _go_on(self) -> None:
+        """Answer again as soon as the engine is ready, and then measure that answer; unless someone does
+        something else meanwhile."""
+        if self._session.activity is not Activity.READY:
+            return
+        tried, self._tries = self._tries, None
+        if tried is not None and tried is self._shown.answer:
+            self._measures = self._shown.id
+            self._chat.regenerate()
+        elif self._measures and self._shown.live is None:
+            here, self._measures = self._measures == self._shown.id, ""
+            note = self._shown.answer.note if self._shown.answer is not None else None
+            if here and (note is None or note.action == CONTINUE):
+                self._baseline.measure()

@@ -88,7 +88,7 @@ SPEED_UP = explained("speed-up")
 END_TO_END = explained("end to end")
 PREDICTED = (
     f"{explained('predicted factor')}\n{explained('c, v(k)')}\n"
-    "Dot and number: the rounds with a draft as they were. Ring: the best k."
+    "Number and dot: the whole answer, with its rounds without a draft. Ring: the best k."
 )
 WARM = explained("warm")
 CONTEXT = explained("context")

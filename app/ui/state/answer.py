@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.engine.errors import SettingError
-from app.engine.explain.advice import Advice, advise
+from app.engine.explain.advice import Advice, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import DraftFile
-from app.engine.explain.remedies import AnswerSetup
+from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.predict import predicted
+from app.engine.process.messages import PassSeconds
 from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
@@ -71,8 +72,9 @@ class AnswerModel(QObject):
         self.pointed_at: int | None = None  # index of a round
         self.pinned_at: int | None = None
         self._folds = folds if folds is not None else RoundFolds()
-        self._token_ids: tuple[int, ...] = ()
-        self._ids_of = 0  # rounds that those tokens are of
+        self.calibration: PassSeconds | None = None  # of its pair, on this machine
+        self.tried: dict[str, Factor] = {}  # other strategies that were measured on its prompt
+        self._advised: tuple[tuple[object, ...], Advice | None] | None = None  # and what that is based on
         self._length_fold: LengthFold | None = None
         self._lengths: list[LengthAt] | None = None  # of all known rounds, from the first question on
 
@@ -167,6 +169,18 @@ class AnswerModel(QObject):
         return self._folds.cost
 
     @property
+    def priced(self) -> CostModel:
+        """The cost, with what the calibration of this machine says of passes that were not measured."""
+        known = self.calibration
+        return self.cost.calibrated(known.target, known.draft) if known is not None else self.cost
+
+    @property
+    def predicted(self) -> Factor | None:
+        """The predicted factor of the rounds so far, drafted or not; None where too little was measured."""
+        measured, cost = self.measurement, self.priced
+        return predicted(measured.statistics if measured is not None else self.statistics, cost)
+
+    @property
     def speed_up(self) -> float | None:
         """The measured factor; None where no baseline was measured, or where its pairs of runs disagree."""
         measurement = self.measurement
@@ -178,26 +192,56 @@ class AnswerModel(QObject):
         draft: ModelOptions | None = None,
         drafts: Sequence[DraftFile] = (),
     ) -> Advice | None:
-        """Advice on the strategy; None where it drafts nothing or is no longer known. Where a baseline was
+        """Advice on a whole answer; None where its strategy is no longer known. Where a baseline was
         measured, the advice uses that measurement alone, since the answer itself ran at another speed.
         `target` and `draft` are the load options of the pair, for advice that changes them; `drafts` are the
         files of the library that suit the target."""
-        if self.trace is None:
+        if self.trace is None or not self.whole or self.start:
             return None
-        header = self.trace.header
         try:
-            spec = StrategySpec.parse(header.strategy)
+            spec = StrategySpec.parse(self.trace.header.strategy)
         except SettingError:  # its drafter was removed, or the trace came from elsewhere
             return None
-        statistics = self.measurement.statistics if self.measurement is not None else self.statistics
-        setup = AnswerSetup(header.pair, target, draft, self._ids(self.trace), drafts)
-        return advise(spec, statistics, self.cost, self.speed_up, setup)
+        return self._advice(spec, self.trace, target, draft, tuple(drafts))
 
-    def _ids(self, trace: Trace) -> tuple[int, ...]:
-        """All tokens of the answer."""
-        if self._ids_of != len(trace.rounds):
-            self._token_ids, self._ids_of = trace.token_ids, len(trace.rounds)
-        return self._token_ids
+    def _advice(
+        self,
+        spec: StrategySpec,
+        trace: Trace,
+        target: ModelOptions | None,
+        draft: ModelOptions | None,
+        drafts: tuple[DraftFile, ...],
+    ) -> Advice | None:
+        """The advice, which takes a moment, kept until something that it is based on changes."""
+        known = self.calibration
+        based_on = (
+            len(trace.rounds),
+            self.measurement,
+            known,
+            tuple(self.tried.items()),
+            target,
+            draft,
+            drafts,
+        )
+        if self._advised is None or self._advised[0] != based_on:
+            measured = self.measurement
+            facts = Facts(
+                spec,
+                measured.statistics if measured is not None else self.statistics,
+                self.priced,
+                measured.strategy.rounds if measured is not None else trace.rounds,
+                trace.header.context_ids,
+                (measured.strategy if measured is not None else trace).token_ids,
+                measured.range if measured is not None else None,
+                self.tried,
+                trace.header.pair,
+                target,
+                draft,
+                drafts,
+                trace.header.max_tokens,
+            )
+            self._advised = based_on, next_advice(facts)
+        return self._advised[1]
 
     # ------------------------------------------------------------------ what becomes of it
 
@@ -211,7 +255,6 @@ class AnswerModel(QObject):
         already."""
         self.trace = Trace(header, list(rounds))
         self._lengths = None
-        self._ids_of = 0
         self.cursor = len(rounds)
         self.began.emit()
 

@@ -163,7 +163,13 @@ class MainWindow(QMainWindow):
         self.library_drafts = LibraryDrafts(paths)
         self.pair.offload.look_for_drafts(self.library_drafts)
         self.advice = AdviceController(
-            page, self.controller.shown, session, settings, self.library_drafts, self.chips.apply
+            page,
+            self.controller,
+            self.baseline,
+            session,
+            settings,
+            self.library_drafts,
+            self.chips.apply,
         )
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts

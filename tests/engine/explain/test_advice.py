@@ -1,215 +1,211 @@
-"""Advice on real answers, and the effect of its remedies.
-
-Where the cause is in the costs, tokens and verdicts are real and times are set, because times of a busy
-machine are unreliable.
-"""
+"""Advice: the cause, the setting to try, and when to keep what is there. Times are set, so that the best is
+known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import msgspec
 import pytest
-from typing_extensions import override
 
-from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL, Drafter, Proposal
-from app.engine.drafters.outside.foreign import register
-from app.engine.drafters.registry import StrategyKind
+from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.engine import Engine
-from app.engine.explain.advice import Finding
-from app.engine.explain.facts import DraftFile
-from app.engine.explain.remedies import AnswerSetup, larger_contexts, smaller_draft
+from app.engine.explain.advice import Advice, Finding, next_advice
+from app.engine.explain.cost import CostModel
+from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.predict import Predictor
+from app.engine.explain.remedies import larger_contexts, smaller_draft
 from app.engine.record.stats import Statistics
-from app.engine.types import ModelInfo, ModelOptions, PairInfo, Sampling
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelInfo, ModelOptions, PairInfo, Round
 from tests.answers import answer
-from tests.engine.explain.advised import advice_on, applied, at_costs
-from tests.files.tiny import Tiny
-from tests.workers import worker
+from tests.engine.explain.advised import PASSES, at_costs
+from tests.engine.explain.test_cost import one_round
 
-if TYPE_CHECKING:
-    from app.engine.types import TokenIds
-
-TinyFile = Callable[[Tiny], Path]
-Options = tuple[ModelOptions, ModelOptions]
-TEXT = "The quick brown fox jumps"
+COPIED = "Alpha beta gamma delta epsilon zeta eta theta. " * 4
 
 
-@pytest.fixture
-def pair(tiny_file: TinyFile) -> Options:
-    """A draft of which few tokens are accepted."""
-    target = Tiny(name="target", n_ctx=1024)
-    draft = Tiny(name="far", n_ctx=1024, noise=0.6, noise_seed=3)
-    return ModelOptions(str(tiny_file(target))), ModelOptions(str(tiny_file(draft)))
+def model_of(size: int, **facts: object) -> ModelInfo:
+    info = ModelInfo("/m/target.gguf", "target", "llama", "Q8_0", size, size, 4, 4096, 2048, 2048, 1, True)
+    return msgspec.structs.replace(info, **facts)
 
 
-def test_surer_drafts_where_few_are_accepted(pair: Options) -> None:
-    with Engine(*pair) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
-        before = Statistics.of(trace.rounds)
-        advice = advice_on(trace, at_costs(trace.rounds, 0.1), AnswerSetup(), speedup=0.9)
-        assert advice.finding is Finding.LOW_ACCEPTANCE
-        (surer,) = (remedy for remedy in advice.remedies if remedy.text == "p_min=0.5")
-        assert surer.text in advice.text
-        after = applied(engine, surer, TEXT, 120)
-    assert (after.acceptance_rate or 0) > (before.acceptance_rate or 1)
+PAIR = PairInfo(model_of(1000), model_of(100, quantisation="F16"))
+OPTIONS = ModelOptions("/m/draft.gguf")
 
 
-def test_low_acceptance_is_advised_before_a_baseline_is_measured(pair: Options) -> None:
-    with Engine(*pair) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
-    rounds = [round for round in trace.rounds if round.drafted]  # none of a single token
-    advice = advice_on(trace, rounds, AnswerSetup())
-    assert advice.finding is Finding.LOW_ACCEPTANCE and not advice.measured
-    assert advice.remedies[0].text == "p_min=0.5"
-    assert "strategy none" not in advice.text, "whether drafting pays is not known"
-    assert advice.text.endswith("Measure the baseline to see whether drafting pays.")
+def facts_of(rounds: list[Round], strategy: str = "draft-simple:n_max=4", **known: object) -> Facts:
+    """Facts of rounds whose text never repeats, so that nothing can be copied."""
+    position, placed = 0, []
+    for round in rounds:
+        placed.append(msgspec.structs.replace(round, position=position))
+        position += len(round.emitted)
+    rounds = placed
+    facts = Facts(
+        StrategySpec.parse(strategy),
+        Statistics.of(rounds),
+        CostModel.of(rounds),
+        rounds,
+        prompt_ids=range(100, 120),
+        token_ids=range(1000, 1000 + Statistics.of(rounds).emitted),
+        pair=PAIR,
+        draft=OPTIONS,
+    )
+    return replace(facts, **known)  # type: ignore[arg-type]
+
+
+def drafted(accepted: list[int], c: float, v: float, k: int = 4) -> list[Round]:
+    """Rounds of one length, after as many single-token passes of a second as are surely measured."""
+    plain = [one_round(0, 0, 0.0, 1.0) for _ in range(6)]
+    return plain + [one_round(k, taken, c, v) for taken in accepted]
+
+
+def advice_on(facts: Facts) -> Advice:
+    advice = next_advice(facts)
+    assert advice is not None
+    return advice
+
+
+def measured(value: float) -> Factor:
+    return Factor(value, 0.97 * value, 1.03 * value)
+
+
+def test_what_can_be_copied_from_the_prompt_is_tried_and_brings_what_was_expected(
+    demo_engine: Engine,
+) -> None:
+    request = {"max_tokens": 60, "ignore_eos": True, "cold": True}
+    trace = answer(demo_engine, COPIED, strategy="ngram-mod", **request)
+    facts = Facts.of([Trace(trace.header, at_costs(trace.rounds, 0.9), trace.totals)], calibration=PASSES)
+    facts = replace(facts, pair=PairInfo(trace.header.pair.target), measured=measured(1.0))
+    advice = advice_on(facts)
+    (remedy,) = advice.remedies
+    assert remedy.spec is not None and remedy.expected is not None and remedy.expected.value > 1.05
+    assert advice.text.startswith("1.00× was measured.")
+    assert f"Try {remedy.spec}: {remedy.expected.value:.2f}× (" in advice.text
+    after = answer(demo_engine, COPIED, strategy=str(remedy.spec), **request)
+    now = Facts.of([Trace(after.header, at_costs(after.rounds, 0.0), after.totals)], calibration=PASSES)
+    happened = Predictor(now).own
+    assert happened is not None and remedy.expected.low <= happened.value <= remedy.expected.high
+
+
+def test_what_was_measured_worse_is_never_proposed_again() -> None:
+    """Advice that never holds what it says: three tries, then the best that was measured."""
+    rounds = drafted([3, 4, 2, 4] * 5, c=0.3, v=3.0)
+    facts = facts_of(rounds, measured=measured(0.31))
+    tried: dict[str, Factor] = {}
+    for _ in range(5):
+        advice = advice_on(replace(facts, tried=tried))
+        if advice.next is None or not advice.next.parts:
+            break
+        assert str(advice.next) not in tried
+        tried[str(advice.next)] = measured(0.5)
+    assert len(tried) <= 3
+    assert advice.next == StrategySpec()
+    assert advice.text.endswith("Use strategy none: nothing tried or predicted is faster.")
+    back = advice_on(replace(facts, tried={**tried, "suffix": measured(1.2)}))
+    assert str(back.next) == "suffix" and "Use suffix: 1.20× was measured." in back.text
+
+
+def test_none_is_the_first_answer_where_it_is_best() -> None:
+    facts = facts_of(drafted([1, 0, 1, 0] * 5, c=0.5, v=4.5), measured=measured(0.26))
+    assert advice_on(facts).next == StrategySpec()
+    kept = advice_on(facts_of([one_round(0, 0, 0.0, 1.0)] * 40, "none", tried={"suffix": measured(0.9)}))
+    assert kept.next is None and kept.text == "Keep strategy none: nothing tried or predicted is faster."
+
+
+def test_the_best_is_kept() -> None:
+    rounds = drafted([4, 4, 4, 4] * 5, c=0.05, v=3.6)
+    best = max((f"n_max={k}" for k in (2, 4)), key=str)
+    advice = advice_on(facts_of(rounds, f"draft-simple:{best}", measured=measured(3.5)))
+    assert advice.next is None and not advice.remedies
+    assert advice.text == "Keep this: 3.50×, nothing tried or predicted is better."
+
+
+def test_a_factor_is_of_the_whole_answer_and_has_its_range() -> None:
+    rounds = [one_round(0, 0, 0.0, 1.0)] * 60 + [one_round(4, 0, 0.1, 3.0)] * 12
+    advice = advice_on(facts_of(rounds))
+    assert advice.factor is not None and not advice.measured
+    assert advice.factor.value == pytest.approx(72 / (60 + 12 * 3.4), rel=0.01), "drafted or not"
+    assert advice.factor.low < advice.factor.value < advice.factor.high
+    assert advice.text.startswith(f"Predicted for the whole answer: {advice.factor.value:.2f}× (")
 
 
 @pytest.mark.parametrize(
-    ("strategy", "words"),
+    ("rounds", "pair", "finding", "words"),
     [
-        ("ngram-simple", "size_n=8 and size_m=16"),
-        ("ngram-map-k", "size_n=8 and size_m=16"),
-        ("ngram-map-k4v", "size_n=8 and size_m=16"),
-        ("ngram-mod", "n_match=8, n_min=2 and n_max=16"),
+        (drafted([3, 2] * 10, 0.1, 4.5), PAIR, Finding.DEAR_PASSES, "takes 4.5 times as long"),
+        (drafted([3, 2] * 10, 0.1, 4.5), PAIR, Finding.DEAR_PASSES, "this target (Q8_0, 0 M parameters)"),
+        (
+            drafted([3, 2] * 10, 0.1, 4.5),
+            PairInfo(model_of(1000, n_experts=8), PAIR.draft),
+            Finding.DEAR_PASSES,
+            "each token reads other experts of the 8 in a layer",
+        ),
+        (drafted([0] * 20, 0.1, 1.5), PAIR, Finding.NOTHING, "None of the 80 drafted tokens was accepted."),
+        (drafted([0, 1] * 10, 0.1, 1.6), PAIR, Finding.LOW_ACCEPTANCE, "Only 12"),
+        (drafted([3, 2] * 10, 0.6, 1.6), PAIR, Finding.DRAFT_LARGE, "the draft is too slow for this target"),
+        (
+            drafted([3, 2] * 10, 1.1, 1.6),
+            PairInfo(model_of(1000), model_of(980, quantisation="F16")),
+            Finding.DRAFT_LARGE,
+            "the draft has 98 % of the target's size (F16 beside Q8_0)",
+        ),
+        (
+            drafted([3, 2] * 10, 0.6, 1.6),
+            PairInfo(model_of(1000, n_gpu_layers=4), model_of(100), devices="CUDA0, CPU"),
+            Finding.DRAFT_ON_CPU,
+            "the draft is on the CPU, and the target is not",
+        ),
+        (drafted([3, 2] * 10, 0.1, 9.5), PAIR, Finding.DISTURBED, "busy with something else"),
     ],
 )
-def test_shorter_matches_where_the_defaults_find_nothing(
-    tiny_file: TinyFile, strategy: str, words: str
+def test_the_cause_is_named_by_what_is_known(
+    rounds: list[Round], pair: PairInfo, finding: Finding, words: str
 ) -> None:
-    target = tiny_file(Tiny(name="chain", chain=tuple("0123456789abcdefghij")))
-    with Engine(target) as engine:
-        trace = answer(engine, "0123", strategy=strategy, ignore_eos=True, max_tokens=46)
-        assert not Statistics.of(trace.rounds).drafted
-        advice = advice_on(trace, trace.rounds, AnswerSetup())
-        assert advice.finding is Finding.SELDOM
-        assert "this text repeats in shorter pieces" in advice.text
-        (remedy,) = advice.remedies
-        assert remedy.text == words and words in advice.text
-        assert applied(engine, remedy, "0123", 46).accepted > 5
+    advice = advice_on(facts_of(rounds, pair=pair, measured=measured(0.7)))
+    assert advice.finding is finding
+    assert words.replace(" %", "\N{NO-BREAK SPACE}%") in advice.text or words in advice.text
+    assert "mixture" not in advice.text, "the file says what it is"
 
 
-def test_a_text_that_does_not_repeat_gets_no_shorter_match(engine: Engine) -> None:
-    trace = answer(
-        engine, TEXT, strategy="ngram-simple", max_tokens=40, ignore_eos=True, sampling=Sampling(5.0, seed=1)
-    )
-    advice = advice_on(trace, trace.rounds, AnswerSetup())
-    assert "repeats too little" in advice.text
-    assert [remedy.text for remedy in advice.remedies] == ["ngram-simple with draft-simple"]
+def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
+    drafts = [DraftFile("/m/less.gguf", 50, "less"), DraftFile("/m/more.gguf", 200, "more")]
+    facts = facts_of(drafted([0, 1] * 10, c=0.1, v=1.6), drafts=drafts, measured=measured(0.7))
+    advice = advice_on(facts)
+    assert "Or try more as the draft (20 % of the target's size)." in advice.text
+    assert advice.remedies[-1].draft == replace(OPTIONS, path="/m/more.gguf")
+    smaller = advice_on(replace(facts_of(drafted([3, 2] * 10, 0.6, 1.6)), drafts=drafts))
+    assert smaller.remedies[-1].draft == replace(OPTIONS, path="/m/less.gguf")
 
 
-def test_a_plug_in_that_drafts_nothing_is_not_told_about_repetition(
-    known_strategies: None, engine: Engine
-) -> None:
-    @dataclass(frozen=True)
-    class NoParams:
-        """No settings."""
-
-    class Silent(Drafter):
-        @override
-        def propose(self, context: TokenIds, k: int) -> Proposal:
-            return Proposal()
-
-    register(StrategyKind("silent", NoParams, "Drafts nothing.", make=lambda params, resources: Silent()))
-    trace = answer(engine, TEXT, strategy="silent", max_tokens=40, ignore_eos=True)
-    advice = advice_on(trace, trace.rounds, AnswerSetup())
-    assert advice.finding is Finding.SELDOM
-    assert "silent found a draft in no round." in advice.text and "repeats" not in advice.text
+def test_a_draft_on_the_cpu_is_moved_to_the_targets_devices() -> None:
+    pair = PairInfo(model_of(1000, n_gpu_layers=4), model_of(100), devices="CUDA0, CPU")
+    facts = facts_of(drafted([3, 2] * 10, 0.6, 1.6), pair=pair, measured=measured(0.7))
+    moved = replace(OPTIONS, n_gpu_layers=-1)
+    assert any(remedy.draft == moved for remedy in advice_on(facts).remedies)
 
 
-def test_another_kind_where_copies_are_refused(engine: Engine) -> None:
-    trace = answer(
-        engine,
-        TEXT * 8,
-        strategy="prompt-lookup:max_ngram_size=1",
-        max_tokens=80,
-        ignore_eos=True,
-        sampling=Sampling(1.5, seed=1),
-    )
-    advice = advice_on(trace, at_costs(trace.rounds, 0.0), AnswerSetup(), speedup=0.8)
-    assert advice.finding in (Finding.LOW_ACCEPTANCE, Finding.NOTHING)
-    (remedy,) = (found for found in advice.remedies if found.text == "suffix in place of prompt-lookup")
-    assert remedy.text in advice.text
-    assert str(remedy.spec) == "suffix"
+def test_a_draft_model_that_was_never_asked_is_worth_a_try_without_a_promise() -> None:
+    rounds = [one_round(0, 0, 0.0, 1.0)] * 40
+    facts = facts_of(rounds, "suffix")
+    cost = facts.cost.calibrated({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05)
+    advice = advice_on(replace(facts, cost=cost))
+    assert advice.next is not None and advice.next.needs_draft
+    assert advice.remedies[0].expected is None and "not known yet" in advice.text
+    dear = facts.cost.calibrated({1: 1.0, 2: 1.9, 5: 4.5, 9: 8.0, 17: 15.0}, 0.5)
+    assert advice_on(replace(facts, cost=dear)).next is None
 
 
-def test_a_larger_context_where_it_was_full(pair: Options) -> None:
-    target, draft = replace(pair[0], ctx_size=256), replace(pair[1], ctx_size=512)
-    with Engine(target, draft) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=400, ignore_eos=True)
-    advice = advice_on(trace, trace.rounds, AnswerSetup(target=target, draft=draft))
-    assert "The context was full: try a context of 512 tokens." in advice.text
-    assert advice.remedies[-1].target == replace(target, ctx_size=512)
+def test_too_short_is_said_of_what_was_not_measured_only() -> None:
+    rounds = drafted([3], c=0.1, v=1.5)
+    assert advice_on(facts_of(rounds)).finding is Finding.TOO_EARLY
+    assert advice_on(facts_of(rounds, measured=measured(1.14))).finding is not Finding.TOO_EARLY
 
 
-def test_a_larger_context_of_the_draft_where_it_was_full(pair: Options) -> None:
-    target, draft = pair[0], replace(pair[1], ctx_size=256)
-    with Engine(target, draft) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=300, ignore_eos=True)
-    advice = advice_on(trace, trace.rounds, AnswerSetup(target=target, draft=draft))
-    assert "try a context of 1,024 tokens for the draft" in advice.text
-    assert advice.remedies[-1].draft == replace(draft, ctx_size=1024)
-
-
-def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
-    with worker() as running:
-        target = replace(pair[0], rpc=running.endpoint, device="RPC0")
-        draft = replace(pair[1], rpc=running.endpoint, n_gpu_layers=0)
-        with Engine(target, draft) as engine:
-            trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
-        rounds = at_costs(trace.rounds, 0.6)
-        advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.8)
-        assert advice.finding is Finding.DRAFT_ON_CPU
-        assert "Try the draft on RPC0." in advice.text
-        moved = advice.remedies[0].draft
-        assert moved is not None and moved.device == "RPC0", "the target's"
-        after = advice_on(trace, rounds, AnswerSetup(), speedup=0.8)  # another pair is loaded meanwhile
-        assert (after.finding, after.text) == (advice.finding, advice.text), "the answer's cause stays"
-        assert [remedy.text for remedy in after.remedies] == ["ngram-mod, which needs no draft model"]
-        with Engine(target, moved) as engine:
-            assert engine.pair.draft is not None and engine.pair.draft.n_gpu_layers > 0
-
-
-def test_another_draft_of_the_library_where_few_tokens_are_accepted(pair: Options) -> None:
-    target, draft = pair
-    with Engine(target, draft) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
-    rounds, header = at_costs(trace.rounds, 0.1), trace.header
-    assert header.pair.draft is not None
-    size = header.pair.draft.size
-    drafts = [
-        DraftFile(f"/m/{name}.gguf", at, name) for name, at in (("less", size // 2), ("more", 2 * size))
-    ]
-    known = AnswerSetup(target=target, draft=draft, drafts=[DraftFile(draft.path, size, "this"), *drafts])
-    advice = advice_on(trace, rounds, known, speedup=0.9)
-    assert advice.finding is Finding.LOW_ACCEPTANCE and "or more as the draft (" in advice.text
-    assert next(remedy.draft for remedy in advice.remedies if remedy.draft) == replace(
-        draft, path="/m/more.gguf"
-    )
-    smaller = advice_on(trace, rounds, replace(known, drafts=drafts[:1]), speedup=0.9)
-    assert "or less as the draft (" in smaller.text, "there is no larger one"
-    alone = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.9)
-    assert "as the draft" not in alone.text
-
-
-def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> None:
-    target, draft = pair
-    with Engine(target, draft) as engine:
-        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
-    size = trace.header.pair.target.size
-    drafts = [
-        DraftFile(f"/m/{part}.gguf", int(size * part / 100), f"{part}.gguf") for part in (3, 12, 40, 90)
-    ]
-    rounds = at_costs(trace.rounds, 0.7)
-    advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft, drafts=drafts), speedup=0.8)
-    assert advice.finding is Finding.DRAFT_LARGE
-    assert "Try 12.gguf (12 % of the target's size), or ngram-mod" in advice.text
-    assert advice.remedies[0].draft == replace(draft, path="/m/12.gguf")
-    unknown = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.8)
-    assert "Choose a smaller one, or a strategy that needs none" in unknown.text
+def test_without_a_single_pass_it_asks_for_a_baseline() -> None:
+    advice = advice_on(facts_of([one_round(4, 2, 0.1, 1.5)] * 20))
+    assert advice.finding is Finding.NO_BASELINE and "Measure the baseline" in advice.text
 
 
 @pytest.mark.parametrize(
@@ -217,34 +213,24 @@ def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> 
     [([], None), ([71], None), ([70], 70), ([60, 30], 30), ([5, 14], 14), ([10, 20, 2], 10), ([72, 65], 65)],
 )
 def test_a_smaller_draft_is_clearly_smaller_and_near_a_tenth(sizes: list[int], best: int | None) -> None:
-    target = model_of(1000)
-    pair = PairInfo(target, msgspec.structs.replace(target, size=1000))
     files = [DraftFile(f"/m/{size}.gguf", 10 * size, str(size)) for size in sizes]
-    remedy = smaller_draft(AnswerSetup(pair=pair, draft=ModelOptions("/m/draft.gguf"), drafts=files))
+    pair = PairInfo(model_of(1000), model_of(1000))
+    remedy = smaller_draft(facts_of(drafted([3], 0.1, 1.5), pair=pair, drafts=files))
     assert (remedy and remedy.draft) == (ModelOptions(f"/m/{best}.gguf") if best else None)
 
 
 @pytest.mark.parametrize(
-    ("now", "trained", "wanted"), [(512, 4096, 1024), (512, 1024, 1024), (512, 600, 600), (512, 512, None)]
+    ("why", "now", "trained", "wanted"),
+    [
+        *((TARGET_FULL, 512, trained, wanted) for trained, wanted in ((4096, 1024), (600, 600), (512, 0))),
+        *((DRAFT_FULL, 1024, trained, wanted) for trained, wanted in ((4096, 1024), (800, 800), (512, 0))),
+    ],
 )
-def test_a_full_context_is_doubled_as_far_as_the_model_was_trained(
-    now: int, trained: int, wanted: int | None
-) -> None:
-    target = msgspec.structs.replace(model_of(1000), n_ctx=now, n_ctx_train=trained)
-    setup = AnswerSetup(pair=PairInfo(target), target=ModelOptions("/m/target.gguf"))
-    found = list(larger_contexts(Statistics(ends={f"n_max; {TARGET_FULL}": 1}), setup))
-    assert [remedy.target and remedy.target.ctx_size for remedy in found] == ([wanted] if wanted else [])
-    assert not list(larger_contexts(Statistics(ends={"n_max": 1}), setup))
-
-
-@pytest.mark.parametrize(("trained", "wanted"), [(4096, 1024), (800, 800), (512, None)])
-def test_a_full_context_of_the_draft_grows_to_that_of_its_target(trained: int, wanted: int | None) -> None:
-    target = msgspec.structs.replace(model_of(1000), n_ctx=1024, n_ctx_train=1024)
-    draft = msgspec.structs.replace(target, n_ctx=512, n_ctx_train=trained)
-    setup = AnswerSetup(pair=PairInfo(target, draft), draft=ModelOptions("/m/draft.gguf"))
-    found = list(larger_contexts(Statistics(ends={DRAFT_FULL: 1}), setup))
-    assert [remedy.draft and remedy.draft.ctx_size for remedy in found] == ([wanted] if wanted else [])
-
-
-def model_of(size: int) -> ModelInfo:
-    return ModelInfo("/m/target.gguf", "target", "llama", "Q8_0", size, size, 4, 4096, 2048, 2048, 1, True)
+def test_a_full_context_grows_as_far_as_it_can(why: str, now: int, trained: int, wanted: int) -> None:
+    target = model_of(1000, n_ctx=now, n_ctx_train=trained if why == TARGET_FULL else now)
+    pair = PairInfo(target, model_of(100, n_ctx=512, n_ctx_train=trained))
+    facts = facts_of(drafted([3], 0.1, 1.5), pair=pair, target=ModelOptions("/m/target.gguf"))
+    found = [*larger_contexts(replace(facts, statistics=Statistics(ends={f"n_max; {why}": 1})))]
+    sizes = [(each.target or each.draft).ctx_size for each in found]
+    assert sizes == ([wanted] if wanted else [])
+    assert not [*larger_contexts(replace(facts, statistics=Statistics(ends={"n_max": 1})))]

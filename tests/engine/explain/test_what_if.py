@@ -244,7 +244,10 @@ def test_every_kind_of_estimate_says_why(run: Run) -> None:
     cost = CostModel.of([*trace.rounds, *run("none").rounds])
     assert any("clock" in reason for reason in what_if(trace, StrategySpec.parse(AUTO), cost).reasons)
     copied = run("prompt-lookup")
-    assert "not recorded" in asked(copied, "prompt-lookup:num_pred_tokens=2").reasons[0]
+    assert asked(copied, "prompt-lookup:num_pred_tokens=2").exact, "it is asked again"
+    older = replace(copied, header=msgspec.structs.replace(copied.header, context_ids=()))
+    with pytest.raises(SettingError, match="not recorded"):
+        asked(older, "prompt-lookup")
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_where_a_lookup_is_nearest_the_models_costs_are_told_too(pair_files: tup
     list(tuner.run())
     assert tuner.result is not None and tuner.result.best == "ngram-mod"
     assert "The best with the draft model, draft-simple:n_max=4, measured 0.33×" in tuner.result.reason
-    assert "It seldom found a draft." in tuner.result.reason
+    assert "found a draft in" in tuner.result.reason
 
 
 def test_where_every_run_is_refused_it_ends_and_says_why(pair_files: tuple[Path, Path]) -> None:

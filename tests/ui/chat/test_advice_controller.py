@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QPushButton
 
+from app.engine.explain.remedies import Remedy
 from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
 from app.ui.state.answer import AnswerModel
 from tests.ui.instruments.answers import header, totals, trace
 from tests.ui.traces import make_round
@@ -29,16 +31,30 @@ def nothing_accepted(strategy: str) -> Trace:
     return Trace(header(strategy), rounds, totals(rounds))
 
 
-def test_an_advice_is_taken_by_a_click(windows: Windows) -> None:
+def test_a_click_takes_the_advice(windows: Windows) -> None:
     desk = windows.open(strategy="prompt-lookup")
     show(desk, nothing_accepted("prompt-lookup"))
-    assert list(offered(desk)) == ["Use strategy none", "Use suffix in place of prompt-lookup"]
-    offered(desk)["Use suffix in place of prompt-lookup"].click()
-    assert desk.window.settings.now.strategy == "suffix"
-    assert list(offered(desk)) == ["Use strategy none"], "a remedy in use is no longer offered"
-    assert desk.prompt.hasFocus()
     offered(desk)["Use strategy none"].click()
     assert desk.window.settings.now.strategy == "none"
+    assert not offered(desk), "a remedy in use is no longer offered"
+    assert desk.prompt.hasFocus()
+
+
+def test_a_click_tries_the_advice_measures_it_and_says_what_came_out(windows: Windows) -> None:
+    desk = windows.open(strategy="prompt-lookup")
+    desk.ask("hello")
+    shown, card = desk.window.controller.shown, desk.page.instruments.cost
+    card.remedies.show_remedies((Remedy("suffix", StrategySpec.parse("suffix")),))
+    offered(desk)["Try suffix and measure"].click()
+    desk.until(lambda: shown.answer is not None and shown.answer.measurement is not None)
+    answer = shown.answer
+    assert answer is not None and answer.header is not None and answer.header.strategy == "suffix"
+    assert shown.stored is not None and len(shown.stored.versions) == 2
+    assert f"{answer.measurement.factor:.2f}×" in card.advice.text()
+    desk.window.controller.shown.answer_shown.emit()
+    assert not answer.tried, "the first version was not measured"
+    desk.page.transcript.version_requested.emit(desk.page.transcript.turns[-1], 0)
+    assert shown.answer is not answer and list(shown.answer.tried) == ["suffix"]
 
 
 def test_a_good_answer_has_no_buttons(windows: Windows) -> None:

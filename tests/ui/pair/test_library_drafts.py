@@ -65,7 +65,7 @@ def test_a_smaller_draft_of_the_library_is_loaded_by_a_click(
     desk = windows.open(**pair(models), strategy="draft-simple")
     desk.ask("abc")
     slow_draft(desk)
-    text = f"Use small ({share(models, 'small')})"
+    text = f"Try small ({share(models, 'small')}) and measure"
     desk.until(lambda: text in offered(desk))
     offered(desk)[text].click()
     desk.until_ready()
@@ -87,7 +87,7 @@ def test_another_draft_of_the_library_is_offered_where_few_tokens_are_accepted(
         for index in range(20)
     ]
     show_rounds(desk, drafted, 0.02)
-    text = f"Use small as the draft ({share(models, 'small')})"
+    text = f"Try small as the draft ({share(models, 'small')}) and measure"
     desk.until(lambda: text in offered(desk))
 
 
@@ -97,11 +97,11 @@ def test_a_draft_that_the_library_gets_later_is_named_in_the_chat(
     desk = windows.open(**pair(models), strategy="draft-simple")
     desk.ask("abc")
     slow_draft(desk)
-    desk.until(lambda: "Choose a smaller one" in desk.page.instruments.cost.advice.text())
+    desk.until(lambda: "of a target pass" in desk.page.instruments.cost.advice.text())
     desk.window.go("models")
     Shelf(windows.paths.data).add([Path(models["small"])])
     desk.window.go("chat")
-    desk.until(lambda: f"Use small ({share(models, 'small')})" in offered(desk))
+    desk.until(lambda: f"Try small ({share(models, 'small')}) and measure" in offered(desk))
 
 
 def slow_draft(desk: Desk) -> None:

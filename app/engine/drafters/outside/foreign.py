@@ -49,6 +49,7 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
     described = {field.name: getattr(kind, field.name) for field in dataclasses.fields(StrategyKind)}
     described["make"] = partial(_make_guarded, kind)
     described["keeps"] = Keeps()  # its word for it would have to be checked
+    described["walks"] = False  # it may wait, and run anything
     described["params"] = _guarded_params(kind.params)
     KINDS[kind.name] = ForeignKind(**described, source=source, stamp=stamp)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
+from app.engine.explain.facts import Factor
 from app.saved.chats.conversation import Answer
 from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
@@ -32,6 +35,7 @@ class BaselineController(QObject):
         self._store = store
         self._chat = chat
         self._session = session
+        self._versions: dict[str, Measurement | None] = {}  # read before, by trace
         chat.shown.answer_shown.connect(self._load)
 
     @Slot()
@@ -67,6 +71,26 @@ class BaselineController(QObject):
         self.progressed.emit(0.0)
         measurement.start()
 
+    def measured_versions(self) -> dict[str, Factor]:
+        """What was measured for the other versions of the answer on the screen, by strategy. Versions of
+        another pair do not count, and unreadable measurements neither: showing that version tells why."""
+        shown = self._chat.shown
+        chat_id, answer, stored = self._chat.chat_id, shown.answer, shown.stored
+        if answer is None or answer.header is None or stored is None:
+            return {}
+        found: dict[str, Factor] = {}
+        for version in stored.versions:
+            if version.trace and version.trace != stored.trace:
+                if version.trace not in self._versions:
+                    with suppress(UserError):
+                        self._versions[version.trace] = self._store.load_measurement(chat_id, version)
+                measurement = self._versions.get(version.trace)
+                if measurement is not None and loaded_alike(
+                    measurement.strategy.header.pair, answer.header.pair
+                ):
+                    found[measurement.strategy.header.strategy] = measurement.range
+        return found
+
     def _measured(
         self,
         answer: AnswerModel,
@@ -79,6 +103,7 @@ class BaselineController(QObject):
             self._page.prompt.notices.tell(f"The baseline was not measured: {why_not}")
         else:
             answer.measure(measurement)
+            self._versions.clear()
             try:
                 if stored is not None and stored.trace:
                     self._store.keep_measurement(chat_id, stored, measurement)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel
 from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
 from app.engine.explain.facts import DraftFile
+from app.engine.explain.predict import is_clear
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
@@ -38,7 +39,7 @@ class CostPlot(PlotCard):
     """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
     name = "Predicted speed-up"
-    definition = "over the draft length k"
+    definition = "of the whole answer, over the draft length k"
     tooltip = definitions.PREDICTED
     empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
     none = "Strategy none drafts nothing, so nothing is predicted."
@@ -92,8 +93,8 @@ class CostPlot(PlotCard):
                 item.setData(np.empty(0), np.empty(0))
             self.canvas.set_level(None)
             return
-        self.canvas.set_span(-0.5, self.answer.cost.longest + 0.5)
-        cost = self.answer.cost
+        self.canvas.set_span(-0.5, self.answer.priced.longest + 0.5)
+        cost = self.answer.priced
         best = max(range(len(factors)), key=factors.__getitem__)
         here = cost.over_rounds
         self._line.setData(np.arange(len(factors)), np.array(factors))
@@ -127,14 +128,18 @@ class CostPlot(PlotCard):
         self._words.setAnchor(free_anchor(here, size, room, [ring], lines, _EMPTY))
 
     def show_numbers(self) -> None:
-        cost, alpha = self.answer.cost, self.answer.statistics.alpha
-        self.value.setText(numbers.factor(cost.over_rounds))
-        even = cost.break_even(max(1, round(cost.mean_length or 1))) if cost.lengths else None
-        if alpha is not None and cost.c is not None:
+        cost, alpha = self.answer.priced, self.answer.statistics.alpha
+        expected = self.answer.predicted
+        clear = expected is not None and is_clear(expected)
+        # A measured factor says more: the head of the instruments has it.
+        shown = expected if clear and self.answer.measurement is None else None
+        self.value.setText(numbers.factor(shown.value) if shown is not None else "")
+        facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
+        if alpha is not None and cost.c is not None and cost.surely_priced:
+            even = cost.break_even(max(1, round(cost.mean_length or 1)))
             ends = "never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}"
-            self.facts.setText(f"c {numbers.significant(cost.c)} · {ends}")
-        else:
-            self.facts.setText("")
+            facts += [f"c {numbers.significant(cost.c)}", ends]
+        self.facts.setText(" · ".join(facts))
         self.facts.setVisible(bool(self.facts.text()))
 
     def read(self, index: int) -> str:
@@ -144,16 +149,16 @@ class CostPlot(PlotCard):
         return f"k = {index}: {numbers.factor(factors[index])} predicted"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        cost, alpha = self.answer.cost, self.answer.statistics.alpha
+        cost, alpha = self.answer.priced, self.answer.statistics.alpha
         names = ("k", "alpha", "c", "v", "predicted_factor")
         return names, ((k, alpha, cost.c, cost.v(k), factor) for k, factor in enumerate(self._factors()))
 
     def _factors(self) -> list[float]:
         """The predicted factor of every k; empty where too little was measured."""
-        alpha, cost = self.answer.statistics.alpha, self.answer.cost
+        alpha, cost = self.answer.statistics.alpha, self.answer.priced
         if alpha is None:
             return []
-        predicted = [cost.predicted(alpha, k) for k in range(cost.longest + 1)]
+        predicted = [cost.of_answer(alpha, k) for k in range(cost.longest + 1)]
         factors = [factor for factor in predicted if factor is not None]
         return factors if len(factors) == len(predicted) else []
 
@@ -178,7 +183,7 @@ class CostPlot(PlotCard):
 
     @Slot(object)
     def _hover(self, k: int | None) -> None:
-        inside = k is not None and 0 <= k <= self.answer.cost.longest
+        inside = k is not None and 0 <= k <= self.answer.priced.longest
         self.read_out(k if inside else None)
 
 

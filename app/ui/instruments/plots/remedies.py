@@ -25,15 +25,17 @@ class Remedies(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._shown: tuple[Remedy, ...] = ()
+        self._shown: tuple[tuple[Remedy, bool], ...] = ()
         self.applies: Callable[[Remedy], bool] = lambda remedy: False
         """Whether a remedy would change the settings in use; False until a controller sets this."""
+        self.tries: Callable[[Remedy], bool] = lambda remedy: False
+        """Whether a click also answers again with it, and measures that."""
         WrapLayout(self, GAP)
         self.hide()
 
     def show_remedies(self, remedies: tuple[Remedy, ...]) -> None:
         """Show buttons for the remedies that apply."""
-        shown = tuple(remedy for remedy in remedies if self.applies(remedy))
+        shown = tuple((remedy, self.tries(remedy)) for remedy in remedies if self.applies(remedy))
         if shown == self._shown:
             return
         self._shown = shown
@@ -43,9 +45,11 @@ class Remedies(QWidget):
             button.deleteLater()
         layout = self.layout()
         assert layout is not None
-        for remedy in shown:
-            button = _WrappedButton(f"Use {remedy.text}", self)
-            button.setToolTip(as_text(f"{_what(remedy)} From the next answer on."))
+        for remedy, tried in shown:
+            words = f"Try {remedy.text} and measure" if tried else f"Use {remedy.text}"
+            button = _WrappedButton(words, self)
+            then = "Then answers again, and measures that." if tried else "From the next answer on."
+            button.setToolTip(as_text(f"{_what(remedy)} {then}"))
             button.clicked.connect(lambda _checked, remedy=remedy: self.chosen.emit(remedy))
             layout.addWidget(button)
             button.show()

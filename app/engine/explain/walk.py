@@ -1,0 +1,261 @@
+"""Walks through a known text with other settings: the rounds that the answer would have had.
+
+Drafters and length rules are the real ones, asked as the loop asks them; only a draft model has a stand-in.
+Its proposals are known where a recorded draft covers a place: accepted tokens are the text itself, so the
+rest of a draft is the draft that begins in the middle of it. Elsewhere recorded places fill the gaps.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+from typing_extensions import override
+
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
+from app.engine.drafters.registry import KINDS
+from app.engine.explain.cost import CostModel
+from app.engine.fates import Verdict
+from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
+from app.engine.lengths.registry import make_length
+from app.engine.loop.propose import Budget, NamedDrafter, propose
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.sampler import Sampler
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.types import DraftedToken, LengthRule, Round, Sampling
+
+if TYPE_CHECKING:
+    from app.engine.types import TokenIds
+
+ENDED = "the draft ended the answer"
+UNSURE = "p_min"
+_REJECTED = -1  # the id of a token that is not the text's
+
+
+class DraftPlace(NamedTuple):
+    """The draft model's proposal at a place of the text."""
+
+    agrees: bool
+    p: float  # the draft model's own probability of it
+    ends: bool = False  # the draft ends with it: it ends the answer
+    tail: tuple[float, ...] = ()  # not accepted: the p of the tokens that were drafted behind it
+    tail_end: str | None = None  # why the draft ended behind them; None where that is not known
+
+
+UNSURE_PLACE = DraftPlace(False, 0.0)
+"""A place where the draft model was less sure than the recorded p_min."""
+
+
+@dataclass(slots=True)
+class Walked:
+    """The rounds of one walk through the text."""
+
+    tokens: int = 0
+    rounds: int = 0
+    accepted: int = 0
+    lengths: Counter[int] = field(default_factory=Counter)  # rounds by tokens drafted
+    steps: Counter[str] = field(default_factory=Counter)  # tokens computed by each strategy, also those cut
+    open_places: int = 0  # reached, and filled
+    open_tails: int = 0  # drafts whose end behind a rejected token is not recorded
+
+    @property
+    def drafted(self) -> int:
+        return sum(length * rounds for length, rounds in self.lengths.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A prompt, the answer to it, and what a draft model is known to propose in it."""
+
+    prompt_ids: Sequence[int]  # at least one
+    ids: Sequence[int]  # of the answer
+    max_tokens: int
+    n_ctx: int
+    n_vocab: int
+    relative_size: float = 0.0  # the draft model's size / the target's
+    places: Sequence[DraftPlace | None] = ()  # one for each token of the answer, or none
+    pool: Sequence[DraftPlace] = ()  # what stands in for open places
+    p_min: float = 0.0  # the recorded one
+
+
+def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
+    """One walk, in which `chance` fills the open places. Only strategies of `walks` can be walked with."""
+    walked = Walked(len(text.ids))
+    start = len(text.prompt_ids)
+    whole = np.array([*text.prompt_ids, *text.ids], np.int32)
+    drafters: list[NamedDrafter] = []
+    around = RunContext(Sampler(Sampling()), Draws(0), start, frozenset())
+    # Of the vocabulary, strategies that copy need the size alone.
+    resources = Resources(cast(Any, SimpleNamespace(size=text.n_vocab)))
+    for part in spec.parts:
+        kind = KINDS[part.name]
+        made = kind.make(part.params, resources) if not kind.needs_draft else None
+        drafter = made or _RecordedDraft(text, part, walked, chance)
+        drafter.begin(whole[:start], around)
+        drafters.append((part.name, drafter))
+    limits = [
+        StrategyLimits(
+            part.name,
+            part.shortest,
+            part.longest,
+            text.relative_size if KINDS[part.name].needs_draft else 0.0,
+        )
+        for part in spec.parts
+    ]
+    length = make_length(spec.length, spec.ewma)
+    length.begin(Outset(limits, text.max_tokens))
+    at = 0
+    while at < len(text.ids):
+        room = min(text.max_tokens - at - 1, text.n_ctx - start - at)
+        draft = propose(drafters, length, whole[: start + at], Budget(room))
+        ids = draft.proposal.ids
+        accepted = _same(ids, whole[start + at :])
+        emitted = min(accepted + 1, len(text.ids) - at)
+        walked.rounds += 1
+        walked.accepted += min(accepted, emitted)
+        walked.lengths[len(ids)] += 1
+        if draft.name and not KINDS[draft.name].needs_draft:
+            walked.steps[draft.name] += len(ids)
+        at += emitted
+        truth = whole[: start + at]
+        for name, drafter in drafters:
+            own = name == draft.name
+            drafter.observe(truth, draft.proposal if own else Proposal(), accepted if own else 0)
+        if draft.attempts is not None and spec.length is not LengthRule.FIXED:
+            single = cost.single_pass or 0.0
+            seconds = [cost.step_seconds(each.name) * max(1, len(each.ids)) for each in draft.attempts]
+            attempts = [
+                msgspec.structs.replace(each, seconds=taken, read_seconds=0.0)
+                for each, taken in zip(draft.attempts, seconds, strict=True)
+            ]
+            taken = (cost.v(len(ids)) or 1.0) * single
+            emitted_ids = text.ids[at - emitted : at]
+            length.observe(RoundCost(attempts, min(accepted, emitted), emitted_ids, sum(seconds), taken))
+    return walked
+
+
+def walks(spec: StrategySpec) -> bool:
+    """Whether all its strategies can be walked with: those of plug-ins and synthetic ones cannot."""
+    kinds = [KINDS[part.name] for part in spec.parts]
+    return all(kind.walks for kind in kinds)
+
+
+def _same(ids: Sequence[int], text: TokenIds) -> int:
+    """How many of a draft's tokens are those of the text."""
+    for index, (drafted, real) in enumerate(zip(ids, text.tolist(), strict=False)):
+        if drafted != real:
+            return index
+    return min(len(ids), len(text))
+
+
+class _RecordedDraft(Drafter):
+    """Stands in for a draft model."""
+
+    def __init__(self, text: Text, part: StrategyPart, walked: Walked, chance: random.Random) -> None:
+        self._text, self._part, self._walked, self._chance = text, part, walked, chance
+        self._start = len(text.prompt_ids)
+        self._p_min = getattr(part.params, "p_min", 0.0)
+        self._n_min = part.shortest if KINDS[part.name].least == "n_min" else 0
+        # A draft that ended by the recorded p_min ends there under every higher one.
+        self._stricter = self._p_min >= text.p_min
+
+    @override
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        text, at, ids = self._text, len(context) - self._start, list[int]()
+        limit = min(k, self._part.longest)
+        while len(ids) < limit:
+            here = at + len(ids)
+            if here >= len(text.ids):  # behind the end of the answer
+                self._walked.open_tails += 1
+                ids += [_REJECTED] * (limit - len(ids))
+                break
+            place = text.places[here] if text.places else None
+            if place is None or (place is UNSURE_PLACE and not self._stricter):
+                self._walked.open_places += 1
+                place = self._filled(place)
+            self._walked.steps[self._part.name] += 1
+            if place is UNSURE_PLACE or place.p < self._p_min:
+                break
+            if not place.agrees:
+                ids += [_REJECTED] * (self._behind(place, len(ids) + 1, limit) - len(ids))
+                break
+            ids.append(text.ids[here])
+            if place.ends:
+                break
+        return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
+
+    def _filled(self, place: DraftPlace | None) -> DraftPlace:
+        """A place that may stand in for an open one."""
+        if place is None:
+            place = self._chance.choice(self._text.pool) if self._text.pool else UNSURE_PLACE
+        if place is UNSURE_PLACE and not self._stricter:
+            p = self._chance.uniform(0, self._text.p_min)
+            place = DraftPlace(self._chance.random() < p, p)
+        return place
+
+    def _behind(self, place: DraftPlace, drafted: int, limit: int) -> int:
+        """The tokens drafted in all, where the token at `place` was rejected as number `drafted`."""
+        first = drafted
+        for p in place.tail:
+            if drafted == limit or p < self._p_min:
+                break
+            drafted += 1
+        else:
+            known = place.tail_end == ENDED or (place.tail_end == UNSURE and self._stricter)
+            if drafted < limit and not known:
+                self._walked.open_tails += 1
+                drafted = limit
+        self._walked.steps[self._part.name] += drafted - first
+        return drafted
+
+
+def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | None]:
+    """What the rounds with a draft model's draft tell about the places of an answer."""
+    places: list[DraftPlace | None] = [None] * tokens
+    for round in rounds:
+        names = [round.strategy] if round.drafted else round.asked or ()
+        if not any(name in KINDS and KINDS[name].needs_draft for name in names):
+            continue
+        for at, place in _places(round):
+            if at < tokens:
+                places[at] = place
+    return places
+
+
+def pool_of(places: Sequence[DraftPlace | None]) -> Sequence[DraftPlace]:
+    """Places that stand in for open ones: those that follow an accepted token, or else all."""
+    following = [
+        place for last, place in pairwise(places) if last is not None and last.agrees and place is not None
+    ]
+    return following or [place for place in places if place is not None]
+
+
+def _places(round: Round) -> Iterator[tuple[int, DraftPlace]]:
+    """What a round tells about the places of the text, by their index in the answer."""
+    last = len(round.drafted) - 1
+    for at, token in enumerate(round.drafted):
+        if token.verdict is Verdict.IGNORED:
+            return
+        agrees = token.verdict is Verdict.ACCEPTED
+        ends = at == last and round.draft_end == ENDED
+        if agrees:
+            yield round.position + at, DraftPlace(True, _p(token), ends)
+        else:
+            tail = tuple(_p(behind) for behind in round.drafted[at + 1 :])
+            end = round.draft_end if round.draft_end in (ENDED, UNSURE) else None
+            yield round.position + at, DraftPlace(False, _p(token), ends, tail, end)
+            return
+    behind = round.position + len(round.drafted)
+    if round.draft_end == UNSURE and len(round.emitted) > len(round.drafted):
+        yield behind, UNSURE_PLACE
+
+
+def _p(token: DraftedToken) -> float:
+    return token.draft_p if token.draft_p is not None else 1.0

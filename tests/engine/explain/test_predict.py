@@ -1,0 +1,72 @@
+"""Predictions against what really happens: the counts of copying strategies are exact, times are set."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.explain.facts import Facts
+from app.engine.explain.predict import Predictor, is_clear
+from app.engine.explain.walk import walk
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from tests.answers import answer
+from tests.engine.explain.advised import PASSES, at_costs
+
+PROMPT = "The quick brown fox jumps over the lazy dog. " * 3
+COPYING = (
+    "prompt-lookup",
+    "ngram-simple:size_n=4:size_m=8",
+    "ngram-map-k:size_n=3:size_m=4",
+    "ngram-map-k4v:size_n=3:size_m=4",
+    "ngram-mod:n_match=4:n_min=1:n_max=8",
+    "ngram-cache",
+    "suffix:n_max=4:length=ewma",
+)
+
+
+def facts_of(trace: Trace, draft: float = 0.1) -> Facts:
+    return Facts.of([Trace(trace.header, at_costs(trace.rounds, draft), trace.totals)], calibration=PASSES)
+
+
+@pytest.fixture(scope="module")
+def plain(demo_engine: Engine) -> Trace:
+    return answer(demo_engine, PROMPT, max_tokens=80, ignore_eos=True, cold=True)
+
+
+@pytest.mark.parametrize("strategy", COPYING)
+def test_what_copies_from_prompt_and_answer_is_counted_exactly(
+    demo_engine: Engine, plain: Trace, strategy: str
+) -> None:
+    real = answer(demo_engine, PROMPT, strategy=strategy, max_tokens=80, ignore_eos=True, cold=True)
+    facts = facts_of(real)
+    walked = walk(Predictor(facts).text, StrategySpec.parse(strategy), facts.cost, random.Random(0))
+    found = Statistics.of(real.rounds)
+    assert found.drafted, "it says something"
+    assert (walked.rounds, walked.drafted, walked.accepted) == (found.rounds, found.drafted, found.accepted)
+    assert Predictor(facts_of(plain)).of(StrategySpec.parse(strategy)) is not None
+
+
+def test_without_the_tokens_of_the_prompt_nothing_is_said_of_copies(plain: Trace) -> None:
+    facts = replace(facts_of(plain), prompt_ids=())
+    assert Predictor(facts).of(StrategySpec.parse("prompt-lookup")) is None
+
+
+def test_a_draft_model_is_predicted_within_its_range(demo_engine: Engine) -> None:
+    """Times are set, so the real factor of other settings is known."""
+    request = {"max_tokens": 80, "ignore_eos": True, "cold": True}
+    facts = facts_of(answer(demo_engine, PROMPT, strategy="draft-simple:n_max=4", **request))
+    for other in ("draft-simple:n_max=2", "draft-simple:n_max=8:p_min=0.5"):
+        real = facts_of(answer(demo_engine, PROMPT, strategy=other, **request))
+        expected, happened = Predictor(facts).of(StrategySpec.parse(other)), Predictor(real).own
+        assert expected is not None and happened is not None
+        assert expected.low <= happened.value <= expected.high, other
+
+
+def test_a_draft_model_that_has_not_drafted_has_no_clear_factor(demo_engine: Engine, plain: Trace) -> None:
+    expected = Predictor(facts_of(plain)).of(StrategySpec.parse("draft-simple:n_max=4"))
+    assert expected is not None and not is_clear(expected)
