@@ -15,7 +15,7 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, next_advice
-from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
 from app.engine.explain.llama_command import llama_command
 from app.engine.explain.purposes import PURPOSES, KindOfWork
 from app.engine.explain.remedies import smaller_file
@@ -70,7 +70,7 @@ def advice_text(
     `plain` are answers of the baseline, and `speedup` is measured against it."""
     measured = Factor(speedup, speedup, speedup) if speedup is not None else None
     try:
-        facts = replace(Facts.of(traces, [*plain], measured), target=target, draft=draft)
+        facts = replace(AdviceFacts.of(traces, [*plain], measured), target=target, draft=draft)
     except SettingError:  # of a server
         return ""
     advice = next_advice(facts)

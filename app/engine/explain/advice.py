@@ -9,7 +9,7 @@ from enum import StrEnum
 from app.base.numbers import percent
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.draft_size import LARGEST_THAT_PAYS, size_words
-from app.engine.explain.facts import Factor, Facts
+from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.predict import Predictor, factor_words, is_clear
 from app.engine.explain.remedies import (
     Remedy,
@@ -77,7 +77,7 @@ class Advice:
         return next((remedy.spec for remedy in self.remedies if remedy.spec is not None), None)
 
 
-def next_advice(facts: Facts) -> Advice | None:
+def next_advice(facts: AdviceFacts) -> Advice | None:
     """The next advice on an answer. None where too little is known of strategy none to compare with it."""
     measured, statistics = facts.measured is not None, facts.statistics
     if facts.spec.is_synthetic:
@@ -107,7 +107,7 @@ def next_advice(facts: Facts) -> Advice | None:
     return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies))
 
 
-def _factor(facts: Facts, now: Factor) -> str:
+def _factor(facts: AdviceFacts, now: Factor) -> str:
     if not facts.spec.parts:
         return ""
     if facts.measured is not None:
@@ -118,7 +118,7 @@ def _factor(facts: Facts, now: Factor) -> str:
 # ---------------------------------------------------------------------------------- what to try next
 
 
-def _action(facts: Facts, predictor: Predictor, now: Factor) -> tuple[Remedy | None, str]:
+def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Remedy | None, str]:
     """The setting to try next, with its sentence; None where the present one is to be kept."""
     none = StrategySpec()
     known = {**facts.tried, str(none): Factor(1.0, 1.0, 1.0)}
@@ -151,7 +151,7 @@ def _action(facts: Facts, predictor: Predictor, now: Factor) -> tuple[Remedy | N
 
 
 def _expected_of_all(
-    facts: Facts, predictor: Predictor, known: Collection[str]
+    facts: AdviceFacts, predictor: Predictor, known: Collection[str]
 ) -> dict[StrategySpec, Factor]:
     """What every setting that is not known is expected to bring, as far as that can be said."""
     has_draft = facts.pair is not None and facts.pair.draft is not None
@@ -183,7 +183,7 @@ def _needs_draft(strategy: str) -> bool:
     return strategy != NONE and StrategySpec.parse(strategy).needs_draft
 
 
-def _other_drafts(facts: Facts, finding: Finding) -> Iterator[Remedy]:
+def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
     """Other drafts, or another place for this one, where it is the cause."""
     if finding is Finding.DRAFT_ON_CPU:
         yield from filter(None, [moved_draft(facts)])
@@ -198,7 +198,7 @@ def _other_drafts(facts: Facts, finding: Finding) -> Iterator[Remedy]:
 # ------------------------------------------------------------------------------------------ the cause
 
 
-def cause(facts: Facts) -> tuple[Finding, str]:
+def cause(facts: AdviceFacts) -> tuple[Finding, str]:
     """What the numbers show first: of the machine, then of the models, then of the text."""
     spec, statistics, cost = facts.spec, facts.statistics, facts.cost
     if not spec.parts:
@@ -234,7 +234,7 @@ def cause(facts: Facts) -> tuple[Finding, str]:
     return Finding.FINE, ""
 
 
-def _target_words(facts: Facts) -> str:
+def _target_words(facts: AdviceFacts) -> str:
     """Why a pass over several tokens gains little, by what the target's file says."""
     target = facts.pair.target if facts.pair is not None else None
     if target is not None and target.n_experts:
@@ -247,7 +247,7 @@ def _target_words(facts: Facts) -> str:
     return f"this target{said} takes its time to compute here, so a batch saves little"
 
 
-def _dear_draft(facts: Facts, c: float) -> tuple[Finding, str]:
+def _dear_draft(facts: AdviceFacts, c: float) -> tuple[Finding, str]:
     """A draft token takes too long: the draft is on the slower device, or it is too large."""
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair = facts.pair

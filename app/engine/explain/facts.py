@@ -31,7 +31,7 @@ class DraftFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AdviceFacts:
     """An answer, what passes cost on this machine, and what was measured before. The more is known, the more
     settings can be compared."""
 
@@ -58,7 +58,7 @@ class Facts:
         measured: Factor | None = None,
         tried: Mapping[str, Factor] | None = None,
         calibration: PassSeconds | None = None,
-    ) -> Facts:
+    ) -> AdviceFacts:
         """The facts of recorded answers of one strategy, of which the longest is looked through; `plain` are
         answers of the baseline. Raises SettingError for a strategy that is not known here."""
         longest = max(traces, key=lambda trace: len(trace.token_ids))

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import Factor, Facts
+from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.walk import DraftPlace, Text, Walked, pool_of, recorded_places, walk, walks
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
@@ -28,7 +28,7 @@ _SIGMAS = 2.0  # of the range: 95 % of cases are inside
 class Predictor:
     """Predicts settings for one answer; the answer is looked at once."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: AdviceFacts) -> None:
         self.facts = facts
         self._known: dict[str, Factor | None] = {}
         self._drafting: dict[str, float] = {}  # shares of rounds with a draft

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.explain.draft_size import IDEAL_SHARE, size_words
-from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions
@@ -26,7 +26,7 @@ class Remedy:
     expected: Factor | None = None  # its speed-up; None where that is not known
 
 
-def faster_devices(facts: Facts) -> str:
+def faster_devices(facts: AdviceFacts) -> str:
     """The devices of the target, where the draft is on the CPU and the target is not; "" elsewhere."""
     pair = facts.pair
     if pair is None or pair.draft is None or pair.draft.n_gpu_layers:
@@ -34,7 +34,7 @@ def faster_devices(facts: Facts) -> str:
     return " and ".join(name for name in pair.devices.split(", ") if name != "CPU")
 
 
-def moved_draft(facts: Facts) -> Remedy | None:
+def moved_draft(facts: AdviceFacts) -> Remedy | None:
     """The draft on the target's devices, where it is on the CPU."""
     devices = faster_devices(facts)
     if not devices or facts.draft is None:
@@ -43,7 +43,7 @@ def moved_draft(facts: Facts) -> Remedy | None:
     return Remedy(f"the draft on {devices}", draft=replace(facts.draft, n_gpu_layers=-1, device=device))
 
 
-def smaller_draft(facts: Facts) -> Remedy | None:
+def smaller_draft(facts: AdviceFacts) -> Remedy | None:
     """A file clearly smaller than the draft."""
     pair, draft = facts.pair, facts.draft
     if pair is None or pair.draft is None or draft is None:
@@ -62,7 +62,7 @@ def smaller_file(files: Sequence[DraftFile], target: int, draft: int) -> DraftFi
     return min(smaller, key=lambda file: abs(file.size / target - IDEAL_SHARE), default=None)
 
 
-def another_draft(facts: Facts) -> Remedy | None:
+def another_draft(facts: AdviceFacts) -> Remedy | None:
     """The best of the other files as the draft: one that is larger than the draft in use, which agrees more
     often, if there is one."""
     pair, draft = facts.pair, facts.draft
@@ -77,7 +77,7 @@ def another_draft(facts: Facts) -> Remedy | None:
     return Remedy(words, draft=replace(draft, path=best.path))
 
 
-def larger_contexts(facts: Facts) -> Iterator[Remedy]:
+def larger_contexts(facts: AdviceFacts) -> Iterator[Remedy]:
     """Larger contexts, where drafts or the answer ended because a context was full and the file was trained
     with more."""
     pair = facts.pair

@@ -11,7 +11,7 @@ import msgspec
 from app.base import numbers
 from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import Factor, Facts
+from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
@@ -333,7 +333,7 @@ class Tuner:
         for round in self._plain:
             cost.add(round, plain=True)
         measured = Factor(speedup.factor, speedup.factor, speedup.factor)
-        facts = Facts(StrategySpec.parse(strategy), statistics, cost, measured=measured, pair=self.pair)
+        facts = AdviceFacts(StrategySpec.parse(strategy), statistics, cost, measured=measured, pair=self.pair)
         return cause(facts)[1]
 
 

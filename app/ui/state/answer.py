@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Advice, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
 from app.engine.explain.predict import predicted
 from app.engine.process.messages import PassSeconds
 from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
@@ -225,7 +225,7 @@ class AnswerModel(QObject):
         )
         if self._advised is None or self._advised[0] != based_on:
             measured = self.measurement
-            facts = Facts(
+            facts = AdviceFacts(
                 spec,
                 measured.statistics if measured is not None else self.statistics,
                 self.priced,

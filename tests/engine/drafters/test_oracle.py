@@ -15,7 +15,7 @@ from app.engine.engine import Engine
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Finding, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import Facts
+from app.engine.explain.facts import AdviceFacts
 from app.engine.fates import Verdict
 from app.engine.native import Context
 from app.engine.process.messages import Finished, RoundFinished
@@ -153,7 +153,7 @@ def test_everything_says_that_it_is_synthetic(engine: Engine) -> None:
     trace = given(engine, "oracle:alpha=0.5:cost=0")
     record = RunRecord.of(trace)
     assert record.synthetic and not RunRecord.of(given(engine, "none")).synthetic
-    advice = next_advice(Facts(StrategySpec.parse("oracle"), Statistics.of(trace.rounds), CostModel()))
+    advice = next_advice(AdviceFacts(StrategySpec.parse("oracle"), Statistics.of(trace.rounds), CostModel()))
     assert advice is not None and advice.finding is Finding.SYNTHETIC
     assert is_synthetic("ngram-mod+oracle:alpha=0.5") and not is_synthetic("ngram-mod")
     assert not is_synthetic("a-strategy-of-another-version")

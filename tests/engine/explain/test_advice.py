@@ -12,7 +12,7 @@ from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.engine import Engine
 from app.engine.explain.advice import Advice, Finding, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import DraftFile, Factor, Facts
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
 from app.engine.explain.predict import Predictor
 from app.engine.explain.remedies import larger_contexts, smaller_draft
 from app.engine.record.stats import Statistics
@@ -35,14 +35,14 @@ PAIR = PairInfo(model_of(1000), model_of(100, quantisation="F16"))
 OPTIONS = ModelOptions("/m/draft.gguf")
 
 
-def facts_of(rounds: list[Round], strategy: str = "draft-simple:n_max=4", **known: object) -> Facts:
-    """Facts of rounds whose text never repeats, so that nothing can be copied."""
+def facts_of(rounds: list[Round], strategy: str = "draft-simple:n_max=4", **known: object) -> AdviceFacts:
+    """AdviceFacts of rounds whose text never repeats, so that nothing can be copied."""
     position, placed = 0, []
     for round in rounds:
         placed.append(msgspec.structs.replace(round, position=position))
         position += len(round.emitted)
     rounds = placed
-    facts = Facts(
+    facts = AdviceFacts(
         StrategySpec.parse(strategy),
         Statistics.of(rounds),
         CostModel.of(rounds),
@@ -61,7 +61,7 @@ def drafted(accepted: list[int], c: float, v: float, k: int = 4) -> list[Round]:
     return plain + [one_round(k, taken, c, v) for taken in accepted]
 
 
-def advice_on(facts: Facts) -> Advice:
+def advice_on(facts: AdviceFacts) -> Advice:
     advice = next_advice(facts)
     assert advice is not None
     return advice
@@ -76,7 +76,9 @@ def test_what_can_be_copied_from_the_prompt_is_tried_and_brings_what_was_expecte
 ) -> None:
     request = {"max_tokens": 60, "ignore_eos": True, "cold": True}
     trace = answer(demo_engine, COPIED, strategy="ngram-mod", **request)
-    facts = Facts.of([Trace(trace.header, at_costs(trace.rounds, 0.9), trace.totals)], calibration=PASSES)
+    facts = AdviceFacts.of(
+        [Trace(trace.header, at_costs(trace.rounds, 0.9), trace.totals)], calibration=PASSES
+    )
     facts = replace(facts, pair=PairInfo(trace.header.pair.target), measured=measured(1.0))
     advice = advice_on(facts)
     (remedy,) = advice.remedies
@@ -84,7 +86,7 @@ def test_what_can_be_copied_from_the_prompt_is_tried_and_brings_what_was_expecte
     assert advice.text.startswith("1.00× was measured.")
     assert f"Try {remedy.spec}: {remedy.expected.value:.2f}× (" in advice.text
     after = answer(demo_engine, COPIED, strategy=str(remedy.spec), **request)
-    now = Facts.of([Trace(after.header, at_costs(after.rounds, 0.0), after.totals)], calibration=PASSES)
+    now = AdviceFacts.of([Trace(after.header, at_costs(after.rounds, 0.0), after.totals)], calibration=PASSES)
     happened = Predictor(now).own
     assert happened is not None and remedy.expected.low <= happened.value <= remedy.expected.high
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.facts import Facts
+from app.engine.explain.facts import AdviceFacts
 from app.engine.explain.predict import Predictor, is_clear
 from app.engine.explain.walk import walk
 from app.engine.record.stats import Statistics
@@ -29,8 +29,10 @@ COPYING = (
 )
 
 
-def facts_of(trace: Trace, draft: float = 0.1) -> Facts:
-    return Facts.of([Trace(trace.header, at_costs(trace.rounds, draft), trace.totals)], calibration=PASSES)
+def facts_of(trace: Trace, draft: float = 0.1) -> AdviceFacts:
+    return AdviceFacts.of(
+        [Trace(trace.header, at_costs(trace.rounds, draft), trace.totals)], calibration=PASSES
+    )
 
 
 @pytest.fixture(scope="module")
