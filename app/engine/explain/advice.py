@@ -154,8 +154,7 @@ def _expected_of_all(
     facts: AdviceFacts, predictor: Predictor, known: Collection[str]
 ) -> dict[StrategySpec, Factor]:
     """What every setting that is not known is expected to bring, as far as that can be said."""
-    has_draft = facts.pair is not None and facts.pair.draft is not None
-    kinds = [kind for kind in KINDS.values() if kind.walks and (has_draft or not kind.needs_draft)]
+    kinds = [kind for kind in KINDS.values() if kind.walks and facts.suits(kind)]
     found: dict[StrategySpec, Factor] = {}
 
     def look_at(written: str) -> None:

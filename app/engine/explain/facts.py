@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.engine.compat import HEAD_STRATEGIES
+from app.engine.drafters.registry import StrategyKind
 from app.engine.explain.cost import CostModel
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
@@ -80,6 +82,16 @@ class AdviceFacts:
             longest.header.pair,
             max_tokens=longest.header.max_tokens,
         )
+
+    def suits(self, kind: StrategyKind) -> bool:
+        """Whether a strategy works with the draft at hand, if it needs one: an EAGLE head serves its own
+        strategy alone."""
+        if not kind.needs_draft:
+            return True
+        draft = self.pair.draft if self.pair is not None else None
+        head = HEAD_STRATEGIES.get(draft.architecture) if draft is not None else None
+        has_draft = draft is not None or bool(self.cost.known_draft)
+        return has_draft and (kind.name == head if head else kind.name not in HEAD_STRATEGIES.values())
 
     @property
     def relative_size(self) -> float:

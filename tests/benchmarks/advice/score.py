@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.explain.advice import next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import Factor, Facts
+from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.purposes import PURPOSES
 from app.engine.fates import Origin, Verdict
 from app.engine.record.stats import Statistics
@@ -71,20 +71,23 @@ def rounds_of(row: Row, spec: str) -> list[Round]:
     return found
 
 
-def facts_of(row: Row, spec: str, tried: Sequence[str]) -> Facts:
+def facts_of(row: Row, spec: str, tried: Sequence[str]) -> AdviceFacts:
     """What is known after an answer with `spec`, once its baseline was measured."""
     rounds = rounds_of(row, spec)
     statistics = Statistics()
     for round in rounds:
         statistics.add(round)
 
+    passes = {tokens: ms / 1e3 for tokens, (ms, _) in row.passes.items()}
+    cost = CostModel.of(rounds, rounds_of(row, NONE)).calibrated(passes, row.drafts.get(1, 0.0) / 1e3)
+
     def factor(name: str) -> Factor:
         value = row.factor(name)
         return Factor(value, 0.97 * value, 1.03 * value)
 
-    return Facts(
-        StrategySpec.parse(spec), statistics, CostModel.of([*rounds, *rounds_of(row, NONE)]), rounds,
-        row.prompt_ids, row.answer_ids, factor(spec), {name: factor(name) for name in tried},
+    return AdviceFacts(
+        StrategySpec.parse(spec), statistics, cost, rounds, row.prompt_ids, row.answer_ids, factor(spec),
+        {name: factor(name) for name in tried},
     )  # fmt: skip
 
 
