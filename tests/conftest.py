@@ -119,8 +119,17 @@ def engine(shared_engine: Engine) -> Engine:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command in this process."""
+def engines_here(kept_templates: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines run on threads of this process, whatever is asked for: a process of its own takes three times
+    as long, and has tests of its own."""
+    from app.engine.process import host
+
+    monkeypatch.setattr(host, "ProcessHome", host.ThreadHome)
+
+
+@pytest.fixture
+def command(engines_here: None, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command in this process, with its engine."""
     from app.cli import main
     from tests.commands import Ended
 

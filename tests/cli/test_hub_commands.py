@@ -52,6 +52,7 @@ def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
 
 @pytest.fixture
 def command(
+    engines_here: None,
     server: FakeHub,
     home: Path,
     tmp_path: Path,
