@@ -58,7 +58,7 @@ class Paced:
     def receive(self, timeout: float) -> Event | None:
         event = self.inner.receive(timeout)
         if isinstance(event, RoundFinished):
-            took = len(event.round.emitted) * self.pace.get(self.strategy, 0.012)
+            took = 3 * len(event.round.emitted) * self.pace.get(self.strategy, 0.012)  # as of 24 tokens
             paced = msgspec.structs.replace(
                 event.round, offset=self.offset, seconds=took, verify_seconds=took
             )
@@ -80,7 +80,7 @@ class Paced:
 
 def asked(pair_files: tuple[Path, Path]) -> Experiment:
     return Experiment(
-        pair_of(pair_files), (), PROMPTS, Sampling(seed=2), max_tokens=24, chat=False, ignore_eos=True
+        pair_of(pair_files), (), PROMPTS, Sampling(seed=2), max_tokens=8, chat=False, ignore_eos=True
     )
 
 
@@ -404,8 +404,7 @@ def test_strategies_that_begin_behind_do_not_bring_their_other_settings(
     clock = Clock()
     # Suffix is the fastest by far, another setting of it even faster, all others are slower than none.
     pace = {"none": 0.010, "suffix:n_max=8": 0.006, "suffix:n_max=4": 0.004}
-    short = msgspec.structs.replace(asked(pair_files), max_tokens=8)
-    tuner = Tuner(short, lambda: Paced(clock, pace), 16.0, clock=clock)
+    tuner = Tuner(asked(pair_files), lambda: Paced(clock, pace), 48.0, clock=clock)
     begun = [event for event in tuner.run() if isinstance(event, RungBegun)]
     result = tuner.result
     assert result is not None and result.complete
