@@ -58,6 +58,11 @@ class Paths:
         return self.data / "checked.json"
 
     @property
+    def calibrations(self) -> Path:
+        """What passes of each pair take on this machine."""
+        return self.data / "calibrations.json"
+
+    @property
     def chats(self) -> Path:
         return self.data / "chats"
 

@@ -23,6 +23,7 @@ from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.trace import Trace
 from app.engine.shards import size_of
 from app.engine.types import ModelOptions, Sampling
+from app.saved.calibrations import Calibrations
 
 PROG = "draftscope advise"
 _USAGE = f"{PROG} [--for WORK] [--target MODEL [--draft MODEL]] [options]"
@@ -70,7 +71,9 @@ def advice_text(
     `plain` are answers of the baseline, and `speedup` is measured against it."""
     measured = Factor(speedup, speedup, speedup) if speedup is not None else None
     try:
-        facts = replace(AdviceFacts.of(traces, [*plain], measured), target=target, draft=draft)
+        known = Calibrations(find_paths().calibrations).of(traces[0].header.pair)
+        facts = AdviceFacts.of(traces, [*plain], measured, calibration=known)
+        facts = replace(facts, target=target, draft=draft)
     except SettingError:  # of a server
         return ""
     advice = next_advice(facts)

@@ -19,7 +19,7 @@ from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError
-from app.engine.forcing import GivenText, compare
+from app.engine.forcing import GivenText, compare, time_passes
 from app.engine.lengths.registry import make_length
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
@@ -158,14 +158,17 @@ class Engine:
         run: int = 0,
         told: Callable[[int], None] = lambda _done: None,
     ) -> Forced:
-        """Compare the draft with the target over answers, by teacher forcing. `told` is called with the
-        number of texts that are done, at first with 0; a `stop` counts from that first call on.
+        """Compare the draft with the target over answers, by teacher forcing; without a text only passes are
+        timed, and the caches keep what they hold. `told` is called with the number of texts that are done, at
+        first with 0; a `stop` counts from that first call on.
 
         Raises UserError where there is no draft of the target's vocabulary, or a text does not fit.
         """
         self.leave()
         self.abort.clear()
         told(0)
+        if not texts:
+            return Forced(run, (), time_passes(self.models, self.abort.is_set))
         given = [self._given(text) for text in texts]
         return Forced(run, *compare(self.models, given, self.abort.is_set, told))
 

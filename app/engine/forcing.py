@@ -18,6 +18,7 @@ import numpy as np
 from app.engine.compat import FitKind
 from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.native import Cancelled, Context
+from app.engine.native.head_context import HeadContext
 from app.engine.process.messages import Agreement, PassSeconds
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 WIDTHS = (1, 2, 3, 4, 5, 9, 17)
 """Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 3, 4, 8 and 16."""
 _TIMES = 5  # each, in turns
+_SECONDS = 1.0  # that timing passes alone takes, as far as one turn takes no longer
+_NOTHING_HELD = np.zeros(8, np.int32)  # the text of empty caches
 _ROWS = 64  # of logits at once: whole answers would take gigabytes
 
 
@@ -78,6 +81,24 @@ def compare(
         models.clear()
 
 
+def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
+    """Time passes for about a second, behind what the caches hold and keep. A draft whose passes cannot be
+    timed alone is left out. Raises UserError where a stop came."""
+    target, draft = models.target, models.draft
+    same = models.fit is not None and models.fit.kind in (FitKind.SAME, FitKind.PADDED)
+    fits = same and not isinstance(draft, HeadContext)  # a head reads its target
+    held = target.cached_ids
+    try:
+        return pass_seconds(
+            target, draft if fits else None, held if len(held) else _NOTHING_HELD, stopped, _SECONDS
+        )
+    except Cancelled:
+        raise UserError("The passes were not timed: it was stopped.") from None
+    finally:
+        if not len(held):
+            models.clear()
+
+
 def _comparable_draft(models: LoadedPair) -> Context:
     if models.draft is None or models.fit is None:
         raise SettingError("There is no draft model to compare.", "Load one with the target.")
@@ -122,9 +143,14 @@ def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start
 
 
 def pass_seconds(
-    target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool]
+    target: Context,
+    draft: Context | None,
+    ids: Ids,
+    stopped: Callable[[], bool],
+    seconds: float = math.inf,
 ) -> PassSeconds:
-    """Time passes after a text, of shape [n], which all contexts are made to hold. Raises Cancelled."""
+    """Time passes after a text, of shape [n], which all contexts are made to hold, in few turns if they take
+    more than so many seconds. Raises Cancelled."""
     longest = max(WIDTHS)
     contexts = [context for context in (target, draft) if context is not None]
     ids = ids[: min(context.n_ctx for context in contexts) - longest]
@@ -134,13 +160,16 @@ def pass_seconds(
     widths = [width for width in WIDTHS if width <= target.n_batch]
     times: dict[int, list[float]] = {width: [] for width in widths}
     single: list[float] = []
+    began = time.perf_counter()
     for _ in range(_TIMES):
         for width in widths:
+            if stopped():
+                raise Cancelled
             times[width].append(_timed(target, ids, behind[:width]))
         if draft is not None:
             single.append(_timed(draft, ids, behind[:1]))
-        if stopped():
-            raise Cancelled
+        if time.perf_counter() - began > seconds:
+            break
     medians = {width: float(np.median(each)) for width, each in times.items()}
     return PassSeconds(medians, float(np.median(single)) if single else 0.0)
 

@@ -110,6 +110,16 @@ def test_passes_are_timed_and_the_caches_left_empty(engine: Engine) -> None:
     assert answer(engine, PROMPT, max_tokens=4).header.cached_tokens == 0
 
 
+def test_passes_alone_are_timed_and_the_caches_keep_what_they_hold(engine: Engine) -> None:
+    answer(engine, "abc" * 10, max_tokens=8, strategy="draft-simple")
+    held = engine.target.cached_ids
+    found = engine.force(()).seconds
+    assert sorted(found.target) == [1, 2, 3, 4, 5, 9, 17] and found.draft > 0
+    assert (engine.target.cached_ids == held).all() and len(held) > 30
+    engine.reset()
+    assert engine.force(()).seconds.target and not len(engine.target.cached_ids)
+
+
 def test_passes_of_a_target_alone_are_timed(pair_files: tuple[Path, Path]) -> None:
     with Engine(pair_files[0]) as alone:
         timed = alone.force((ForcedText(GenerationRequest(prompt=PROMPT), ()),))

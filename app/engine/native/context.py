@@ -128,6 +128,11 @@ class Context:
         if kernel.compiled is not None and not self._keeps_checkpoints:
             self._best_passes = BestPasses(kernel.compiled, self.handle, Batch.from_buffer_copy(self._batch))
 
+    @property
+    def cached_ids(self) -> NDArray[np.int32]:
+        """A copy of the tokens in the cache, shape [n_cached]."""
+        return self._ids[: self.n_cached].copy()
+
     def sync(self, ids: NDArray[np.int32]) -> int:
         """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
         keep = min(self.n_cached, len(ids))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Slot
 
 from app.engine.errors import UserError
 from app.engine.explain.advice import OTHER_DRAFTS
 from app.engine.explain.remedies import Remedy
-from app.engine.types import ModelOptions
+from app.engine.process.messages import Forced
+from app.engine.types import ModelOptions, PairInfo
+from app.saved.calibrations import Calibrations
 from app.saved.presets import Preset
 from app.ui.chat.answers.answering import CONTINUE
 from app.ui.chat.answers.asking import loaded_alike
@@ -19,6 +23,7 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
+from app.ui.state.engine.engine_questions import Reply
 from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
@@ -35,6 +40,7 @@ class AdviceController(QObject):
         settings: SettingsInUse,
         library: LibraryDrafts,
         apply: Callable[[Preset], None],
+        calibrations: Calibrations,
     ) -> None:
         """`apply` puts a preset into use, or raises UserError."""
         super().__init__(page)
@@ -47,6 +53,8 @@ class AdviceController(QObject):
         self._settings = settings
         self._library = library
         self._apply = apply
+        self._calibrations = calibrations
+        self._timed: list[PairInfo] = []  # pairs whose passes were asked for
         self._searched: AnswerModel | None = None  # the answer for which other drafts were looked for
         self._tries: AnswerModel | None = None  # its remedy is tried when the engine is ready
         self._measures = ""  # the chat whose new answer is to be measured
@@ -93,9 +101,31 @@ class AdviceController(QObject):
     def _refresh(self) -> None:
         if self._shown.answer is not None:
             self._shown.answer.tried = self._baseline.measured_versions()
+            self._calibrate(self._shown.answer)
         self._card.models = self._models()
         self._card.drafts = self._library.suiting(self._target)
         self._card.show_numbers()
+
+    def _calibrate(self, answer: AnswerModel) -> None:
+        """Give an answer what passes of its pair take here. They are timed once, after an answer, if no
+        measured baseline says it."""
+        if answer.header is None or answer.header.pair.server is not None:
+            return
+        pair = answer.header.pair
+        answer.calibration = self._calibrations.of(pair)
+        idle = self._session.activity is Activity.READY and not self._tries and not self._measures
+        loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
+        if answer.calibration is None and idle and loaded and answer.whole and pair not in self._timed:
+            self._timed.append(pair)
+            self._session.questions.time_passes(partial(self._passes_timed, pair))
+
+    def _passes_timed(self, pair: PairInfo, reply: Reply) -> None:
+        if not isinstance(reply, Forced):
+            self._timed.remove(pair)  # something else was asked meanwhile
+            return
+        with suppress(OSError):  # then they are timed again after the next start
+            self._calibrations.keep(pair, reply.seconds)
+        self._refresh()
 
     def _models(self) -> tuple[ModelOptions | None, ModelOptions | None]:
         """The load options of the pair, where the answer on the screen is of the loaded one."""

@@ -21,6 +21,7 @@ from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
+from app.saved.calibrations import Calibrations
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
 from app.servers.address import is_address
@@ -170,6 +171,7 @@ class MainWindow(QMainWindow):
             settings,
             self.library_drafts,
             self.chips.apply,
+            Calibrations(paths.calibrations),
         )
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPushButton
 from app.engine.explain.remedies import Remedy
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
+from app.saved.calibrations import Calibrations
 from app.ui.state.answer import AnswerModel
 from tests.ui.instruments.answers import header, totals, trace
 from tests.ui.traces import make_round
@@ -77,3 +78,19 @@ def test_the_steps_of_loading_advise_nothing_anew(windows: Windows, monkeypatch:
     monkeypatch.setattr(type(desk.page.instruments.cost), "show_numbers", lambda _card: advised.append(1))
     desk.session.changed.emit(desk.session.state, desk.session.state)
     assert not advised
+
+
+def test_passes_are_timed_once_after_an_answer_and_kept(windows: Windows) -> None:
+    desk = windows.open(strategy="none")
+    desk.ask("hello")
+    answer, kept = desk.window.controller.shown.answer, windows.paths.calibrations
+    assert answer is not None and answer.header is not None
+    desk.until(lambda: answer.calibration is not None)
+    known = Calibrations(kept).of(answer.header.pair)
+    assert known == answer.calibration and known.target[1] > 0 and known.draft > 0
+    assert desk.page.instruments.cost.advice.text(), "strategy none has advice too"
+    written = kept.read_bytes()
+    desk.ask("again")
+    assert kept.read_bytes() == written
+    kept.write_bytes(b"{")
+    assert Calibrations(kept).of(answer.header.pair) is None, "a damaged file is as none"

@@ -10,6 +10,9 @@ from app.engine.process.messages import (
     DevicesListed,
     Event,
     Failed,
+    Force,
+    Forced,
+    ForceProgress,
     Lighten,
     Lightened,
     ListDevices,
@@ -20,7 +23,7 @@ from app.engine.process.messages import (
 )
 from app.engine.types import ModelOptions
 
-Reply = DevicesListed | Measured | Lightened | TextsCounted | Failed
+Reply = DevicesListed | Measured | Lightened | TextsCounted | Forced | Failed
 TakeReply = Callable[[Reply], None]
 """Called once with the answer to a question, on the window's thread."""
 
@@ -59,7 +62,11 @@ class EngineQuestions:
         """Ask for a static lookup cache of text files."""
         self._ask(CountTexts(self._next_id(), tuple(texts), output), take)
 
-    def _ask(self, command: ListDevices | Measure | Lighten | CountTexts, take: TakeReply) -> None:
+    def time_passes(self, take: TakeReply) -> None:
+        """Ask what passes of the loaded pair take."""
+        self._ask(Force(self._next_id(), ()), take)
+
+    def _ask(self, command: ListDevices | Measure | Lighten | CountTexts | Force, take: TakeReply) -> None:
         self._open[command.run] = take
         self._send(command)
 
@@ -70,10 +77,11 @@ class EngineQuestions:
 
     def answer(self, event: Event) -> bool:
         """Pass on the answer to a question; False where the event is none."""
-        if event.run not in self._open or not isinstance(event, Reply):
+        if event.run not in self._open:
             return False
-        self._open.pop(event.run)(event)
-        return True
+        if isinstance(event, Reply):
+            self._open.pop(event.run)(event)
+        return isinstance(event, Reply | ForceProgress)
 
     def withdraw(self) -> dict[int, TakeReply]:
         """The open questions by run id, which the caller answers: the engine no longer will."""
