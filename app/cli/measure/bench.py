@@ -100,7 +100,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         metavar="N,N,...",
         type=_depths,
         default=(),
-        help="Put so many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
+        help="Put this many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
         "speed-up, acceptance and first-token time change with the length of the context",
     )
     add_server_options(lanes, "A server to measure", several=True)

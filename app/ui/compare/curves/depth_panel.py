@@ -12,7 +12,7 @@ from app.ui.compare.curves.curves_panel import CurvesPanel
 from app.ui.compare.words import amount_words
 
 WORDS = (
-    "Puts so many tokens of a long document before each prompt, and measures how speed-up, acceptance and "
+    "Puts this many tokens of a long document before each prompt, and measures how speed-up, acceptance and "
     "the time to the first token change with the length of the context. Separate depths with commas; "
     "4k stands for 4,096."
 )

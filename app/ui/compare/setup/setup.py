@@ -49,7 +49,7 @@ class Amount:
     )
     max_tokens: int = param(
         0,
-        "An answer ends after so many tokens; 0 takes the length that the prompts come with.",
+        "An answer ends after this many tokens; 0 takes the length that the prompts come with.",
         low=0,
         high=1_000_000,
         unit="tokens",
