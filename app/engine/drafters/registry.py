@@ -186,6 +186,7 @@ KINDS: dict[str, StrategyKind] = {
             "The target's own head guesses ahead (multi-token prediction). It needs a file that holds such a "
             "head, as those of Qwen3.5 and GLM-4.5 may.",
             needs_mtp=True,
+            walks=False,
             memory=(),
             make=lambda params, resources: DraftSimple(
                 params, draft_of(resources), resources.vocabulary.size
