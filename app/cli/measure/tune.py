@@ -26,6 +26,7 @@ from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.tune_page import tune_html
+from app.lab.tune.candidates import Planned
 from app.lab.tune.report import TuneReport
 from app.lab.tune.tuned import Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
@@ -35,10 +36,10 @@ DEFAULT_SECONDS = 120.0
 _SHOWN = ("speedup", "whole_speedup", "acceptance_rate")
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
-Find the fastest strategy and settings on these prompts by successive halving: every strategy that can work,
-and mixes of them, is measured briefly with its most promising setting; the better half brings its other
-settings, the better half of these is measured for longer, and so on. The last line of standard output is the
-winner, or none if speculation does not pay; the line before says why, and those above what was not tried."""
+Find the fastest strategy and settings on these prompts. A few answers and timed passes tell which settings
+cannot win; these are not run. The others are measured briefly, the better half of them for longer, and so on.
+The last line of standard output is the winner, or none if speculation does not pay; the line before says why,
+with the best for each kind of prompt, and those above what was not tried."""
 
 
 def tune(argv: list[str]) -> int:
@@ -98,6 +99,9 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
                 progress.end()
                 candidates = numbers.count(len(event.strategies), "candidate")
                 say(f"Round {event.rung + 1} of {event.of}: {candidates}, {numbers.duration(event.seconds)}.")
+            elif isinstance(event, Planned):
+                progress.end()
+                say(event.words)
             elif isinstance(event, RungDone):
                 progress.end()
             else:

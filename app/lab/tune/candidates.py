@@ -3,15 +3,19 @@ machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
 import msgspec
 
+from app.base import numbers
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS, StrategyKind
-from app.engine.strategy import SYNTHETIC
+from app.engine.explain.predict import Predictor
+from app.engine.strategy import SYNTHETIC, StrategySpec
+from app.lab.runs.events import LabEvent
 
 SAMPLED = ("n_max=4:sample=1", "n_max=8:sample=1")
 """More settings of a draft model above temperature 0."""
@@ -62,6 +66,53 @@ def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
         needing = [kind.name for kind in KINDS.values() if kind.needs_draft]
         found += [LeftOut(f"{name} and mixes with it", "there is no draft model") for name in needing]
     return tuple(found)
+
+
+class Planned(LabEvent, frozen=True):
+    """The cost model has ruled out settings: `promising` of `candidates` are left, and `tried` will be. To
+    measure all that are left would take `seconds`."""
+
+    tried: int
+    promising: int
+    candidates: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        may = f"{self.promising} of {numbers.count(self.candidates, 'setting')} may win on these prompts"
+        if not self.promising:
+            return f"None of {numbers.count(self.candidates, 'setting')} can win on these prompts."
+        takes = f"measuring them takes {numbers.duration(self.seconds)}"
+        if self.tried < self.promising:
+            return f"{may}; {takes}, so the {self.tried} best by prediction are measured."
+        return f"{may}; {takes}."
+
+
+def promising(
+    candidates: Sequence[str], predictors: Sequence[Predictor], least: float
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the candidates that may win, the most promising first; those that cannot), by the cost model's
+    predictions for some answers. Nothing is known to be hopeless that may reach `least` on one of them."""
+    found = {name: [each.of(StrategySpec.parse(name)) for each in predictors] for name in candidates}
+
+    def ranked(merit: Callable[[str], float]) -> list[str]:
+        return sorted(left, key=merit, reverse=True)
+
+    def value(name: str, at: int) -> float:
+        factor = found[name][at]
+        return factor.value if factor is not None else 0.0
+
+    answers = range(len(predictors))
+    hopeless = tuple(
+        name
+        for name, factors in found.items()
+        if factors and all(factor is not None and factor.high < least for factor in factors)
+    )
+    left = [name for name in candidates if name not in hopeless]
+    # The best on all answers, then the best on each in turn: kinds of prompt may differ.
+    groups = [ranked(lambda name: sum(value(name, at) for at in answers))]
+    groups += [ranked(partial(value, at=at)) for at in answers]
+    return in_turn(groups), hopeless
 
 
 def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

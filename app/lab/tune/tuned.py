@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp, log
+from statistics import fmean
 
 import msgspec
 
+from app.base import numbers
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
@@ -46,6 +49,36 @@ class Rung(msgspec.Struct, frozen=True):
         return bool(known) and all(speedup.high is not None and speedup.high < WORTH_IT for speedup in known)
 
 
+class KindBest(msgspec.Struct, frozen=True):
+    """The best strategy on one kind of prompt; "none" if nothing was faster."""
+
+    category: str
+    strategy: str
+    factor: float
+    answers: int
+
+    def __str__(self) -> str:
+        return f"{self.category}: {self.strategy}" + (
+            f" {numbers.factor(self.factor)}" if self.strategy != NONE else ""
+        )
+
+
+def best_by_kind(runs: Sequence[tuple[str, RunRecord]]) -> tuple[KindBest, ...]:
+    """The best strategy on each kind of prompt, from all (strategy, run) of a search. A strategy with few
+    answers there must be better by more: one lucky answer of fifty settings is none."""
+    logs: dict[str, dict[str, list[float]]] = {}
+    for strategy, run in runs:
+        if run.category is not None and run.speedup and strategy != NONE:
+            logs.setdefault(run.category, {}).setdefault(strategy, []).append(log(run.speedup))
+    found = []
+    for category, mine in logs.items():
+        best = max(mine, key=lambda name: sum(mine[name]) / (len(mine[name]) + 1))
+        factor = exp(fmean(mine[best]))
+        won = factor >= WORTH_IT
+        found.append(KindBest(category, best if won else NONE, factor if won else 1.0, len(mine[best])))
+    return tuple(found)
+
+
 class Tuned(msgspec.Struct, frozen=True):
     """The result, and everything that was tried."""
 
@@ -59,6 +92,7 @@ class Tuned(msgspec.Struct, frozen=True):
     seconds: float
     complete: bool  # False where the search was cancelled or the time was up too early
     left_out: tuple[LeftOut, ...] = ()  # what was not tried, and why
+    kinds: tuple[KindBest, ...] = ()  # the best on each kind of prompt
 
     @property
     def headline(self) -> str:

@@ -12,7 +12,10 @@ from app.base import numbers
 from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, Factor
+from app.engine.explain.predict import Predictor
+from app.engine.process.messages import Forced, ForcedText
 from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations, make_experiment
@@ -23,14 +26,17 @@ from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, Ru
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
-from app.lab.tune.candidates import Family, LeftOut, cannot_work, families, in_turn
+from app.lab.tune.candidates import LeftOut, Planned, cannot_work, families, in_turn, promising
 from app.lab.tune.halving import FINALISTS, rungs_left, time_share
 from app.lab.tune.rung_time import Ending, Stopwatch
-from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, scored
+from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, scored
 
 _FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung
 _MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
 _BASELINE_ROUNDS = 200
+_PROMPTS = 3  # prompts that a recommendation rests on at least, if there are so many
+_PROBE = "draft-simple:n_max=8"  # shows how far the draft model agrees
+_PATIENCE = 1.5  # times its seconds that the last rung may take, until it has so many prompts
 
 
 class RungBegun(LabEvent, frozen=True):
@@ -75,23 +81,12 @@ class Tuner:
         """
         self.control = control or Control()
         has_draft = experiment.pair.draft is not None
-        found = [Family(strategy, (strategy,)) for strategy in strategies] or list(
-            families(has_draft=has_draft, temperature=experiment.sampling.temperature)
-        )
+        every = families(has_draft=has_draft, temperature=experiment.sampling.temperature)
+        found = strategies or in_turn(family.settings for family in every)
         # In one spelling, as the lanes have them.
-        self._families = [
-            Family(name, tuple(str(StrategySpec.parse(spec)) for spec in settings))
-            for name, settings in found
-        ]
-        if first:
-            first = str(StrategySpec.parse(first))
-            others = [
-                Family(name, tuple(spec for spec in settings if spec != first))
-                for name, settings in self._families
-            ]
-            self._families = [Family(first, (first,)), *(family for family in others if family.settings)]
+        tried = tuple(dict.fromkeys(str(StrategySpec.parse(each)) for each in (first, *found) if each))
+        self._given = bool(strategies)
         self._left_out = [] if strategies else list(cannot_work(has_draft=has_draft))
-        tried = in_turn(family.settings for family in self._families)
         self.experiment = make_experiment(
             experiment.with_lanes([Lane(strategy) for strategy in tried]), len(tried) + 1
         )
@@ -107,6 +102,7 @@ class Tuner:
         self._statistics: dict[str, Statistics] = {}
         self._costs: dict[str, CostModel] = {}
         self._plain: list[Round] = []  # of the baseline: passes over one token
+        self._runs: list[tuple[str, RunRecord]] = []  # of all rungs, with their strategies
         self.result: Tuned | None = None
 
     def run(self) -> Iterator[LabEvent]:
@@ -114,17 +110,15 @@ class Tuner:
         engine = LabEngine(self._make_home, self.control)
         left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
         done: list[Rung] = []
-        # First every strategy with its most promising setting: the better half brings its other settings.
-        waiting = len(left) - len(self._families)
         if self._before is not None:
-            left, done, waiting = self._before.left(left), list(self._before.rungs), 0
+            left, done = self._before.left(left), list(self._before.rungs)
             self._left_out = list(self._before.left_out)
-        elif waiting:
-            left = tuple(family.settings[0] for family in self._families)
         complete = False
         try:
+            if self._before is None and not self._given:
+                left = yield from self._promising(engine, left)
             while left and not complete and not self.control.cancelled:
-                rungs = 1 + rungs_left(len(left)) if waiting else rungs_left(len(left))
+                rungs = rungs_left(len(left))
                 seconds = time_share(rungs, self._budget - self._spent)
                 if seconds <= 0:
                     break
@@ -134,10 +128,8 @@ class Tuner:
                     break
                 yield RungDone(len(done), result)
                 done.append(result)
-                kept = tuple(score.strategy for score in result.scores if score.kept)
-                complete = not waiting and len(left) <= FINALISTS and not self.control.cancelled
-                left = self._brought_in(kept, result) if waiting else kept
-                waiting = 0
+                complete = len(left) <= FINALISTS and not self.control.cancelled
+                left = tuple(score.strategy for score in result.scores if score.kept)
         finally:
             engine.close()
         before = self._before
@@ -148,24 +140,67 @@ class Tuner:
             self.result = self.conclude(done, complete)
         yield TuneEnded(self.result)
 
-    def _brought_in(self, kept: Sequence[str], first: Rung) -> tuple[str, ...]:
-        """All settings of the strategies whose first one was kept, those of the best strategies first: where
-        time is short, the last are not tried. Notes those that are left out, and why."""
-        by_first = {family.settings[0]: family for family in self._families}
-        for score in first.scores:
-            family = by_first[score.strategy]
-            if score.strategy not in kept and (others := family.settings[1:]):
-                what = f"{numbers.count(len(others), 'other setting')} of {family.name}"
-                measured = (
-                    score.error or f"its first, {score.strategy}, measured {speedup_words(score.speedup)}"
-                )
-                self._left_out.append(LeftOut(what, measured, others))
-        ranked = [
-            (rank + place, rank, setting)
-            for rank, strategy in enumerate(kept)
-            for place, setting in enumerate(by_first[strategy].settings)
+    def _promising(
+        self, engine: LabEngine, candidates: Sequence[str]
+    ) -> Generator[LabEvent, None, tuple[str, ...]]:
+        """The candidates that may win by the cost model, the most promising first, as many as there is time
+        for. Answers a few prompts without drafts and with the draft model, and times passes of the target."""
+        probe = (NONE, _PROBE) if self.experiment.pair.draft is not None else (NONE,)
+        experiment = msgspec.structs.replace(
+            self.experiment,
+            lanes=tuple(map(Lane, probe)),
+            prompts=_mixed(self.experiment.prompts, 0)[:_PROMPTS],
+            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS),
+            repeats=1,
+        )
+        engine.control = self.control
+        runner = Runner(experiment, self._make_home, control=self.control, engine=engine)
+        traces: dict[int, dict[int, Trace]] = {}
+        watch = Stopwatch(self._clock)
+        try:
+            for event in runner.run():
+                self._timed(watch, event)
+                yield event
+                if isinstance(event, RunDone) and event.trace is not None:
+                    traces.setdefault(event.job.prompt, {})[event.job.lane] = event.trace
+            asked = ForcedText(experiment.request(0, NONE), ())
+            passes = None
+            if traces and not self.control.cancelled:
+                forced = [event for event in engine.force((asked,)) if isinstance(event, Forced)]
+                passes = forced[-1].seconds
+        finally:
+            runner.close()
+            watch.stop()
+        self._spent += watch.seconds
+        whole = [found for found in traces.values() if len(found) == len(probe)]
+        predictors = [
+            Predictor(AdviceFacts.of([found[len(probe) - 1]], [found[0]], calibration=passes))
+            for found in whole
         ]
-        return tuple(dict.fromkeys(setting for *_, setting in sorted(ranked)))
+        ranked, hopeless = promising(candidates, predictors, WORTH_IT)
+        if hopeless:
+            what = numbers.count(len(hopeless), "setting")
+            reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(whole)} prompts"
+            self._left_out.append(LeftOut(what, reason, hopeless))
+        answer = watch.seconds / max(1, len(traces) * len(probe))
+
+        def wanted(settings: int) -> float:
+            return rungs_left(settings) * (settings + 1) * len(experiment.prompts) * answer
+
+        most = len(ranked)
+        while most > FINALISTS and wanted(most) > self._budget - self._spent:
+            most -= 1
+        yield Planned(most, len(ranked), len(candidates), self._spent + wanted(len(ranked)))
+        return ranked[:most]
+
+    def _timed(self, watch: Stopwatch, event: LabEvent) -> None:
+        """Keep the time of measuring and the pair, as an event says."""
+        if isinstance(event, RunStarted):
+            watch.start()
+        elif isinstance(event, Paused | EngineReplaced):
+            watch.stop()
+        elif isinstance(event, PairLoaded):
+            self.pair = event.pair
 
     def _rung(
         self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
@@ -196,12 +231,7 @@ class Tuner:
         watch = Stopwatch(self._clock)
         try:
             for event in runner.run():
-                if isinstance(event, RunStarted):
-                    watch.start()
-                elif isinstance(event, Paused | EngineReplaced):
-                    watch.stop()
-                elif isinstance(event, PairLoaded):
-                    self.pair = event.pair
+                self._timed(watch, event)
                 yield event
                 if not isinstance(event, RunDone):
                     continue
@@ -212,6 +242,9 @@ class Tuner:
                 if refused == patience:
                     control.end()
                 late = watch.seconds >= seconds
+                if len(strategies) <= FINALISTS and watch.seconds < _PATIENCE * seconds:
+                    done = {prompt for (_, prompt), each in groups.items() if len(each) == len(lanes)}
+                    late = late and len(done) >= min(_PROMPTS, len(prompts))
                 if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
                     control.end()
         finally:
@@ -220,6 +253,7 @@ class Tuner:
         self._spent += watch.seconds
         runs, threads = tuple(runner.records.values()), self.pair.target.threads if self.pair else 1
         self._doubts = [*other_load(runs, os.cpu_count() or 1, threads), *unsteady(runs, 0, NONE)]
+        self._runs += [(lanes[run.lane].strategy, run) for run in runs]
         whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
         return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
 
@@ -272,9 +306,12 @@ class Tuner:
             reason += " There was one prompt, so the interval is over its repeats; other prompts may differ."
         if hopeless:
             more = numbers.count(hopeless, "more setting")
-            reason += f" {more} of strategies that began far behind were not tried."
+            reason += f" {more} cannot win by the cost model and were not tried."
         if tried < every - hopeless:
             reason += f" Only {tried} of {every - hopeless} candidates could be tried in this time."
+        kinds = best_by_kind(self._runs)
+        if len({kind.strategy for kind in kinds}) > 1:
+            reason += f" By kind of prompt: {'; '.join(map(str, kinds))}."
         reason = " ".join([reason, *self._doubts])
         return Tuned(
             best.strategy if wins else NONE,
@@ -287,6 +324,7 @@ class Tuner:
             spent,
             complete,
             tuple(self._left_out),
+            kinds,
         )
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:

@@ -143,7 +143,7 @@ class TunePage(QWidget):
             self.reason.setText(
                 "The search was interrupted before anything could be compared."
                 if over
-                else "All settings answer the same prompts, cold, one after another, until time is up."
+                else session.plan or "A few answers show which settings may win on these prompts."
             )
         else:
             self.title.setText(result.headline)

@@ -12,6 +12,7 @@ from app.lab.experiment import Experiment
 from app.lab.runs.control import Control
 from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
+from app.lab.tune.candidates import Planned
 from app.lab.tune.tuned import Rung, Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from app.ui.state.engine.engine_session import EngineSession
@@ -34,6 +35,7 @@ class TuneSession(LabWork):
         self.strategies: tuple[str, ...] = ()  # still in
         self.seconds = 0.0  # that the current round may take
         self.runs = 0
+        self.plan = ""  # what is measured and how long that takes, in a sentence
         self.result: Tuned | None = None
         self.experiment: Experiment | None = None
         self.pair: PairInfo | None = None  # the loaded pair
@@ -63,7 +65,7 @@ class TuneSession(LabWork):
         self._search(self.experiment, budget, self.result)
 
     def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
-        self.rung, self.of, self.strategies = 0, 0, ()
+        self.rung, self.of, self.strategies, self.plan = 0, 0, (), ""
         self.result, self._rung_began, self._before = None, None, before
 
         def make(control: Control) -> Iterator[LabEvent]:
@@ -91,6 +93,8 @@ class TuneSession(LabWork):
             self.runs += 1
         elif isinstance(event, PairLoaded):
             self.pair = event.pair
+        elif isinstance(event, Planned):
+            self.plan = event.words
         elif isinstance(event, RungDone):
             self.rungs.append(event.result)
         elif isinstance(event, TuneEnded):
