@@ -56,6 +56,11 @@ class StrategyKind:
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
 
+    @property
+    def by_model(self) -> bool:
+        """Whether a model guesses its drafts, or a head; the others copy."""
+        return self.needs_draft or self.needs_mtp
+
     def memory_at(self, params: Any, n_ctx: int) -> int:
         """The bytes that its drafter keeps at most, with a context of so many tokens; 0 where that is not
         known."""

@@ -83,6 +83,8 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     if facts.spec.is_synthetic:
         return Advice(Finding.SYNTHETIC, f"oracle is {SYNTHETIC}.", facts.measured, measured)
     if not measured and statistics.emitted < _FEWEST_TOKENS:
+        if not facts.spec.parts:
+            return None
         return Advice(Finding.TOO_EARLY, "This answer is too short for advice. Ask for a longer one.")
     predictor = Predictor(facts)
     finding, why = cause(facts)
@@ -94,6 +96,8 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
         if now is None and finding is Finding.FINE:
             finding, why = Finding.NO_BASELINE, "No pass over a single token was measured yet."
         text = f"{why} Measure the baseline to see what drafting saves."
+        if measured and now is not None:
+            text = f"{_factor(facts, now)} {why} Measure the baseline when it is idle."
         return Advice(finding, text, facts.measured, measured, tuple(_other_drafts(facts, finding)))
     if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None

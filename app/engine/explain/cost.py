@@ -212,7 +212,7 @@ class CostModel:
         """The seconds of one token of a strategy's drafts; 0 where that is not known."""
         if strategy in self.strategies:
             return self.strategies[strategy].median
-        return self.known_draft * self._pace if KINDS[strategy].needs_draft else 0.0
+        return self.known_draft * self._pace if KINDS[strategy].by_model else 0.0
 
     @property
     def c(self) -> float | None:

@@ -85,9 +85,9 @@ class AdviceFacts:
 
     def suits(self, kind: StrategyKind) -> bool:
         """Whether a strategy works with the draft at hand, if it needs one: an EAGLE head serves its own
-        strategy alone."""
-        if not kind.needs_draft:
-            return True
+        strategy alone. That a target has an MTP head is seen where it is used."""
+        if not kind.by_model or kind.needs_mtp:
+            return not kind.needs_mtp or any(part.name == kind.name for part in self.spec.parts)
         draft = self.pair.draft if self.pair is not None else None
         head = HEAD_STRATEGIES.get(draft.architecture) if draft is not None else None
         has_draft = draft is not None or bool(self.cost.known_draft)

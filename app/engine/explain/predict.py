@@ -17,9 +17,9 @@ from app.engine.strategy import StrategySpec
 
 CLEAR = 2.0
 """A range whose ends differ by more than this factor says nothing."""
-_TOKENS = 384  # of the answer that are walked through; a longer answer goes on as it began
-_FILLINGS = 5  # of what a draft model was not seen to propose
-_NEVER_SEEN = (0.3, 0.45, 0.6, 0.75, 0.9)  # the acceptance of a draft model that has not drafted yet
+_TOKENS = 256  # of the answer that are walked through; a longer answer goes on as it began
+_FILLINGS = 4  # of what a draft model was not seen to propose
+_NEVER_SEEN = (0.3, 0.5, 0.7, 0.9)  # the acceptance of a draft model that has not drafted yet
 _OTHER_TEXT = 0.05  # relative error where other drafts make other draws, and so another text
 _DRAFTING = 0.1  # relative error of the time that drafts take
 _SIGMAS = 2.0  # of the range: 95 % of cases are inside
@@ -70,7 +70,7 @@ class Predictor:
     def _of(self, spec: StrategySpec) -> Factor | None:
         if not spec.parts:
             return Factor(1.0, 1.0, 1.0)
-        copies = any(not KINDS[part.name].needs_draft for part in spec.parts)
+        copies = any(not KINDS[part.name].by_model for part in spec.parts)
         if not walks(spec) or (copies and not self.facts.prompt_ids) or not self.text.ids:
             return None
         first = walk(self.text, spec, self.facts.cost, random.Random(0))
@@ -92,7 +92,7 @@ class Predictor:
         facts, pair = self.facts, self.facts.pair
         ids = facts.token_ids[:_TOKENS]
         places = recorded_places(facts.rounds, len(ids))
-        drafting = [part for part in facts.spec.parts if KINDS[part.name].needs_draft]
+        drafting = [part for part in facts.spec.parts if KINDS[part.name].by_model]
         return Text(
             facts.prompt_ids or (0,),
             ids,
@@ -140,7 +140,7 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
         return None
     rest = cost.rest.median if cost.rest.seconds else 0.0
     if drafting is None:
-        if any(KINDS[name].needs_draft and not cost.step_seconds(name) for name in walked.steps):
+        if any(KINDS[name].by_model and not cost.step_seconds(name) for name in walked.steps):
             return None
         drafting = sum(cost.step_seconds(name) * steps for name, steps in walked.steps.items())
     taken, squares = drafting + walked.rounds * rest, (drafting * _DRAFTING) ** 2

@@ -96,7 +96,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
     resources = Resources(cast(Any, SimpleNamespace(size=text.n_vocab)))
     for part in spec.parts:
         kind = KINDS[part.name]
-        made = kind.make(part.params, resources) if not kind.needs_draft else None
+        made = kind.make(part.params, resources) if not kind.by_model else None
         drafter = made or _RecordedDraft(text, part, walked, chance)
         drafter.begin(whole[:start], around)
         drafters.append((part.name, drafter))
@@ -105,7 +105,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
             part.name,
             part.shortest,
             part.longest,
-            text.relative_size if KINDS[part.name].needs_draft else 0.0,
+            text.relative_size if KINDS[part.name].by_model else 0.0,
         )
         for part in spec.parts
     ]
@@ -121,7 +121,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
         walked.rounds += 1
         walked.accepted += min(accepted, emitted)
         walked.lengths[len(ids)] += 1
-        if draft.name and not KINDS[draft.name].needs_draft:
+        if draft.name and not KINDS[draft.name].by_model:
             walked.steps[draft.name] += len(ids)
         at += emitted
         truth = whole[: start + at]
@@ -221,7 +221,7 @@ def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | N
     places: list[DraftPlace | None] = [None] * tokens
     for round in rounds:
         names = [round.strategy] if round.drafted else round.asked or ()
-        if not any(name in KINDS and KINDS[name].needs_draft for name in names):
+        if not any(name in KINDS and KINDS[name].by_model for name in names):
             continue
         for at, place in _places(round):
             if at < tokens:

@@ -236,3 +236,13 @@ def test_a_full_context_grows_as_far_as_it_can(why: str, now: int, trained: int,
     sizes = [(each.target or each.draft).ctx_size for each in found]
     assert sizes == ([wanted] if wanted else [])
     assert not [*larger_contexts(replace(facts, statistics=Statistics(ends={"n_max": 1})))]
+
+
+def test_every_strategy_that_is_registered_can_be_asked_about() -> None:
+    """No head is at hand, and none is asked for."""
+    rounds = [one_round(0, 0, 0.0, 1.0)] * 40
+    cost = CostModel.of(rounds).calibrated({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05)
+    for strategy in ("suffix", "none"):
+        advice = advice_on(facts_of(rounds, strategy, cost=cost))
+        assert advice.next is not None and advice.next.parts[0].name == "draft-simple"
+    assert next_advice(facts_of(rounds[:3], "none")) is None, "nothing was drafted, and it is short"
