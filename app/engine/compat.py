@@ -14,20 +14,21 @@ FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ bet
 
 MTP = "mtp"
 """What stands for the architecture of a file that holds an MTP head without the model below."""
+DSPARK, DFLASH2 = "dspark", "dflash2"
+"""What stands for the architecture of two relatives of DFlash, whose files say "dflash" too."""
 _HEADS = {  # architecture -> what such a file is, and llama.cpp's name for drafting with it
     MTP: ("an MTP head without its model", "draft-mtp"),
-    "eagle3": ("an EAGLE-3 draft", "draft-eagle3"),
-    "dflash": ("a DFlash or DSpark draft", "draft-dflash"),
+    DFLASH2: ("a DFlash2 draft", "draft-dflash"),
     "gemma4-assistant": ("an MTP draft", "draft-mtp"),
 }
-HEAD_STRATEGIES = {"eagle3": "draft-eagle3"}
+HEAD_STRATEGIES = {"eagle3": "draft-eagle3", "dflash": "draft-dflash", DSPARK: "draft-dspark"}
 """Architectures of heads that Draftscope drafts with, and the strategy that does."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
 
 
 def head_words(architecture: str) -> tuple[str, str] | None:
     """Why Draftscope cannot draft with a file of this architecture, and what can; None where it can."""
-    if architecture not in _HEADS or architecture in HEAD_STRATEGIES:
+    if architecture not in _HEADS:
         return None
     what, strategy = _HEADS[architecture]
     return (

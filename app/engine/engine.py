@@ -309,7 +309,7 @@ class Engine:
 
 def _check_head(spec: StrategySpec, draft: Model) -> None:
     """Raise SettingError for a strategy that cannot draft with this file."""
-    serves = HEAD_STRATEGIES.get(draft.metadata("general.architecture"))
+    serves = HEAD_STRATEGIES.get(draft.architecture)
     for part in spec.parts:
         if serves and KINDS[part.name].needs_draft and part.name != serves:
             raise SettingError(

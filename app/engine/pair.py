@@ -17,7 +17,7 @@ from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
-from app.engine.native.head_context import Eagle3Context, MtpContext
+from app.engine.native.head_context import BlockContext, Eagle3Context, MtpContext
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
@@ -234,7 +234,8 @@ class LoadedPair:
                 f"{model.path.name} drafts for another model, and cannot answer by itself.",
                 "Load the model that it was made for, with this file as its draft.",
             )
-        return Eagle3Context(model, options, self._abort, target.context)
+        kind = Eagle3Context if model.architecture == "eagle3" else BlockContext
+        return kind(model, options, self._abort, target.context)
 
     @property
     def closed(self) -> bool:
@@ -308,7 +309,7 @@ def _describe(context: Context) -> ModelInfo:
     return ModelInfo(
         path=str(model.path),
         name=model.name,
-        architecture=model.metadata("general.architecture"),
+        architecture=model.architecture,
         quantisation=model.quantisation,
         size=size_of(model.path),
         n_params=model.n_params,

@@ -31,8 +31,6 @@ RUN_KEYS = ("verify", "length", *EWMA_KEYS)
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
 """The names of settings that limit the length of a draft."""
 
-LLAMA_CPP_ONLY = ("draft-dflash", "draft-dspark")
-"""Strategies that llama.cpp has and Draftscope does not have."""
 _UNLIMITED = 64  # for a strategy without such a setting
 
 
@@ -267,8 +265,6 @@ def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart 
         return None
     if name not in KINDS:
         said = f"There is no strategy “{name}”."
-        if name in LLAMA_CPP_ONLY:
-            said = f"Draftscope cannot draft with llama.cpp's {name} yet."
         allowed = ", ".join([NONE, *KINDS])
         hint = f"Allowed: {allowed}.{_meant(before, '+', name)}"
         raise SettingError(said, hint)

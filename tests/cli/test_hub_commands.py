@@ -117,7 +117,7 @@ def test_search_of_one_repository_lists_its_quantisations(command: Command, serv
 @pytest.mark.parametrize(
     ("repo", "architecture", "words"),
     [
-        ("owner/Some-dflash-GGUF", "dflash", "Do not fetch it for Draftscope: it is a DFlash"),
+        ("owner/Some-draft-GGUF", "gemma4-assistant", "Do not fetch it for Draftscope: it is an MTP draft"),
         ("owner/Qwen3.6-27B-MTP-GGUF", "qwen35", "draft-mtp drafts with it"),
     ],
 )
@@ -137,9 +137,9 @@ def test_a_target_of_the_catalogue_that_has_no_draft_says_so(command: Command, s
 
 
 def test_a_draft_that_cannot_be_used_is_not_downloaded(command: Command, server: FakeHub) -> None:
-    server.repos["owner/flash-GGUF"] = FakeRepo({"flash-Q8_0.gguf": b"GGUF"}, architecture="dflash")
+    server.repos["owner/flash-GGUF"] = FakeRepo({"flash-Q8_0.gguf": b"GGUF"}, architecture="gemma4-assistant")
     ended = command("run", "-hfd", "owner/flash-GGUF", "--draft-only", "--prompt", "hi")
-    assert ended.code == 1 and "it is a DFlash or DSpark draft, which Draftscope cannot use yet" in ended.err
+    assert ended.code == 1 and "it is an MTP draft, which Draftscope cannot use yet" in ended.err
     assert not server.requests("cdn")
 
 

@@ -63,7 +63,6 @@ def test_the_grammar(text: str, printed: str) -> None:
     [
         ("", ["none", "draft-simple", "prompt-lookup"]),
         ("draft-clever", ["draft-clever", "none", "draft-simple", "prompt-lookup"]),
-        ("draft-dflash", ["draft-dflash", "draft-simple"]),
         ("Draft-Simple", ["Draft-Simple", "draft-simple"]),
         ("draft-simple:k=3", ["“k”", "n_max, n_min, p_min, sample", "verify", "length"]),
         ("none:n_max=3", ["n_max", "verify"]),
@@ -122,7 +121,9 @@ def test_the_rule_follows_the_temperature() -> None:
 
 def test_only_a_draft_model_strategy_needs_a_draft() -> None:
     needs = {name: StrategySpec.parse(name).needs_draft for name in ["none", *KINDS]}
-    assert [name for name, needed in needs.items() if needed] == ["draft-simple", "draft-eagle3"]
+    assert [name for name, needed in needs.items() if needed] == [
+        "draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -225,11 +226,6 @@ def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
     for param in params_of(kind.params):
         told = param.kind in (int, float) and "No effect" not in param.doc
         assert not told or "Usually" in param.doc, param.name
-
-
-def test_strategies_that_only_llama_cpp_has_are_named_so() -> None:
-    with pytest.raises(SettingError, match=r"cannot draft with llama\.cpp's draft-dflash yet"):
-        StrategySpec.parse("draft-dflash:n_max=2")
 
 
 def test_sampler_settings_tell_what_is_usual() -> None:

@@ -68,6 +68,7 @@ class Tiny:
     eps: float = 1e-5  # below zero: llama.cpp aborts the process
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
+    markov: bool = False  # dflash: what makes it a DSpark draft
     mtp: bool = False  # qwen35: an MTP head behind the layers
     trunk: bool = True  # False: the head alone, in a file of its own
 
@@ -163,6 +164,10 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     if tiny.architecture == "eagle3":
         writer.add_array("eagle3.target_layers", [0, 1, 1])
         writer.add_uint32("eagle3.target_hidden_size", tiny.n_embd)
+    if tiny.architecture == "dflash":
+        writer.add_array("dflash.target_layers", [0, 1])
+        writer.add_uint32("dflash.block_size", 8)
+        writer.add_mask_token_id(0)
     if tiny.architecture == "lfm2":
         writer.add_shortconv_l_cache(CONV_SIZE)
     if tiny.tokenizer_of:
@@ -241,7 +246,7 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
             for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
                 rows = 2 * d if tiny.architecture == "qwen35" and name == "attn_q" else d  # query and gate
                 weights[f"{block}{name}.weight"] = normal(rows, d)
-            if tiny.architecture in ("gemma3", *HYBRID):
+            if tiny.architecture in ("gemma3", "dflash", *HYBRID):
                 weights[f"{block}attn_q_norm.weight"] = ones(head)
                 weights[f"{block}attn_k_norm.weight"] = ones(head)
         if tiny.architecture == "gemma3":
@@ -260,6 +265,11 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         weights[f"{block}{norm}.weight"] = ones(d)
     if tiny.architecture == "eagle3":
         _eagle3(tiny, weights, normal)
+    if tiny.architecture == "dflash":
+        weights["fc.weight"] = normal(d, 2 * d)
+        weights["enc.output_norm.weight"] = ones(d)
+        if tiny.markov:
+            weights["markov_w1.weight"], weights["markov_w2.weight"] = normal(n_vocab, 8), normal(n_vocab, 8)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
     weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)

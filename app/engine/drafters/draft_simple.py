@@ -154,7 +154,8 @@ class DraftSimple(Drafter):
             proposal.end = DRAFT_FULL
             return proposal
         step = known[self._context.sync(known[:-1]) :]
-        limit = min(k, room + 1)
+        limit = min(k, room + 1, self._context.most or k)
+        self._context.ahead = limit
         while len(proposal.ids) < limit:
             if self._draws_tokens:
                 goes_on = self._add_drawn(proposal, step, context)
@@ -166,7 +167,9 @@ class DraftSimple(Drafter):
             step[0] = proposal.ids[-1]
         else:
             ended = "n_max" if k == self._params.n_max else ENOUGH
-            proposal.end = ended if len(proposal.ids) == k else DRAFT_FULL
+            if limit < k:
+                ended = "the draft's block is full" if limit == self._context.most else DRAFT_FULL
+            proposal.end = ended
         # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
         # collector runs.
         if self._draws_tokens:

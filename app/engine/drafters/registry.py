@@ -80,6 +80,10 @@ def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
     return DraftSimple(params, draft, resources.vocabulary.size)
 
 
+def _head(params: HeadParams, resources: Resources) -> Drafter:
+    return DraftSimple(params, draft_of(resources), resources.vocabulary.size)
+
+
 KINDS: dict[str, StrategyKind] = {
     kind.name: kind
     for kind in (
@@ -186,18 +190,6 @@ KINDS: dict[str, StrategyKind] = {
             make=lambda params, resources: Oracle(params, resources.vocabulary.size),
         ),
         StrategyKind(
-            "draft-mtp",
-            HeadParams,
-            "The target's own head guesses ahead (multi-token prediction). It needs a file that holds such a "
-            "head, as those of Qwen3.5 and GLM-4.5 may.",
-            needs_mtp=True,
-            walks=False,
-            memory=(),
-            make=lambda params, resources: DraftSimple(
-                params, draft_of(resources), resources.vocabulary.size
-            ),
-        ),
-        StrategyKind(
             "draft-simple",
             DraftSimpleParams,
             "A small model guesses ahead. One with another vocabulary guesses through text. Helps where the "
@@ -226,9 +218,29 @@ KINDS: dict[str, StrategyKind] = {
             "trained for this target.",
             needs_draft=True,
             memory=(),
-            make=lambda params, resources: DraftSimple(
-                params, draft_of(resources), resources.vocabulary.size
-            ),
+            make=_head,
+        ),
+        *(
+            StrategyKind(
+                name,
+                HeadParams,
+                "A small block guesses all tokens of a draft in one pass, from what the target computes "
+                f"inside{more}. It needs the file that was trained for this target.",
+                needs_draft=True,
+                memory=(),
+                make=_head,
+            )
+            for name, more in (("draft-dflash", ""), ("draft-dspark", ", each beside the token before"))
+        ),
+        StrategyKind(
+            "draft-mtp",
+            HeadParams,
+            "The target's own head guesses ahead (multi-token prediction). It needs a file that holds such a "
+            "head, as those of Qwen3.5 and GLM-4.5 may.",
+            needs_mtp=True,
+            walks=False,
+            memory=(),
+            make=_head,
         ),
     )
 }

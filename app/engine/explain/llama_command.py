@@ -25,6 +25,8 @@ LLAMA_TYPES = (
     "draft-simple",
     "draft-eagle3",
     "draft-mtp",
+    "draft-dflash",
+    "draft-dspark",
     "ngram-simple",
     "ngram-map-k",
     "ngram-map-k4v",
@@ -166,7 +168,13 @@ def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     if options.swa_full:
         words.append("--swa-full")
     for param in params_of(ModelOptions):
-        if param.name not in ("ctx_size", "threads", "n_gpu_layers", "swa_full"):
+        if param.name not in (
+            "ctx_size",
+            "threads",
+            "n_gpu_layers",
+            "swa_full",
+            "mtp",
+        ):  # --spec-type says it
             words += _changed(options, param, "")
     return words
 
@@ -242,7 +250,7 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
 
 def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
     """llama-server loads the draft with the target's options, except those with their own flag."""
-    shared = [param.name for param in params_of(ModelOptions) if param.name not in _DRAFT_FLAGS]
+    shared = [param.name for param in params_of(ModelOptions) if param.name not in (*_DRAFT_FLAGS, "mtp")]
     lost = [name for name in shared if getattr(draft, name) != getattr(target, name)]
     if not draft.ctx_size and "ctx_size" in lost:
         lost.remove("ctx_size")  # the target's size, here too

@@ -19,7 +19,7 @@ from app.engine.errors import SettingError
 from app.engine.explain.llama_command import LLAMA_TYPES, spec_flag
 from app.engine.explain.llama_flags import DRAFT_KEYS, LAYERS, NAMES, PRESETS, PROGRAMS, known_flags
 from app.engine.params import Param, params_of
-from app.engine.strategy import LLAMA_CPP_ONLY, NONE, StrategySpec, quote
+from app.engine.strategy import NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
 _ENVIRONMENT = "LLAMA_ARG_"
@@ -293,8 +293,8 @@ class _FlagReader:
             why = "--spec-type is none" if self._types else "there is neither --spec-type nor a draft model"
             yield f"Nothing drafts: {why}."
         for kind in types:
-            if kind not in LLAMA_TYPES and kind not in LLAMA_CPP_ONLY:
-                allowed = ", ".join(sorted({*LLAMA_TYPES, *LLAMA_CPP_ONLY}))
+            if kind not in LLAMA_TYPES:
+                allowed = ", ".join(sorted(LLAMA_TYPES))
                 yield f"{self._program} does not start: it has no type {kind}. It has {allowed}."
 
     def _strategy(self) -> str:
@@ -305,9 +305,6 @@ class _FlagReader:
             if self._program != "llama-speculative":
                 meant = " and ".join(types)
                 self._command.notes.append(f"The lane drafts as the command seems to be meant: {meant}.")
-        missing = [kind for kind in types if kind in LLAMA_CPP_ONLY]
-        if missing:
-            self._command.notes.append(f"Draftscope has no {' and no '.join(missing)}: it is left out.")
         parts = [kind for kind in KINDS if kind in types and kind in LLAMA_TYPES]
         # Where a draft model is, --draft-max was that of the draft.
         of_the_draft = set(DRAFT_KEYS.values()) if self._command.draft else set()

@@ -104,7 +104,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
     """The recorded text, with what the recorded drafts tell about its places. Raises SettingError where its
     drafts were copied from a prompt whose tokens are not recorded."""
     header, ids = trace.header, trace.token_ids
-    if not KINDS[part.name].needs_draft and not header.context_ids:
+    if not KINDS[part.name].by_model and not header.context_ids:
         raise SettingError(
             "The tokens of this answer's prompt were not recorded.", "Ask again: traces have them now."
         )
@@ -118,7 +118,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
         header.pair.draft.size / header.pair.target.size if header.pair.draft is not None else 0.0,
         places,
         pool_of(places),
-        getattr(part.params, "p_min", 0.0) if KINDS[part.name].needs_draft else 0.0,
+        getattr(part.params, "p_min", 0.0) if KINDS[part.name].by_model else 0.0,
     )
 
 
@@ -179,7 +179,7 @@ def _reasons(
         reasons.append("The draft draws its tokens too: begun elsewhere, it would draw others.")
     if spec.length is LengthRule.AUTO:
         reasons.append("length=auto decides by the clock: recorded times take its place.")
-    if not trace.header.cold and not KINDS[part.name].needs_draft:
+    if not trace.header.cold and not KINDS[part.name].by_model:
         reasons.append("The answer was warm: what its strategy knew before it is not recorded.")
     elif spec.length is LengthRule.EWMA and not trace.header.cold:
         reasons.append("The answer was warm: what the length rule knew before it is not recorded.")

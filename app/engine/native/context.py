@@ -38,7 +38,7 @@ SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent st
 _NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state
 _PART = 512  # tokens of a text that are read before a caller hears of it
 SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
-_NO_TOKENS = np.empty(0, np.int32)
+NO_TOKENS = np.empty(0, np.int32)
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error
@@ -56,6 +56,10 @@ class Context:
 
     reads_target = False
     """Whether it reads what a target computes besides tokens."""
+    most = 0
+    """The most tokens of a draft that it can make at once; 0 where it goes on token by token."""
+    ahead = 1
+    """How many tokens a draft that begins is to have: a draft made at once depends on that."""
 
     def __init__(
         self,
@@ -207,7 +211,7 @@ class Context:
         size: int,
         count: int = 1,
         p_min: float = 0.0,
-        ends: NDArray[np.int32] = _NO_TOKENS,
+        ends: NDArray[np.int32] = NO_TOKENS,
     ) -> list[Best]:
         """Extend the cache by `ids`, and perhaps by the best token after them, and so on: by fewer than
         `count` tokens, not by one of `ends`, nor by one whose share among the ten best is below `p_min`.

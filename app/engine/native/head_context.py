@@ -11,15 +11,18 @@ import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 
+from app.engine.compat import DSPARK
 from app.engine.errors import PairError
-from app.engine.native.context import SELF_TEST, Cancelled, Context
+from app.engine.native.context import NO_TOKENS, SELF_TEST, Cancelled, Context
 from app.engine.native.features import Features
 from app.engine.native.library import AbortFlag, extension
+from app.engine.sampling.logits import top_of_row
 from app.engine.types import ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.engine.native.best_passes import Best
     from app.engine.native.model import Model
 
 _ENCODE, _DECODE = 0, 1
@@ -52,13 +55,11 @@ def target_layers(head: Model, target: Model) -> list[int]:
     gives. Raises PairError where the head does not belong to the target."""
     name = head.path.name
     layers = [int(_layers(head.handle)[place]) for place in range(_layer_count(head.handle))]
-    width = head.metadata("eagle3.target_hidden_size")
-    architecture = target.metadata("general.architecture")
+    width = head.metadata("eagle3.target_hidden_size") or str(head.n_embd)  # DFlash is as wide as its target
+    architecture = target.architecture
     differs = ""
     if width != str(target.n_embd):
-        differs = (
-            f"rows of {width or 'unknown'} numbers, and those of {target.path.name} have {target.n_embd:,}"
-        )
+        differs = f"rows of {width} numbers, and those of {target.path.name} have {target.n_embd:,}"
     elif not all(0 <= layer <= target.n_layers for layer in layers):
         differs = f"layer {max(layers, key=abs)} of {target.n_layers}"
     if differs:
@@ -89,6 +90,8 @@ class HeadContext(Context):
     reads_target = True
     _first_entry = 0
     """The token with the first entry in memory."""
+    _behind = 1
+    """How many tokens before its own the row of an entry is."""
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class HeadContext(Context):
         features.listen(ids is not None)
         if ids is None:
             return
-        needed = max(0, self.sync(ids) - 1)
+        needed = max(0, self.sync(ids) - self._behind)
         if features.start <= needed <= features.end:
             self._target.sync(ids[: features.end])
         else:
@@ -132,7 +135,7 @@ class HeadContext(Context):
         if self.n_cached > self._sure:
             self._roll_back(self._sure)
         kept = super().sync(ids)
-        self._features.drop(kept - 1)
+        self._features.drop(kept - self._behind)
         return kept
 
     def clear(self) -> None:
@@ -167,8 +170,9 @@ class HeadContext(Context):
             part = ids[start : start + self.n_ubatch]
             at, n = self.n_cached, len(part)
             self._ids[at : at + n] = part
-            if at - 1 + n <= self._features.end:
-                rows = self._fused(self._features.rows(at - 1, at - 1 + n))
+            first = at - self._behind
+            if first + n <= self._features.end:
+                rows = self._fused(self._features.rows(first, first + n))
                 self._sure = at + n
             else:
                 assert n == 1 and self._own is not None
@@ -189,9 +193,7 @@ class HeadContext(Context):
         ):
             index = llama_cpp.llama_batch_ext_add_token(batch, 0, token)
             llama_cpp.llama_batch_ext_set_embd_token(batch, index, _embedding(row))
-            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
-            if wanted:
-                llama_cpp.llama_batch_ext_set_output_logits(batch, index, True)
+            self._place(index, place, wanted)
         self._process(_DECODE, len(ids))
         if wanted:
             self._given = len(ids)
@@ -208,6 +210,12 @@ class HeadContext(Context):
                 raise Cancelled
             raise RuntimeError(f"llama_process answered {status} for {n} tokens at {self.n_cached}")
         self._holds(self.n_cached + n)
+
+    def _place(self, index: int, place: int, wanted: bool) -> None:
+        """Put an entry of the batch at its place in memory, and ask for its logits."""
+        llama_cpp.llama_batch_ext_set_pos(self._batch_ext, index, (llama_cpp.llama_pos * 1)(place))
+        if wanted:
+            llama_cpp.llama_batch_ext_set_output_logits(self._batch_ext, index, True)
 
     def _rows(self, n: int) -> NDArray[np.float32]:
         """What the latest pass gave for each of its `n` entries, shape [n, n_embd]."""
@@ -253,7 +261,7 @@ class Eagle3Context(HeadContext):
         # They go into no memory, but llama.cpp wants their places to follow what is in it.
         for place, row in enumerate(features, self.n_cached - self._first_entry):
             index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
-            llama_cpp.llama_batch_ext_set_pos(batch, index, (llama_cpp.llama_pos * 1)(place))
+            self._place(index, place, False)
         self._process(_ENCODE, 0)
         return self._rows(len(features))
 
@@ -270,10 +278,76 @@ class MtpContext(HeadContext):
     @staticmethod
     def is_in(model: Model) -> bool:
         """Whether the model has a head that can be drafted with."""
-        return model.n_heads == 1 and model.metadata("general.architecture") in _GIVE_LAST
+        return model.n_heads == 1 and model.architecture in _GIVE_LAST
 
     def _begin(self, first: NDArray[np.int32]) -> None:
         self._entries(first, np.zeros((1, self.n_embd), np.float32), wanted=False)
+
+
+class BlockContext(HeadContext):
+    """A DFlash or DSpark draft: the target's rows are its keys and values, and one pass over the last token
+    and masks gives all rows of a draft. Each row is fixed before a token is drawn from it."""
+
+    _behind = 0
+
+    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
+        """Raises PairError for a draft of another target, ModelFileError as `Context` does."""
+        self._mask = int(llama_cpp.llama_vocab_mask(llama_cpp.llama_model_get_vocab(model.handle)))
+        if self._mask < 0:
+            raise PairError(f"{model.path.name} has no mask token.", "Choose another draft.")
+        super().__init__(model, options, abort, target, target_layers(model, target.model))
+        size = model.metadata("dflash.block_size")
+        anchored = model.architecture == DSPARK and model.metadata("dflash.sample_from_anchor") != "false"
+        self._first_row = 0 if anchored else 1  # the row that drafts the next token
+        self.most = (int(size) if size.isdigit() else 16) - self._first_row
+        self._row = 0  # of the block, of the latest token
+        llama_cpp.llama_set_causal_attn(self.handle, model.metadata("dflash.attention.causal") == "true")
+
+    def best(
+        self,
+        ids: NDArray[np.int32],
+        size: int,
+        count: int = 1,
+        p_min: float = 0.0,
+        ends: NDArray[np.int32] = NO_TOKENS,
+    ) -> list[Best]:
+        self._extend(ids, 1)
+        return [top_of_row(row) for row in super()._logits(self._given)[self._first_row :, :size][:count]]
+
+    def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
+        known = len(ids) - logits
+        self._pass_parts(ids[:known], False)
+        if not logits:
+            return
+        if self.n_cached == self._sure:
+            self._row = self._first_row
+            self._block(int(ids[-1]))
+        else:
+            self._row += 1
+        self._ids[self.n_cached] = ids[-1]
+        self._holds(self.n_cached + 1)
+
+    def _block(self, last: int) -> None:
+        """The pass of a draft, which leaves nothing in memory."""
+        llama_cpp.llama_batch_ext_clear(self._batch_ext)
+        at, n = self.n_cached, self.ahead + self._first_row
+        for place in range(n):
+            index = llama_cpp.llama_batch_ext_add_token(
+                self._batch_ext, 0, last if place == 0 else self._mask
+            )
+            self._place(index, at + place, True)
+        self._process(_DECODE, 0)
+        llama_cpp.llama_memory_seq_rm(self._memory, 0, at, -1)
+        self._given = n
+
+    def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
+        llama_cpp.llama_batch_ext_clear(self._batch_ext)
+        for place, row in enumerate(rows, self.n_cached):
+            self._place(llama_cpp.llama_batch_ext_add_embd(self._batch_ext, 0, _embedding(row)), place, False)
+        self._process(_DECODE, len(ids))
+
+    def _logits(self, rows: int) -> NDArray[np.float32]:
+        return super()._logits(self._given)[self._row : self._row + 1]
 
 
 def _embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:

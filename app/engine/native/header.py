@@ -9,7 +9,7 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.native.heads import why_head
+from app.engine.native.heads import architecture_of
 from app.engine.native.library import captured_log, model_name, read_metadata
 from app.engine.native.model import check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
@@ -61,9 +61,9 @@ class FileHeader:
         return model_name(self.metadata, self._path)
 
     @property
-    def why_head(self) -> tuple[str, str] | None:
-        """Why it cannot be used, and what can use it, where it only drafts for another model."""
-        return why_head(self._path, self.metadata)
+    def kind(self) -> str:
+        """The architecture, told apart where it is a head."""
+        return architecture_of(self._path, self.metadata)
 
     def number(self, key: str) -> int:
         """A number in the architecture's metadata, such as "context_length"; 0 if the file has none."""

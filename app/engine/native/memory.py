@@ -20,7 +20,7 @@ from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
 from app.engine.native.context import SNAPSHOTS, explain_context
 from app.engine.native.devices.offload_devices import OffloadDevice, chosen_devices
-from app.engine.native.heads import refuse_head
+from app.engine.native.heads import architecture_of, refuse_head
 from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import MEASURED, ModelParams, context_params
 from app.engine.native.model import check_file, explain_failure
@@ -69,7 +69,7 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
         except ModelFileError:
             llama_cpp.llama_model_free(model)
             raise
-        if read_metadata(model, "general.architecture") in HEAD_STRATEGIES:
+        if architecture_of(path, partial(read_metadata, model)) in HEAD_STRATEGIES:
             # Its graph needs the target's context: what its one layer caches is left out.
             llama_cpp.llama_model_free(model)
             return

@@ -15,7 +15,7 @@ from app.base.files import NotAFileError, open_file
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices.offload_devices import chosen_devices, hold, release
-from app.engine.native.heads import refuse_head
+from app.engine.native.heads import architecture_of, refuse_head
 from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
@@ -139,7 +139,8 @@ class Model:
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
-        self.is_head = self.metadata("general.architecture") in HEAD_STRATEGIES
+        self.architecture = architecture_of(path, self.metadata)
+        self.is_head = self.architecture in HEAD_STRATEGIES
         has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle)) and not self.is_head  # such as T5
         self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder
         self.n_ctx_train = max(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
+from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies, head_words
 from app.engine.devices.memory import Device
 from app.engine.errors import UserError
 from app.engine.process.limits import go_first
@@ -135,7 +135,7 @@ class _Headers:
 
 def _facts(header: FileHeader) -> Facts:
     return Facts(
-        header.architecture[:_LONGEST],
+        header.kind[:_LONGEST],
         header.name[:_LONGEST],
         header.n_params,
         header.quantisation,
@@ -152,9 +152,9 @@ def _facts(header: FileHeader) -> Facts:
 
 
 def _refusal(header: FileHeader) -> str:
-    if head := header.why_head:
+    if head := head_words(header.kind):
         return head[0]
-    if header.architecture in HEAD_STRATEGIES:
+    if header.kind in HEAD_STRATEGIES:
         return ""  # it drafts for the target that it was made for
     if header.is_diffusion or header.has_encoder or not header.has_decoder:
         return "it does not write text token by token"

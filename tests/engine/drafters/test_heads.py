@@ -12,8 +12,8 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, ModelOptions
-from tests.answers import answer, assert_same_answer
+from app.engine.types import GenerationRequest, ModelOptions, Round
+from tests.answers import answer, assert_same_answer, events_of, trace_of
 from tests.files.tiny import Tiny
 
 Make = Callable[[Tiny], Path]
@@ -23,12 +23,23 @@ MIXES = ("{head}:n_max={k}", "prompt-lookup:num_pred_tokens=2+{head}:n_max={k}",
 KINDS = ("draft-eagle3", "draft-mtp")
 
 
-@pytest.fixture(params=["draft-eagle3 llama", "draft-eagle3 lfm2", "draft-mtp qwen35"], scope="module")
+PAIRS = (
+    "draft-eagle3 llama", "draft-eagle3 lfm2", "draft-mtp qwen35", "draft-dflash qwen35",
+    "draft-dspark llama",
+)  # fmt: skip
+
+
+@pytest.fixture(params=PAIRS, scope="module")
 def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
     """An engine, and the strategy of its head."""
     strategy, architecture = request.param.split()
     target = Tiny(name="target", architecture=architecture, n_ctx=1024, mtp=strategy == "draft-mtp")
-    with Engine(tiny_file(target), tiny_file(HEAD) if strategy == "draft-eagle3" else None) as engine:
+    head = {
+        "draft-eagle3": HEAD,
+        "draft-dflash": replace(HEAD, architecture="dflash"),
+        "draft-dspark": replace(HEAD, architecture="dflash", markov=True),
+    }.get(strategy)
+    with Engine(tiny_file(target), tiny_file(head) if head else None) as engine:
         yield engine, strategy
 
 
@@ -57,6 +68,37 @@ def test_texts_are_the_baselines_whatever_came_before(
         again = greedy(engine, prompt, strategy)  # what its own rejected drafts left is in no cache
         assert_same_answer(again, expected)
         assert "auto" in strategy or counts(trace)[0] > 0
+
+
+def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
+    """What rounds left in the caches, or were taken back from them, changes no guess."""
+    engine, head = pair
+    engine.reset()
+    prompt = engine.tokenize(GenerationRequest(prompt="abcabcabd abc")).ids.tolist()
+    rounds = greedy(engine, "abcabcabd abc", f"{head}:n_max=6").rounds
+    for round in rounds[1::4]:
+        request = GenerationRequest(
+            prompt_ids=(*prompt, *emitted(rounds)[: round.position]),
+            cold=True,
+            strategy=f"{head}:n_max=6",
+            max_tokens=24 - round.position,
+        )
+        cold = trace_of(events_of(engine, request)).rounds[0]
+        assert len(cold.drafted) == len(round.drafted)
+        for warm_top, cold_top in zip(round.draft_top[:1], cold.draft_top[:1], strict=True):
+            by_id = dict(zip(cold_top.ids, cold_top.p, strict=True))
+            assert by_id[warm_top.ids[0]] == pytest.approx(warm_top.p[0], abs=0.02)
+
+
+def emitted(rounds: list[Round]) -> list[int]:
+    return [token.id for round in rounds for token in round.emitted]
+
+
+def test_a_block_has_no_more_than_the_file_says(tiny_file: Make) -> None:
+    head = replace(HEAD, architecture="dflash")
+    with Engine(tiny_file(Tiny(name="target", n_ctx=1024)), tiny_file(head)) as engine:
+        first = greedy(engine, "abcabc", "draft-dflash:n_max=20").rounds[0]
+    assert (len(first.drafted), first.draft_end) == (7, "the draft's block is full")
 
 
 def chain_engine(tiny_file: Make, strategy: str = "draft-eagle3") -> Engine:

@@ -144,10 +144,9 @@ def test_types_that_nobody_has_are_refused() -> None:
     assert "it has no type ngram-mode" in read.problems[0]
 
 
-def test_types_that_only_llama_cpp_has_are_left_out() -> None:
-    read = explain_command(DRAFT + "--spec-type draft-dflash,ngram-mod")
-    assert read.strategy == "ngram-mod"
-    assert "Draftscope has no draft-dflash: it is left out." in read.notes
+def test_a_head_is_drafted_with_by_its_type() -> None:
+    read = explain_command(DRAFT + "--spec-type draft-eagle3,ngram-mod --spec-draft-n-max 5")
+    assert read.strategy == "ngram-mod+draft-eagle3:n_max=5"
 
 
 def test_settings_of_a_strategy_that_is_not_asked_for_are_named() -> None:
