@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 WIDTHS = (1, 2, 3, 4, 5, 9, 17)
 """Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 3, 4, 8 and 16."""
 _TIMES = 5  # each, in turns
-_SECONDS = 1.0  # that timing passes alone takes, as far as one turn takes no longer
+_SECONDS = 1.5  # that timing passes alone takes, as far as one turn takes no longer
 _NOTHING_HELD = np.zeros(8, np.int32)  # the text of empty caches
 _ROWS = 64  # of logits at once: whole answers would take gigabytes
 
@@ -90,7 +91,12 @@ def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
     held = target.cached_ids
     try:
         return pass_seconds(
-            target, draft if fits else None, held if len(held) else _NOTHING_HELD, stopped, _SECONDS
+            target,
+            draft if fits else None,
+            held if len(held) else _NOTHING_HELD,
+            stopped,
+            _SECONDS,
+            min,  # of few passes, the one that nothing disturbed
         )
     except Cancelled:
         raise UserError("The passes were not timed: it was stopped.") from None
@@ -148,6 +154,7 @@ def pass_seconds(
     ids: Ids,
     stopped: Callable[[], bool],
     seconds: float = math.inf,
+    typical: Callable[[list[float]], float] = median,
 ) -> PassSeconds:
     """Time passes after a text, of shape [n], which all contexts are made to hold, in few turns if they take
     more than so many seconds. Raises Cancelled."""
@@ -168,10 +175,9 @@ def pass_seconds(
             times[width].append(_timed(target, ids, behind[:width]))
         if draft is not None:
             single.append(_timed(draft, ids, behind[:1]))
-        if time.perf_counter() - began > seconds:
+        if len(times[1]) > 1 and time.perf_counter() - began > seconds:
             break
-    medians = {width: float(np.median(each)) for width, each in times.items()}
-    return PassSeconds(medians, float(np.median(single)) if single else 0.0)
+    return PassSeconds({width: typical(each) for width, each in times.items()}, typical(single or [0.0]))
 
 
 def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:

@@ -122,6 +122,7 @@ class CostModel:
     """The seconds of a token that was computed for a draft, by strategy."""
     rest: NewestTimes = field(default_factory=NewestTimes)  # of a round besides drafting and its pass
     known: PassTimes = field(default_factory=PassTimes)  # of a calibration
+    known_error: float = _CALIBRATED  # the standard error of its times, as a share of them
     known_draft: float = 0.0  # seconds of a pass of the draft model over one token; 0: not known
 
     @classmethod
@@ -148,17 +149,12 @@ class CostModel:
     def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
         """The model with the median seconds of passes that were timed on this machine, over so many tokens
         of the target, and over one of the draft model."""
-        known, pools = PassTimes(), list[list[float]]()
-        for size in sorted(target):
-            pools.append([target[size]])
-            # A pass over more tokens takes no less: where a disturbance says so, both are as their mean.
-            while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
-                pools[-2:] = [pools[-2] + pools[-1]]
-        seconds = [fmean(pool) for pool in pools for _ in pool]
-        for size, taken in zip(sorted(target), seconds, strict=True):
+        known, ordered = PassTimes(), in_order(target)
+        for size, taken in ordered.items():
             for _ in range(_ENOUGH):
                 known.add(size, taken)
-        return replace(self, known=known, known_draft=draft)
+        error = max(_CALIBRATED, disorder(target))
+        return replace(self, known=known, known_draft=draft, known_error=error)
 
     def add(self, round: Round, plain: bool = False) -> None:
         """Add a round of this answer, or, if `plain`, of its baseline."""
@@ -206,7 +202,7 @@ class CostModel:
         """The standard error of a pass, as a share of its time."""
         if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
             return self.passes.error(tokens)
-        return max(_CALIBRATED, self.known.error(tokens))
+        return max(self.known_error, self.known.error(tokens))
 
     def step_seconds(self, strategy: str) -> float:
         """The seconds of one token of a strategy's drafts; 0 where that is not known."""
@@ -290,6 +286,24 @@ class CostModel:
             return None
         cost = sum(rounds * ((self.v(k) or 0.0) + k * c) for k, rounds in self.lengths.items()) / total
         return (1 + self.accepted / total) / cost
+
+
+def in_order(target: Mapping[int, float]) -> dict[int, float]:
+    """The seconds of passes by their tokens, of which none takes less than a smaller one: where a disturbance
+    says so, both are as their mean."""
+    pools: list[list[float]] = []
+    for size in sorted(target):
+        pools.append([target[size]])
+        while len(pools) > 1 and fmean(pools[-2]) > fmean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    return dict(zip(sorted(target), (fmean(pool) for pool in pools for _ in pool), strict=True))
+
+
+def disorder(target: Mapping[int, float]) -> float:
+    """How much the machine was disturbed: the largest share by which a time is out of order."""
+    return max(
+        (abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken), default=0.0
+    )
 
 
 def expected_tokens(alpha: float, k: int) -> float:

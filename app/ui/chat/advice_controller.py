@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QObject, Slot
 
 from app.engine.errors import UserError
 from app.engine.explain.advice import OTHER_DRAFTS
+from app.engine.explain.cost import disorder
 from app.engine.explain.remedies import Remedy
 from app.engine.process.messages import Forced
 from app.engine.types import ModelOptions, PairInfo
@@ -26,6 +27,8 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine.engine_questions import Reply
 from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
+
+_DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
 
 
 class AdviceController(QObject):
@@ -120,8 +123,8 @@ class AdviceController(QObject):
             self._session.questions.time_passes(partial(self._passes_timed, pair))
 
     def _passes_timed(self, pair: PairInfo, reply: Reply) -> None:
-        if not isinstance(reply, Forced):
-            self._timed.remove(pair)  # something else was asked meanwhile
+        if not isinstance(reply, Forced) or disorder(reply.seconds.target) > _DISTURBED:
+            self._timed.remove(pair)  # something else was asked or ran meanwhile: the next answer brings them
             return
         with suppress(OSError):  # then they are timed again after the next start
             self._calibrations.keep(pair, reply.seconds)

@@ -74,6 +74,7 @@ def test_a_calibration_prices_what_was_not_measured_at_the_speed_of_the_answer()
     assert model.v(4) == pytest.approx(0.825 / 0.5), "a pass over more tokens takes no less"
     assert model.seconds(5) == pytest.approx(3.0), "what the answer measured counts"
     assert model.step_seconds("draft-simple") == pytest.approx(0.1)
+    assert model.error(9) == pytest.approx(0.0909, abs=0.001), "as far as its times are out of order"
     assert CostModel().calibrated({1: 0.5}, draft=0.04).step_seconds("draft-simple") == pytest.approx(0.04)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from app.engine.explain.remedies import Remedy
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.saved.calibrations import Calibrations
+from app.ui.chat import advice_controller
 from app.ui.state.answer import AnswerModel
 from tests.ui.instruments.answers import header, totals, trace
 from tests.ui.traces import make_round
@@ -80,7 +82,10 @@ def test_the_steps_of_loading_advise_nothing_anew(windows: Windows, monkeypatch:
     assert not advised
 
 
-def test_passes_are_timed_once_after_an_answer_and_kept(windows: Windows) -> None:
+def test_passes_are_timed_once_after_an_answer_and_kept(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice_controller, "_DISTURBED", math.inf)  # whatever else runs beside the tests
     desk = windows.open(strategy="none")
     desk.ask("hello")
     answer, kept = desk.window.controller.shown.answer, windows.paths.calibrations
