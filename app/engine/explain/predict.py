@@ -143,18 +143,18 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
         if any(KINDS[name].by_model and not cost.step_seconds(name) for name in walked.steps):
             return None
         drafting = sum(cost.step_seconds(name) * steps for name, steps in walked.steps.items())
-    taken, squares = drafting + walked.rounds * rest, (drafting * _DRAFTING) ** 2
+    taken, spread = drafting + walked.rounds * rest, drafting * _DRAFTING
     for k, rounds in walked.lengths.items():
         seconds = cost.seconds(k + 1)
         if seconds is None:
             return None
         taken += rounds * seconds
         if k:
-            squares += (rounds * seconds * cost.error(k + 1)) ** 2
+            spread += rounds * seconds * cost.error(k + 1)  # one slope prices all of them
     plain = walked.tokens * (single + rest)
     # An error of the single pass cancels where both sides have such passes.
     alone = walked.tokens / plain - walked.lengths[0] / taken
-    return plain / taken, sqrt(squares / taken**2 + (alone * single * cost.error(1)) ** 2)
+    return plain / taken, sqrt((spread / taken) ** 2 + (alone * single * cost.error(1)) ** 2)
 
 
 def is_clear(factor: Factor) -> bool:
