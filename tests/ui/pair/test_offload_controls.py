@@ -315,7 +315,7 @@ def form(qtbot: QtBot, theme: Theme) -> ModelForm:
 def test_every_option_survives_the_form(form: ModelForm) -> None:
     options = ModelOptions(
         "m", 512, 2, 3, 256, 64, 5, "q8_0", "q4_0", "on", False, False, "127.0.0.1:7,box:7", "RPC1,RPC0",
-        "row", "2,1", 1, False, True, 3, "mlock",
+        "row", "2,1", 1, False, True, 3, "mlock", mtp=False,
     )  # fmt: skip
     defaults = ModelOptions("m")
     for param in params_of(ModelOptions):
