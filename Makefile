@@ -19,7 +19,7 @@ BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
 # and every engine process would compile them anew.
 TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 1
+PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-worker-restart 1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test tests verify faults coverage lint format lock clean peer \

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields
@@ -291,17 +290,6 @@ def _load_for_other_kernels() -> None:
     for field in with_default:
         field.default = other.get(field.name, field.default)
     ModelOptions.__init__.__defaults__ = tuple(field.default for field in with_default)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers begin with the longest files: one that began last would keep one core waiting."""
-    if not hasattr(config, "workerinput"):
-        return
-    weights: Counter[Path] = Counter()
-    for item in items:
-        slow = {"windows", "make_shop", "command", "real_file"} & set(getattr(item, "fixturenames", ()))
-        weights[item.path] += 30 if slow else 1
-    items.sort(key=lambda item: weights[item.path], reverse=True)
 
 
 def pytest_collection_finish() -> None:
