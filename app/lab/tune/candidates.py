@@ -3,7 +3,7 @@ machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -80,8 +80,6 @@ class Planned(LabEvent, frozen=True):
     @property
     def words(self) -> str:
         may = f"{self.promising} of {numbers.count(self.candidates, 'setting')} may win on these prompts"
-        if not self.promising:
-            return f"None of {numbers.count(self.candidates, 'setting')} can win on these prompts."
         takes = f"measuring them takes {numbers.duration(self.seconds)}"
         if self.tried < self.promising:
             return f"{may}; {takes}, so the {self.tried} best by prediction are measured."
@@ -89,30 +87,25 @@ class Planned(LabEvent, frozen=True):
 
 
 def promising(
-    candidates: Sequence[str], predictors: Sequence[Predictor], least: float
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(the candidates that may win, the most promising first; those that cannot), by the cost model's
-    predictions for some answers. Nothing is known to be hopeless that may reach `least` on one of them."""
+    candidates: Sequence[str], predictors: Sequence[Predictor], least: float, fewest: int
+) -> tuple[tuple[str, ...], int]:
+    """(the candidates, the most promising first; how many of them may reach `least` on one of some answers by
+    the cost model, and at least `fewest`: what is recommended is measured, even if it is none)."""
     found = {name: [each.of(StrategySpec.parse(name)) for each in predictors] for name in candidates}
-
-    def ranked(merit: Callable[[str], float]) -> list[str]:
-        return sorted(left, key=merit, reverse=True)
 
     def value(name: str, at: int) -> float:
         factor = found[name][at]
         return factor.value if factor is not None else 0.0
 
+    def may_win(name: str) -> bool:
+        return not found[name] or any(factor is None or factor.high >= least for factor in found[name])
+
     answers = range(len(predictors))
-    hopeless = tuple(
-        name
-        for name, factors in found.items()
-        if factors and all(factor is not None and factor.high < least for factor in factors)
-    )
-    left = [name for name in candidates if name not in hopeless]
     # The best on all answers, then the best on each in turn: kinds of prompt may differ.
-    groups = [ranked(lambda name: sum(value(name, at) for at in answers))]
-    groups += [ranked(partial(value, at=at)) for at in answers]
-    return in_turn(groups), hopeless
+    groups = [sorted(candidates, key=lambda name: -sum(value(name, at) for at in answers))]
+    groups += [sorted(candidates, key=partial(value, at=at), reverse=True) for at in answers]
+    ranked = tuple(sorted(in_turn(groups), key=may_win, reverse=True))
+    return ranked, max(sum(map(may_win, ranked)), min(fewest, len(ranked)))
 
 
 def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

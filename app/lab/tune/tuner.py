@@ -36,6 +36,7 @@ _MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
 _BASELINE_ROUNDS = 200
 _PROMPTS = 3  # prompts that a recommendation rests on at least, if there are so many
 _PROBE = "draft-simple:n_max=8"  # shows how far the draft model agrees
+_CALIBRATION = 0.25  # share of the budget after which no more prompts are answered to calibrate
 _PATIENCE = 1.5  # times its seconds that the last rung may take, until it has so many prompts
 
 
@@ -153,8 +154,11 @@ class Tuner:
             max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS),
             repeats=1,
         )
-        engine.control = self.control
-        runner = Runner(experiment, self._make_home, control=self.control, engine=engine)
+        control = engine.control = Ending(self.control)
+        jobs = [
+            Job(0, prompt, lane) for prompt in range(len(experiment.prompts)) for lane in range(len(probe))
+        ]
+        runner = Runner(experiment, self._make_home, control=control, engine=engine, jobs=jobs)
         traces: dict[int, dict[int, Trace]] = {}
         watch = Stopwatch(self._clock)
         try:
@@ -162,7 +166,11 @@ class Tuner:
                 self._timed(watch, event)
                 yield event
                 if isinstance(event, RunDone) and event.trace is not None:
-                    traces.setdefault(event.job.prompt, {})[event.job.lane] = event.trace
+                    mine = traces.setdefault(event.job.prompt, {})
+                    mine[event.job.lane] = event.trace
+                    if len(mine) == len(probe) and watch.seconds > _CALIBRATION * self._budget:
+                        control.end()  # the target is slow: the rest of the time is for measuring
+            engine.control = self.control
             asked = ForcedText(experiment.request(0, NONE), ())
             passes = None
             if traces and not self.control.cancelled:
@@ -177,7 +185,8 @@ class Tuner:
             Predictor(AdviceFacts.of([found[len(probe) - 1]], [found[0]], calibration=passes))
             for found in whole
         ]
-        ranked, hopeless = promising(candidates, predictors, WORTH_IT)
+        ranked, hopeful = promising(candidates, predictors, WORTH_IT, FINALISTS)
+        ranked, hopeless = ranked[:hopeful], ranked[hopeful:]
         if hopeless:
             what = numbers.count(len(hopeless), "setting")
             reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(whole)} prompts"

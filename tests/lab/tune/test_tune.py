@@ -422,6 +422,14 @@ def test_settings_that_cannot_win_by_the_cost_model_are_not_run(pair_files: tupl
     assert result.seconds < 1.3 * 16
 
 
+def test_where_time_is_short_most_of_it_is_not_for_calibrating(pair_files: tuple[Path, Path]) -> None:
+    clock = Clock()
+    short = msgspec.structs.replace(asked(pair_files), max_tokens=8)
+    tuner = Tuner(short, lambda: Paced(clock, {"none": 0.010}), 1.5, clock=clock)
+    list(tuner.run())
+    assert tuner.result is not None and tuner.result.rungs
+
+
 def test_a_recommendation_rests_on_three_prompts_where_there_are_so_many(
     pair_files: tuple[Path, Path],
 ) -> None:

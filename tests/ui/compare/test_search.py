@@ -139,6 +139,7 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     assert result is not None
     page = place.outcome.tune_page
     assert page.reason.text() == result.reason
+    assert "on these prompts" in place.works.tune.plan
     shown = [row[0] for row in page.rows()]
     assert len(shown) == len(set(shown)) == result.tried + len(result.left_out)
     assert page.table.rowCount() == len(shown)
