@@ -24,7 +24,7 @@ from app.engine.types import LengthRule
 
 GAIN = 1.03  # a smaller gain may be noise
 _FEWEST_TOKENS = 16  # of an answer that was not measured
-_PROMISING = 1.1  # from this factor on, at best, a setting is worth a try whose gain is not known
+_PROMISING = 1.2  # from this factor on, at best, a setting is worth a try whose gain is not known
 _WORTH_A_TRY = 1.05  # an expected factor relative to the best known one
 _MIXES = 2  # copying strategies that are compared in front of a draft model
 _MOST_TRIES = 3  # from then on, only what was measured decides
@@ -140,7 +140,7 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
         unclear = {spec: factor for spec, factor in expected.items() if spec not in clear}
         if unclear and not any(_needs_draft(name) for name in known):
             first = max(unclear, key=lambda spec: unclear[spec].value)
-            if unclear[first].high >= _PROMISING * aim and unclear[first].value * _PROMISING >= aim:
+            if unclear[first].high >= _PROMISING * aim and unclear[first].value >= aim:
                 return Remedy(str(first), first), f"Try {first}: what it brings here is not known yet."
     if known[best].value >= GAIN * now.value:
         spec = StrategySpec.parse(best)

@@ -18,8 +18,9 @@ from app.engine.strategy import StrategySpec
 CLEAR = 2.0
 """A range whose ends differ by more than this factor says nothing."""
 _TOKENS = 256  # of the answer that are walked through; a longer answer goes on as it began
-_FILLINGS = 4  # of what a draft model was not seen to propose
-_NEVER_SEEN = (0.3, 0.5, 0.7, 0.9)  # the acceptance of a draft model that has not drafted yet
+_FILLINGS = 5  # of what a draft model was not seen to propose
+_NEVER_SEEN = (0.3, 0.45, 0.6, 0.75, 0.9)  # the acceptance of a draft model that has not drafted yet
+_STAND_IN = 0.06  # relative error of walks in which recorded places stand in for others
 _OTHER_TEXT = 0.05  # relative error where other drafts make other draws, and so another text
 _DRAFTING = 0.1  # relative error of the time that drafts take
 _SIGMAS = 2.0  # of the range: 95 % of cases are inside
@@ -114,7 +115,9 @@ class Predictor:
         value = fmean(factor for factor, _ in known)
         between = fmean((factor / value - 1) ** 2 for factor, _ in known)
         drawn = any(token.u is not None for round in self.facts.rounds for token in round.drafted)
-        return _ranged(value, fmean(error for _, error in known), sqrt(between), _OTHER_TEXT * drawn)
+        filled = any(each.open_places for each in walked)
+        errors = fmean(error for _, error in known), sqrt(between), _STAND_IN * filled, _OTHER_TEXT * drawn
+        return _ranged(value, *errors)
 
 
 def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:

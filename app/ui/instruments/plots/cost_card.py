@@ -39,7 +39,7 @@ class CostPlot(PlotCard):
     """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
     name = "Predicted speed-up"
-    definition = "of the whole answer, over the draft length k"
+    definition = "of the whole answer, by k"
     tooltip = definitions.PREDICTED
     empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
     none = "Strategy none drafts nothing, so nothing is predicted."
