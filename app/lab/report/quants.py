@@ -14,6 +14,7 @@ from app.lab.report.compare import is_measured
 from app.lab.report.interval import SpeedFinding, Speedup, Spread, middle, speedup_words
 from app.lab.report.report import Report
 from app.lab.report.summary import Summary
+from app.lab.runs.disturbance import disturbances
 
 DRAFTS = (1, 2, 3, 4, 8, 16)
 """The lengths k whose v(k) the table shows."""
@@ -67,6 +68,11 @@ def quants_verdict(report: Report, rows: Sequence[QuantRow]) -> str:
         return (
             f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s, but is not shown to "
             f"be faster than {numbers.listed(open_)}."
+        )
+    if disturbances(report):  # files are loaded one after the other: what changes meanwhile looks like a gain
+        return (
+            f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s. That the others are "
+            "slower is not shown: the machine was not steady."
         )
     next_, ratio = min(against.items(), key=lambda each: each[1].factor)
     text = (

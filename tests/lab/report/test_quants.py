@@ -18,13 +18,13 @@ from tests.lab.report.reports import made_experiment, made_records, pair_info
 KINDS = ("Q4_0", "Q4_K - Medium", "F16")
 
 
-def made(*speeds: float, repeats: int = 3) -> Report:
+def made(*speeds: float, repeats: int = 3, drift: float = 0.003) -> Report:
     """Tokens/s of none and with drafts, for each kind."""
     base = made_experiment(repeats=repeats).with_lanes(())
     experiment = quants_experiment(base, [(kind, f"/{kind}.gguf") for kind in KINDS], "draft-simple")
     records = {
         job: msgspec.structs.replace(
-            record, tokens_per_second=speeds[job.lane] * (1 + 0.01 * job.prompt + 0.003 * job.repeat)
+            record, tokens_per_second=speeds[job.lane] * (1 + 0.01 * job.prompt + drift * job.repeat)
         )
         for job, record in made_records(experiment).items()
     }
@@ -69,6 +69,11 @@ def test_the_fastest_is_named_where_intervals_show_it(speeds: tuple[float, ...],
 
 def test_one_repeat_of_two_prompts_shows_nothing() -> None:
     assert "is not shown to be faster than Q4_0 and F16" in verdict(made(10, 12, 11, 18, 5, 9, repeats=1))
+
+
+def test_a_machine_that_was_not_steady_shows_nothing() -> None:
+    """Files are measured one after the other: what drifts meanwhile would look like a gain."""
+    assert verdict(made(10, 12, 11, 18, 5, 9, drift=-0.2)).endswith("the machine was not steady.")
 
 
 def test_other_models_are_no_quantisations() -> None:
