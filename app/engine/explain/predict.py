@@ -52,10 +52,10 @@ class Predictor:
         return self._known[name]
 
     def as_measured(self, spec: StrategySpec) -> Factor | None:
-        """The expected factor of other settings of the answer's strategies: as far from the prediction as the
-        measured one is, as far as they draft as often."""
+        """The expected factor of settings that draft as the answer's do, by a model or by copying: as far off
+        the prediction as the measured one is, if they draft as often."""
         factor, here, measured = self.of(spec), self.of(self.facts.spec), self.facts.measured
-        same = [part.name for part in spec.parts] == [part.name for part in self.facts.spec.parts]
+        same = _by_model(spec) == _by_model(self.facts.spec)
         if factor is None or here is None or measured is None or not same:
             return factor
         often = self._drafting[str(self.facts.spec)]
@@ -158,6 +158,10 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
     # An error of the single pass cancels where both sides have such passes.
     alone = walked.tokens / plain - walked.lengths[0] / taken
     return plain / taken, sqrt((spread / taken) ** 2 + (alone * single * cost.error(1)) ** 2)
+
+
+def _by_model(spec: StrategySpec) -> bool:
+    return any(KINDS[part.name].by_model for part in spec.parts)
 
 
 def is_clear(factor: Factor) -> bool:
