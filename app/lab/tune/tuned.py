@@ -68,11 +68,16 @@ def best_by_kind(runs: Sequence[tuple[str, RunRecord]]) -> tuple[KindBest, ...]:
     answers there must be better by more: one lucky answer of fifty settings is none."""
     logs: dict[str, dict[str, list[float]]] = {}
     for strategy, run in runs:
-        if run.category is not None and run.speedup and strategy != NONE:
-            logs.setdefault(run.category, {}).setdefault(strategy, []).append(log(run.speedup))
+        if run.category is not None and run.speedup:
+            mine = logs.setdefault(run.category, {})
+            if run.accepted:  # else a better time is chance
+                mine.setdefault(strategy, []).append(log(run.speedup))
     found = []
     for category, mine in logs.items():
-        best = max(mine, key=lambda name: sum(mine[name]) / (len(mine[name]) + 1))
+        best = max(mine, key=lambda name: sum(mine[name]) / (len(mine[name]) + 1), default=NONE)
+        if best == NONE:
+            found.append(KindBest(category, NONE, 1.0, 0))
+            continue
         factor = exp(fmean(mine[best]))
         won = factor >= WORTH_IT
         found.append(KindBest(category, best if won else NONE, factor if won else 1.0, len(mine[best])))

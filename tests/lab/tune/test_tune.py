@@ -441,14 +441,18 @@ def test_a_recommendation_rests_on_three_prompts_where_there_are_so_many(
 def test_with_several_kinds_of_prompt_there_is_an_answer_for_each(pair_files: tuple[Path, Path]) -> None:
     record = RunRecord.of_failed(asked(pair_files).with_lanes([Lane("suffix")]), Job(0, 0, 0), "")
 
-    def run(category: str, speedup: float) -> RunRecord:
-        return msgspec.structs.replace(record, category=category, speedup=speedup)
+    def run(category: str, speedup: float, accepted: int = 9) -> RunRecord:
+        return msgspec.structs.replace(record, category=category, speedup=speedup, accepted=accepted)
 
     runs = [("suffix", run("rewrite", 1.5)), ("suffix", run("rewrite", 1.7)), ("suffix", run("talk", 0.8))]
-    runs += [("none", run("talk", 1.0)), ("prompt-lookup", run("rewrite", 1.7)), ("suffix", run("talk", 0.9))]
-    rewrite, talk = best_by_kind(runs)
+    runs += [
+        ("ngram-mod", run("talk", 1.4, accepted=0)),
+        ("prompt-lookup", run("rewrite", 1.7)),
+        ("suffix", run("talk", 0.9)),
+    ]
+    rewrite, talk, story = best_by_kind([*runs, ("suffix", run("story", 1.2, accepted=0))])
     assert str(rewrite) == "rewrite: suffix 1.60×", "the one answer of prompt-lookup may be luck"
-    assert str(talk) == "talk: none"
+    assert (str(talk), str(story)) == ("talk: none", "story: none")
 
 
 def halved(n: int) -> Iterator[int]:
