@@ -188,8 +188,8 @@ def test_every_button_of_a_download_has_a_place_of_its_own(shop: Shop, stocked: 
 def test_a_wrong_checksum_is_told_and_tried_again(shop: Shop, stocked: FakeHub) -> None:
     stocked.always["cdn"] = Fault(wrong=True)
     fetch(shop)
-    row = shop.download("135M")
-    shop.until(lambda: row.download.state is State.FAILED)
+    row, other = shop.download("135M"), shop.download("1.7B")
+    shop.until(lambda: row.download.state is other.download.state is State.FAILED)
     assert "checksum" in row.message and row.resume.toolTip() == "Try again"
     shop.view("Catalogue")
     assert shop.card().button.text() == "Try again" and "checksum" in shop.card().state
