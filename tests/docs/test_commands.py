@@ -18,7 +18,7 @@ QUICK: dict[str, tuple[object, ...]] = {
     "run": ("--max-tokens", 8, "--engine", "thread"),
     "bench": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--category", "story"),
     "sweep": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--category", "story"),
-    "tune": ("--max-tokens", 4, "--engine", "thread", "--seconds", 1, "--category", "story"),
+    "tune": ("--max-tokens", 4, "--engine", "thread", "--seconds", 5, "--category", "story"),
     "quants": ("--max-tokens", 4, "--engine", "thread", "--repeat", 1, "--prompt", "Once", "--types", "Q8_0"),
     "drafts": ("--max-tokens", 4, "--engine", "thread", "--suite", "bundled", "--category", "story"),
 }

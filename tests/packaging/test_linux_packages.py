@@ -130,7 +130,8 @@ def test_the_desktop_tells_a_trace_from_other_json_lines(tmp_path: Path) -> None
     data = tmp_path / "data"
     desktop(data, "--add-to-desktop", "/opt/draftscope")
     trace = ROOT / "resources" / "lessons" / "06-temperature.jsonl"
-    other = ROOT / "packaging" / "demo_pair" / "evaluation.jsonl"
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"loss": 1.5}\n')
     kinds = [
         subprocess.run(
             ["gio", "info", "-a", "standard::content-type", str(file)],

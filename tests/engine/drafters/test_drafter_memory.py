@@ -144,7 +144,9 @@ def test_a_shorter_draft_is_drafted_from_the_same_pool(engine: Engine) -> None:
     assert pool.occupancy > 0
 
 
-@pytest.mark.parametrize("name", [kind.name for kind in KINDS.values() if kind.memory is not None])
+@pytest.mark.parametrize(
+    "name", [kind.name for kind in KINDS.values() if kind.memory is not None and not kind.needs_mtp]
+)
 def test_memory_names_parameters_and_can_be_adjusted(engine: Engine, name: str) -> None:
     kind = KINDS[name]
     assert kind.memory is not None

@@ -70,6 +70,7 @@ def test_texts_are_the_baselines_whatever_came_before(
         assert "auto" in strategy or counts(trace)[0] > 0
 
 
+@pytest.mark.same_text
 def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
     """What rounds left in the caches, or were taken back from them, changes no guess."""
     engine, head = pair

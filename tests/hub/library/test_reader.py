@@ -182,10 +182,13 @@ def test_what_is_free_has_words_of_its_own() -> None:
 
 
 def test_a_file_that_never_ends_is_given_up(put: Put) -> None:
+    before = started()
     reader = Reader(PATIENCE)
     try:
         reader.facts(put(TARGET))
-        reader.patience = 0.0  # a pipe would never end, but is refused
+        (probe,) = started() - before
+        probe.suspend()  # a pipe would never end, but is refused
+        reader.patience = 0.1
         with pytest.raises(ModelFileError, match="within"):
             reader.facts(put(DRAFT))
         reader.patience = PATIENCE

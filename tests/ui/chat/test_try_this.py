@@ -376,7 +376,7 @@ def test_the_menu_is_above_its_button_and_inside_the_window(
     remark, send = desk.page.prompt.remark, named(desk.page.prompt, "Send", IconButton)
     assert remark.isVisible()
     if size[1] >= 480 * scale:
-        assert remark.height() >= remark.heightForWidth(remark.width())
+        desk.until(lambda: remark.height() >= remark.heightForWidth(remark.width()))
         assert send.height() >= send.sizeHint().height()
     press_shortcut(desk)
     button = desk.page.prompt.try_this
