@@ -15,7 +15,7 @@ FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ bet
 MTP = "mtp"
 """What stands for the architecture of a file that holds an MTP head without the model below."""
 DSPARK, DFLASH2 = "dspark", "dflash2"
-"""What stands for the architecture of two relatives of DFlash, whose files say "dflash" too."""
+"""Names of our own for two relatives of DFlash: their files give "dflash" as the architecture too."""
 _HEADS = {  # architecture -> what such a file is, and llama.cpp's name for drafting with it
     MTP: ("an MTP head without its model", "draft-mtp"),
     DFLASH2: ("a DFlash2 draft", "draft-dflash"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DraftParams:
-    """Settings of a draft that goes on token by token; names are llama.cpp's, `sample` is our own."""
+    """Settings of every draft model or head; names are llama.cpp's, `sample` is our own."""
 
     n_max: int = param(
         3,
