@@ -12,6 +12,7 @@ from math import exp, inf, log
 
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.verify import block_reach, passes
+from app.engine.sampling.logits import TOP
 from app.engine.types import (
     Alternatives,
     DraftedToken,
@@ -234,7 +235,7 @@ class TokenOdds:
     label: str = ""
     p: float | None = None
     q: float | None = None
-    draft_p: float | None = None  # the draft model's own probability among its ten best, before the settings
+    draft_p: float | None = None  # the draft model's own probability, before the settings: see `own_shares`
 
 
 def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, ...]:
@@ -245,8 +246,10 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
     target, draft = _top(round.target_top, place), _top(round.draft_top, place)
     drafted = round.drafted[place] if place < len(round.drafted) else None
     emitted = round.emitted[place] if place < len(round.emitted) else None
-    p, own = _by_id(target), _by_id(draft)
-    q = proposal_of(drafted, draft, header.sampling)
+    p, own = _by_id(target), own_shares(drafted, draft)
+    q, other_q = proposal_of(drafted, draft, header.sampling)
+    drawn = header.sampling.temperature > 0 and header.verification is not Verification.GREEDY
+    other_p = 0.0 if drawn and 0 < len(target.ids) < TOP else None  # the filters left no other token
     pieces = {
         id: (piece, "") for top in (draft, target) for id, piece in zip(top.ids, top.pieces, strict=False)
     }
@@ -255,42 +258,85 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
             pieces[token.id] = token.piece, token.label
             if token.p is not None:
                 p.setdefault(token.id, token.p)
-    if drafted is not None and drafted.draft_p is not None and drafted.draft_draw is None:
-        own.setdefault(drafted.id, drafted.draft_p)
-    one_hot = drafted is not None and drafted.draft_draw is None and drafted.q is not None
     found = [
-        TokenOdds(id, piece, label, p.get(id), q.get(id, 0.0 if one_hot else None), own.get(id))
+        TokenOdds(id, piece, label, p.get(id, other_p), q.get(id, other_q), own.get(id))
         for id, (piece, label) in pieces.items()
     ]
     return tuple(sorted(found, key=lambda odds: (-(odds.p or 0.0), -(odds.q or 0.0), -(odds.draft_p or 0.0))))
 
 
-def proposal_of(drafted: DraftedToken | None, draft: Alternatives, sampling: Sampling) -> dict[int, float]:
-    """The known q of a place by token. All others have 0 if nothing was drawn, and an unknown q if it was.
+def draft_heading(round: Round, header: TraceHeader) -> str:
+    """What the draft's bars show: q where it is known of more than the drafted token, else the draft model's
+    own probability; "" where there is no draft."""
+    if not round.drafted:
+        return ""
+    first = round.drafted[0]
+    sampled = first.draft_draw is not None and q_follows(header.sampling)
+    return "q" if sampled or first.draft_p is None else "draft_p"
 
-    A sampled draft records the q of its token alone. Where the temperature is the only setting, q is in
-    proportion to the draft model's own probabilities to the power of 1 / temperature, so that the others
-    follow from it.
+
+def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, float]:
+    """The draft model's own probabilities, in the measure of the drafted token's draft_p: of a drawn token
+    that is a share of all tokens, of any other a share of the ten best."""
+    own = _by_id(draft)
+    if drafted is None or drafted.draft_p is None:
+        return own
+    recorded = own.get(drafted.id)
+    if drafted.draft_draw is not None and recorded:
+        return {id: share * drafted.draft_p / recorded for id, share in own.items()}
+    if drafted.draft_draw is not None:
+        return {drafted.id: drafted.draft_p}  # the ten best are shares of another whole
+    return own | {drafted.id: drafted.draft_p}
+
+
+def proposal_of(
+    drafted: DraftedToken | None, draft: Alternatives, sampling: Sampling
+) -> tuple[dict[int, float], float | None]:
+    """The known q of a place by token, and the q of every other token: 0, or None if it is not known.
+
+    A sampled draft records the q of its token alone. If the settings only keep the most probable tokens and
+    bend them by a temperature, q is in proportion to the draft model's own probabilities to the power of 1 /
+    temperature: so the others follow from it, until the q so far sum to one.
     """
     if drafted is None or drafted.q is None:
-        return {}
+        return {}, None
     known = {drafted.id: drafted.q}
+    if drafted.draft_draw is None:
+        return known, 0.0
     own = _by_id(draft)
-    drawn, from_p = drafted.draft_draw is not None, own.get(drafted.id, 0.0)
-    if drawn and only_temperature(sampling) and drafted.q > 0 and from_p > 0:
-        for id, share in own.items():
-            power = log(drafted.q) + (log(share) - log(from_p)) / sampling.temperature if share > 0 else -inf
-            if power <= 0:  # a larger one is no probability: the trace is not what it says
-                known.setdefault(id, exp(power))
-    return known
+    from_p, filters = own.get(drafted.id, 0.0), not _plain(sampling, _FILTERS)
+    if not q_follows(sampling) or drafted.q <= 0 or from_p <= 0:
+        return known, None
+    whole = 0.0
+    for id, share in own.items():
+        power = log(drafted.q) + (log(share) - log(from_p)) / sampling.temperature if share > 0 else -inf
+        if power > 0:  # no probability: the trace is not what it says
+            continue
+        q = exp(power)
+        if filters and whole + q > 1 + _ROUNDING:
+            return known, 0.0  # this token and those after it were left out
+        if filters and whole > 1 - _ROUNDING:
+            break  # so small that it may have been left out or not
+        whole += q
+        known.setdefault(id, q)
+    return known, None
 
 
-def only_temperature(sampling: Sampling) -> bool:
-    """Whether no filter and no penalty changes the distribution that tokens are drawn from."""
-    plain = Sampling(temperature=sampling.temperature, seed=sampling.seed)
-    names = ("top_k", "top_p", "min_p", "repeat_penalty", "frequency_penalty", "presence_penalty",
-             "dry_multiplier", "top_n_sigma", "typical_p", "xtc_probability")  # fmt: skip
-    return sampling.temperature > 0 and all(getattr(sampling, name) == getattr(plain, name) for name in names)
+def q_follows(sampling: Sampling) -> bool:
+    """Whether q of a draft's ten best follows from the q of one: no setting changes their proportions."""
+    return sampling.temperature > 0 and _plain(sampling, _BENDING)
+
+
+def _plain(sampling: Sampling, names: tuple[str, ...]) -> bool:
+    """Whether these settings are off."""
+    return all(getattr(sampling, name) == getattr(_OFF, name) for name in names)
+
+
+_OFF = Sampling()
+_FILTERS = ("top_k", "top_p", "min_p", "top_n_sigma")  # each keeps the most probable tokens
+_BENDING = ("repeat_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier", "typical_p",
+            "xtc_probability")  # fmt: skip
+_ROUNDING = 1e-4  # of a sum of shares of single precision
 
 
 def _top(tops: tuple[Alternatives, ...], place: int) -> Alternatives:

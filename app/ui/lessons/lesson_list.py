@@ -52,12 +52,18 @@ class LessonList(QWidget):
             )
             for number, lesson in enumerate(lessons, start=1)
         ]
+        self.toy = TwoLineButton(
+            theme,
+            "Try the law",
+            "Three letters: drag p and q, and draw a thousand times. Two letters: what a block gains.",
+        )
         self._keys = GridKeys(self, self._grid_shown)
         holder = QWidget()
         self._grid = QGridLayout()
         self._grid.setSpacing(4)
         for index, row in enumerate(self.rows):
             row.clicked.connect(lambda _checked=False, lesson=index: self.chosen.emit(lesson))
+        for row in (*self.rows, self.toy):
             self._keys.watch(row)
         column = QVBoxLayout(holder)
         column.setContentsMargins(24, 16, 24, 16)
@@ -99,7 +105,8 @@ class LessonList(QWidget):
 
     def _grid_shown(self) -> Grid:
         columns = 2 if self.width() >= _TWO_COLUMNS * self._theme.scale else 1
-        return [self.rows[at : at + columns] for at in range(0, len(self.rows), columns)]
+        rows = [*self.rows, self.toy]
+        return [rows[at : at + columns] for at in range(0, len(rows), columns)]
 
     def _lay_out(self) -> None:
         grid = self._grid_shown()

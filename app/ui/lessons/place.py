@@ -14,6 +14,7 @@ from app.ui.lessons.lesson_list import LessonList
 from app.ui.lessons.player import LessonPlayer
 from app.ui.lessons.stage import LessonStage
 from app.ui.lessons.tour import Tour
+from app.ui.lessons.toy import LawToy
 from app.ui.state.inspection import Inspection
 from app.ui.theme import Theme
 from app.ui.widgets.keys import KeyTable
@@ -41,13 +42,16 @@ class LessonsPlace(PlaceWidget):
         self.list = LessonList(theme, course.lessons)
         self.player = LessonPlayer(theme, course, self._inspect)
         self._stack = QStackedWidget()
-        for part in (self.list, self.player):
+        self.toy = LawToy(theme)
+        for part in (self.list, self.player, self.toy):
             self._stack.addWidget(part)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
         self.list.chosen.connect(self.open)
         self.player.left.connect(self.show_list)
+        self.list.toy.clicked.connect(self.open_toy)
+        self.toy.left.connect(self.show_list)
         course.finished.connect(self._finish)
         self.tour = Tour(theme, course, plan, self, go)
         self.list.tour.clicked.connect(self.take_tour)
@@ -60,6 +64,12 @@ class LessonsPlace(PlaceWidget):
         self.tour.stop()
         self._course.open(lesson)
         self._stack.setCurrentWidget(self.player)
+
+    @Slot()
+    def open_toy(self) -> None:
+        """Show the toy."""
+        self._stack.setCurrentWidget(self.toy)
+        self.toy.bars[0].setFocus(Qt.FocusReason.TabFocusReason)
 
     @Slot()
     def take_tour(self) -> None:

@@ -130,7 +130,8 @@ class LessonPlayer(QWidget):
                 self._words_area.ensureWidgetVisible(self.words.why)
         elif cards and not course.asking and course.step.card != "none" and self.round.chain.isHidden():
             # A block is judged by its chain, which stands above the cards.
-            self._cards.ensureWidgetVisible(cards[-1 if course.step.place is None else course.step.place])
+            own = next((card for card in cards if card.content is not None and card.content.own), cards[-1])
+            self._cards.ensureWidgetVisible(own if course.step.place is None else cards[course.step.place])
 
     def scroll_by(self, action: QScrollBar.SliderAction) -> None:
         """Scroll the cards, or where they stand below the words both."""

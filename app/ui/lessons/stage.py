@@ -8,9 +8,10 @@ from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
+from app.engine.types import Round, TraceHeader
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.round.card import Card
-from app.ui.inspector.round.content import CardContent
+from app.ui.inspector.round.content import OTHERS, CardContent
 from app.ui.inspector.round.contents import ARGMAX, cards_of
 from app.ui.lessons.answer_text import AnswerText
 from app.ui.lessons.course import Course
@@ -94,7 +95,7 @@ class LessonStage(QWidget):
     """Shows the course's step: the line of the answer, the words, and the card that they are about.
 
     Right, Space, Enter or Page Down go on, to the next lesson too; Left or Page Up go back; 1, 2 and 3
-    answer; Esc leaves. There is nothing else to press.
+    answer; D draws a place a thousand times; Esc leaves.
     """
 
     left = Signal()
@@ -116,9 +117,10 @@ class LessonStage(QWidget):
         self.words = StepWords(self._prose, course, on_stage=True)
         for row in self.words.choices:
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.card = Card(self._large, self)
-        self._content: CardContent | None = None  # of the card
-        self.card.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.card = Card(self._large, self, key="D")
+        self._contents: list[CardContent] = []  # of the card, from the whole to the least
+        for still in (self.card, self.card.draws):
+            still.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QHBoxLayout()
         body.setSpacing(24)
         side = QVBoxLayout()
@@ -148,9 +150,8 @@ class LessonStage(QWidget):
         self.coming.show_phase(RoundPhase(record, len(record.drafted), 0) if course.asking else None)
         shown = step.card != "none" and not course.asking
         if shown:
-            cards = cards_of(record, lesson.trace.header)
-            place = step.place if step.card == "drafted" and step.place is not None else -1
-            self._content = for_stage(cards[place])
+            place = step.place if step.card == "drafted" else None
+            self._contents = staged(record, lesson.trace.header, place)
         self.card.setVisible(shown)
         self._fit()
 
@@ -191,7 +192,7 @@ class LessonStage(QWidget):
         body = self.words.heightForWidth(width)
         line, (least, most) = self.text.line_height(), _LINES
         taken = [self.title.sizeHint().height(), margins.top() + margins.bottom() + 3 * _SPACING]
-        if not self.card.isHidden() and self._content is not None:
+        if not self.card.isHidden() and self._contents:
             self._show_card(card, self.height() - sum(taken) - least * line)
             body = max(self.words.heightForWidth(width - 24 - card), self.card.height())
         taken.append(body)
@@ -201,12 +202,11 @@ class LessonStage(QWidget):
         self.update()
 
     def _show_card(self, width: int, room: int) -> None:
-        """Show the card, with only the sum that decides where it would be cut."""
-        content = self._content
-        assert content is not None
-        self.card.show_content(content)
-        if self.card.height_for(width) > room:
-            self.card.show_content(replace(content, sums=content.sums[-1:]))
+        """Show as much of the card as has room."""
+        for content in self._contents:
+            self.card.show_content(content)
+            if self.card.height_for(width) <= room:
+                break
         self.card.setFixedSize(width, self.card.height_for(width))
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -215,26 +215,36 @@ class LessonStage(QWidget):
         painter.end()
 
 
-def for_stage(content: CardContent) -> CardContent:
-    """A card with what can be read from far: the tokens that it is about, the first sum and the last; of a
-    residual, where the first is long, the last. Where nothing was drawn, its letters are words: the lessons
-    that draw explain p and q."""
-    sums = tuple(dict.fromkeys((*content.sums[: int(not content.wide)], *content.sums[-1:])))
-    staged = replace(
-        content,
-        word=content.fate,
-        bars=tuple(row for row in content.bars if row.chosen) or content.bars[:1],
-        sums=sums,
-        notes=(),
-        wide=False,
-    )
-    if not any(line.name == ARGMAX for line in sums):
-        return staged
+def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardContent]:
+    """The card of a place, or of the token that the target gave itself, for letters that can be read from
+    far: the whole, then with fewer tokens and sums."""
+    found = []
+    for rows in (4, 3, 2):
+        cards = cards_of(round, header, rows)
+        card = next((card for card in cards if card.own), cards[-1]) if place is None else cards[place]
+        found.append(_for_stage(card, own=place is None))
+    fewest = [replace(card, sums=card.sums[-1:]) for card in found]
+    return [found[0], *fewest, replace(fewest[-1], sums=()), replace(fewest[-1], law=None, bars=())]
+
+
+def _for_stage(content: CardContent, *, own: bool) -> CardContent:
+    """A card without notes and with one of its two tokens. Where nothing was drawn, its letters are words:
+    the lessons that draw explain p and q."""
+    instead = content.instead
+    if own and instead is not None:
+        content = replace(
+            content, title=instead.title, fate=instead.fate, line=instead.line, sums=instead.sums
+        )
+    bars = tuple(replace(bar, token="others") if bar.token == OTHERS else bar for bar in content.bars)
+    content = replace(content, word=content.fate, bars=bars, notes=(), instead=None)
+    if not any(line.name == ARGMAX for line in content.sums):
+        return content
     return replace(
-        staged,
-        draft_heading=content.draft_heading and "draft",
-        target_heading="target",
-        sums=tuple(replace(line, name="target's best") if line.name == ARGMAX else line for line in sums),
+        content,
+        headings=("draft", "target")[-len(content.headings) :],
+        sums=tuple(
+            replace(line, name="target's best") if line.name == ARGMAX else line for line in content.sums
+        ),
     )
 
 
@@ -244,5 +254,6 @@ KEYS: KeyTable[LessonStage] = KeyTable(
     ("1", "Stage: the first answer", lambda stage: stage.course.choose(0)),
     ("2", "Stage: the second answer", lambda stage: stage.course.choose(1)),
     ("3", "Stage: the third answer", lambda stage: stage.course.choose(2)),
+    ("D", "Stage: draw it 1,000 times", lambda stage: stage.card.draws.start()),
     ("Escape", "Stage: leave it", lambda stage: stage.close()),
 )

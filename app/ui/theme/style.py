@@ -1,8 +1,8 @@
 """The style sheet: every common control in the colours and on the 8-pixel grid of the theme.
 
 Widgets say what they are by the properties `role` (labels) and `kind` (buttons, frames):
-labels `title`, `strong`, `secondary`, `caption`, `error`, `mono` · buttons `primary`, `flat`, `fold`,
-`row`, `place` · frames `card`, `line`, `list` · text edits `field`.
+labels `title`, `strong`, `secondary`, `caption`, `error`, `mono` · buttons `primary`, `flat`, `small`,
+`fold`, `row`, `place` · frames `card`, `line`, `list` · text edits `field`.
 """
 
 from __future__ import annotations
@@ -189,6 +189,8 @@ QPushButton[kind="flat"] {
     padding: @g4@ @g8@;
 }
 QPushButton[kind="flat"]:hover { background: @hover@; color: @text@; }
+QPushButton[kind="small"] { padding: @g1@ @g8@; border-radius: 6px; }
+QPushButton[kind="small"][ring="true"]:focus { border: 2px solid @ring@; padding: 0 @g6@; }
 QPushButton[kind="fold"] {
     background: transparent; color: @secondary@; border: 2px solid transparent;
     padding: @g2@ @g8@ @g2@ 0; text-align: left;

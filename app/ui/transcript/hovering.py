@@ -98,7 +98,8 @@ class Hover(QObject):
             return
         round = answer.round(token.span.round)
         rects = self._stack.token_rects(token)
-        if round is None or not rects:
+        if round is None or answer.answer.header is None or not rects:
             self.card.hide()
             return
-        self.card.show_facts(facts_of(round, token.span), self._to_viewport(rects[-1]))
+        facts = facts_of(round, token.span, answer.answer.header)
+        self.card.show_facts(facts, self._to_viewport(rects[-1]))

@@ -92,7 +92,8 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     assert answer.text == "One two three four five" and desk.trace is not None
     assert recheck(desk.trace) == []
     rounds = {round.index: round for round in desk.trace.rounds}
-    for facts in (facts_of(rounds[span.round], span) for span in answer.spans):
+    header = desk.trace.header
+    for facts in (facts_of(rounds[span.round], span, header) for span in answer.spans):
         assert facts.word == "untold" and facts.verdict[0] == "The server does not tell what it drafted."
     status, instruments = desk.window.status, desk.page.instruments
     assert status.alpha.value.text() == status.tau.value.text() == NOTHING

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
 from app.engine.explain.copied import ContextText
+from app.engine.explain.decision import draft_heading
 from app.engine.fates import Origin, Verdict
 from app.engine.record.trace import Trace
 from app.engine.types import (
@@ -26,20 +27,20 @@ from app.engine.types import (
     Verification,
 )
 from app.servers.rounds import RoundFold, Told
-from app.ui.inspector.round.card import broken
 from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
+from app.ui.inspector.round.painting import broken
 from app.ui.inspector.round.round_view import RoundView
-from app.ui.inspector.round.sums import add_up, apart, drawn, written
 from app.ui.instruments.rounds.rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from app.ui.widgets.words.sums import add_up, apart, drawn, written
 from tests.answers import answer
 from tests.ui.traces import make_header, make_round, raw_round
 
 WARM = Sampling(temperature=0.9, seed=11)
-FILTERED = Sampling(temperature=1.2, top_k=60, top_p=0.95, seed=12)
+FILTERED = Sampling(temperature=1.2, top_k=60, top_p=0.95, repeat_penalty=1.1, seed=12)
 SHARE = st.floats(0, 1, allow_subnormal=False)
 
 
@@ -97,11 +98,13 @@ def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sa
     block = trace.header.verification is Verification.BLOCK
     for round in trace.rounds:
         cards = cards_of(round, trace.header)
-        assert cards[-1].place == "The target's own token"
+        assert sum(card.own for card in cards) == 1
+        assert cards[-1].own == (cards[-1].place == "The target's own token") or cards[-1].instead
         chain = chain_of(round, trace.header)
         assert bool(chain) == (block and bool(round.drafted))
         assert sum(link.decides for link in chain) == (1 if block and round.accepted else 0)
-        for card, token in zip(cards[:-1], round.drafted, strict=False):
+        judged = [card for card in cards if card.place != "The target's own token"]
+        for card, token in zip(judged, round.drafted, strict=False):
             assert card.word == token.verdict
             if token.verdict is Verdict.IGNORED:
                 assert stated(card) in (None, False)
@@ -114,14 +117,22 @@ def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sa
             assert card.spoken() and all(bars.token for bars in card.bars)
 
 
-def test_a_residual_is_written_out(engine: Engine) -> None:
+def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=4", sampling=WARM, max_tokens=80)
-    residuals = [cards_of(round, trace.header)[-1] for round in trace.rounds if round.rejected]
-    assert residuals
-    for card in residuals:
-        names = [line.name for line in card.sums]
-        assert names == ["p − q", "sum over all tokens", "scaled", "v"] and card.wide
-        assert card.interval is not None and card.interval.low <= card.interval.draw < card.interval.high
+    cards = [
+        next(card for card in cards_of(round, trace.header) if card.own)
+        for round in trace.rounds
+        if round.rejected
+    ]
+    assert cards
+    for card in cards:
+        instead = card.instead
+        assert instead is not None and card.word == "rejected" and card.law is not None and card.law.exact
+        assert [line.name for line in instead.sums] == ["p − q", "share of the residual", "v"]
+        (fallen,) = [each for each in instead.line.stretches if each.fate and not each.pale]
+        assert fallen.low <= instead.line.draw < fallen.high and fallen.label == instead.title
+        first, refused, share, p = map(float, re.findall(r"\d[\d.e-]*", instead.proof[2]))
+        assert first + refused * share == pytest.approx(p, rel=0.01)
 
 
 def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
@@ -130,7 +141,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     hidden = answer(engine, strategy=sampled, sampling=FILTERED, max_tokens=40)
     drafted = next(round for round in known.rounds if round.drafted)
     assert "follows from it" in source_words(drafted, known.header)
-    assert cards_of(drafted, known.header)[0].draft_heading == "q"
+    assert cards_of(drafted, known.header)[0].headings == ("q", "p")
     cards = [
         (token, card, top.ids)
         for round in known.rounds
@@ -142,10 +153,10 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     assert alone and len(alone) < len(cards)
     for token, card, best in cards:
         told = any("q of the others is not known" in note for note in card.notes)
-        assert told == (token.id not in best) == (sum(bar.draft is not None for bar in card.bars) == 1)
+        assert told == (token.id not in best)
     drafted = next(round for round in hidden.rounds if round.drafted)
     assert "does not hold q of the others" in source_words(drafted, hidden.header)
-    assert cards_of(drafted, hidden.header)[0].draft_heading == "draft_p"
+    assert draft_heading(drafted, hidden.header) == "draft_p"
 
 
 @pytest.fixture
@@ -161,7 +172,7 @@ def view(qtbot: QtBot, theme: Theme, trace: Trace) -> RoundView:
     made.show()
     model = AnswerModel(trace)
     made.set_answer(model)
-    model.pin(next(round.index for round in trace.rounds if len(round.drafted) == 4))
+    model.pin(next(round.index for round in trace.rounds if round.accepted == 4))
     return made
 
 
@@ -197,6 +208,28 @@ def test_cards_fit_the_width(view: RoundView) -> None:
     narrow = {card.x() for card in view.grid.cards}
     assert len(wide) > len(narrow)
     assert all(card.geometry().right() <= view.grid.width() for card in view.grid.cards)
+
+
+def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: Theme, qtbot: QtBot) -> None:
+    card = view.grid.cards[0]
+    button = card.draws
+    assert button.isVisible() and button.accessibleName() == "Draw it 1,000 times"
+    card.setFocus()
+    QTest.keyClick(card, Qt.Key.Key_Tab)
+    assert button.hasFocus()
+    QTest.keyClick(button, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: button.accessibleDescription().startswith("1,000 drawn: "), timeout=6000)
+    assert card.content is not None and button.tally is not None
+    drawn = card.content.drawn(button.tally)
+    assert sum(bar.values[0] or 0.0 for bar in drawn.bars) == pytest.approx(1)
+    assert drawn.said(drawn.bars[0]) in card.accessibleDescription()
+    assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
+    first = button.tally
+    theme.set_motion("less")
+    button.click()
+    assert button.tally is not first and button.tally.total == 1000
+    view.answer.pin(0)
+    assert button.tally is None
 
 
 def test_the_copied_text_is_marked_where_it_stands(qtbot: QtBot, theme: Theme, engine: Engine) -> None:

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import find_paths, resource_folder
 from app.lessons.lesson import TourPlan, lesson_files
 from app.lessons.told import tell_lesson
-from app.ui.lessons.course import Course
+from app.ui.lessons.course import Course, StepAt
 from app.ui.lessons.place import LessonsPlace
 from app.ui.lessons.stage import LEAST, LessonStage
 from app.ui.state.inspection import Inspection
@@ -158,7 +158,7 @@ def test_where_nothing_is_drawn_a_card_has_words_for_its_letters(stage: LessonSt
     course.open(0)
     content = stage.card.content
     assert content is not None
-    assert (content.draft_heading, content.target_heading) == ("draft", "target")
+    assert content.headings == ("draft", "target")
     assert [line.name for line in content.sums] == ["target's best", "drafted"]
 
 
@@ -179,12 +179,23 @@ def test_keys_answer_and_go_back(stage: LessonStage, course: Course) -> None:
     assert course.path.index(course.at) == course.path.index(before) - 1
 
 
-def test_there_is_nothing_to_press_but_the_answers(stage: LessonStage, course: Course) -> None:
+def test_there_is_nothing_to_press_but_the_answers_and_the_draws(stage: LessonStage, course: Course) -> None:
     while not course.asking:
-        assert not any(button.isVisible() for button in stage.findChildren(QAbstractButton))
+        shown = {button for button in stage.findChildren(QAbstractButton) if button.isVisible()}
+        assert shown <= {stage.card.draws}
         QTest.keyClick(stage, Qt.Key.Key_Right)
     pressed = [button.text() for button in stage.findChildren(QAbstractButton) if button.isVisible()]
     assert pressed == list(course.step.choices)
+
+
+def test_a_key_draws_the_place_a_thousand_times(stage: LessonStage, course: Course, theme: Theme) -> None:
+    theme.set_motion("less")
+    stage.resize(1920, 1080)
+    course.follow([StepAt(5, 2)])
+    assert stage.card.draws.isVisible() and stage.card.draws.text() == "Draw 1,000 (D)"
+    QTest.keyClick(stage, Qt.Key.Key_D)
+    tally = stage.card.draws.tally
+    assert tally is not None and tally.total == 1000
 
 
 def test_f5_opens_the_stage_at_the_step_and_esc_leaves_it(qtbot: QtBot, theme: Theme, course: Course) -> None:

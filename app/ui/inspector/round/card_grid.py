@@ -12,7 +12,7 @@ from app.ui.inspector.round.card import Card
 from app.ui.inspector.round.content import CardContent
 from app.ui.theme import Theme
 
-_LEAST = 228  # pixels of a column at text scale 1
+_LEAST = 290  # pixels of a column at text scale 1
 _GAP = 12
 
 
@@ -36,7 +36,7 @@ class CardGrid(QWidget):
 
     def show_cards(self, contents: Sequence[CardContent]) -> None:
         """Show a card for each content."""
-        had = next((place for place, card in enumerate(self.cards) if card.hasFocus()), None)
+        had = self._focused
         for place, content in enumerate(contents):
             if place == len(self._made):
                 self._made.append(self._make())
@@ -51,14 +51,21 @@ class CardGrid(QWidget):
 
     def _make(self) -> Card:
         card = Card(self._theme, self)
-        before = self._made[-1] if self._made else self.parentWidget() or self
+        before = self._made[-1].draws if self._made else self.parentWidget() or self
         QWidget.setTabOrder(before, card)  # a widget that is made late would come behind all others
+        QWidget.setTabOrder(card, card.draws)
         card.focused.connect(lambda: self.card_focused.emit(card))
         return card
 
+    @property
+    def _focused(self) -> int | None:
+        """The card that has the focus, or whose button has it."""
+        cards = enumerate(self.cards)
+        return next((place for place, card in cards if card.hasFocus() or card.draws.hasFocus()), None)
+
     def step(self, by: int) -> None:
         """Give the focus to the next card, or to the one before."""
-        had = next((place for place, card in enumerate(self.cards) if card.hasFocus()), None)
+        had = self._focused
         if self._shown:
             place = (0 if by > 0 else self._shown - 1) if had is None else had + by
             self._made[min(max(place, 0), self._shown - 1)].setFocus(Qt.FocusReason.TabFocusReason)
@@ -77,10 +84,11 @@ class CardGrid(QWidget):
         row: list[tuple[Card, QRect]] = []
         used = 0
         for card in self.cards:
-            span = min(2 if card.content is not None and card.content.wide else 1, columns)
-            if used + span > columns:
+            wide = card.content is not None and card.content.instead is not None
+            if used + (2 if wide else 1) > columns and used:
                 top = _finish(row, top)
                 row, used = [], 0
+            span = columns - used if wide else 1  # the rest of the row
             across = span * width + (span - 1) * _GAP
             row.append((card, QRect(used * (width + _GAP), top, across, card.height_for(across))))
             used += span

@@ -1,37 +1,57 @@
-"""What stands on a card of a round: texts, bars, an interval. No Qt here."""
+"""What a card of a round shows: texts, bars, the line that a draw falls onto. No Qt here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from app.engine.explain.law import PlaceLaw, Tally
+from app.engine.fates import Origin, Verdict
+from app.engine.types import EmittedToken
 from app.ui.instruments import definitions
-from app.ui.widgets.words.numbers import probability
+from app.ui.transcript.text.facts import visible
+from app.ui.widgets.words.numbers import probability, ratio
 
+OTHERS = "all others"
+_THIN = 1e-3  # a shorter stretch of a line cannot be seen
 _LETTERS = {
     "reach r": "r: the chance that the draft is accepted up to here or further.",
     "h": "h: the chance that this token's own draw passes.",
-    "u": "u: a uniform draw from [0, 1), keyed by seed and place.",
-    "v": "v: a uniform draw from [0, 1), keyed by seed and place, for the residual.",
+    "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
+    "v": "v: a uniform draw from [0, 1), keyed by seed and place. It picks the target's own token.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class TokenBars:
-    """A token at a place: its probability in the draft and in the target; None where it is not recorded."""
+class TokenBar:
+    """A token at a place: its bar, and a number for each heading, None if it is not recorded."""
 
     token: str
-    draft: float | None
-    p: float | None
+    values: tuple[float | None, ...]
     chosen: bool  # drafted or emitted here
-    rest: float | None = None  # on the card of a residual: max(p - q, 0)
+    parts: tuple[tuple[float, str], ...]  # lengths side by side, each with the fate that it stands for, or ""
+    mark: float | None = None  # a line across the bar
+
+    @property
+    def length(self) -> float:
+        return max(sum(length for length, _fate in self.parts), self.mark or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """The unit interval: the part in which a draw decides, and the draw."""
+class Stretch:
+    """A part of the line from 0 to 1: what a draw means that falls into it."""
 
     low: float
     high: float
+    fate: str
+    label: str = ""
+    pale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DrawLine:
+    """The line from 0 to 1, and the draw on it."""
+
+    stretches: tuple[Stretch, ...]
     draw: float
     name: str  # of the draw
 
@@ -46,41 +66,144 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class Instead:
+    """The token that was drawn in place of a rejected one, on the card of that one."""
+
+    title: str
+    fate: str
+    word: str
+    words: str  # what was drawn from
+    line: DrawLine
+    sums: tuple[Sum, ...]
+    notes: tuple[str, ...]
+    proof: tuple[str, ...] = ()  # why the token keeps its probability: the formula, then its numbers
+
+
+@dataclass(frozen=True, slots=True)
 class CardContent:
     """A card: the token, its fate, and why."""
 
     title: str
-    place: str  # where it stands, such as "place 2 of 4"
+    place: str  # where it is, such as "Place 2 of 4"
     fate: str
     word: str  # the fate's name
-    draft_heading: str  # of the bars; "" where the draft has none
-    bars: tuple[TokenBars, ...]
-    interval: Interval | None
+    headings: tuple[str, ...]  # of the numbers beside the bars
+    bars: tuple[TokenBar, ...]
+    line: DrawLine | None
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
-    wide: bool = False
-    target_heading: str = "p"
+    law: PlaceLaw | None = None  # that of the bars
+    instead: Instead | None = None
+    own: bool = False  # whether it shows the token that the target gave itself
 
     @property
     def name(self) -> str:
         """The card in a few words, for screen readers."""
-        return f"{self.place}: {self.title}, {self.word}"
+        said = f"{self.place}: {self.title}, {self.word}"
+        return f"{said}; {self.instead.title} instead, {self.instead.word}" if self.instead else said
+
+    @property
+    def all_sums(self) -> tuple[Sum, ...]:
+        return self.sums + (self.instead.sums if self.instead else ())
 
     @property
     def letters(self) -> tuple[str, ...]:
         """What the letters on the card stand for."""
-        said = [definitions.P] if self.bars else []
-        if self.draft_heading:
-            said.insert(0, definitions.Q if self.draft_heading == "q" else definitions.DRAFT_P)
-        names = {line.name for line in self.sums}
+        heads = {"p": definitions.P, "q": definitions.Q, "draft_p": definitions.DRAFT_P}
+        said = [heads[name] for name in self.headings if name in heads]
+        names = {line.name for line in self.all_sums}
         said += [meaning for name, meaning in _LETTERS.items() if name in names]
         return tuple(said)
 
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """What the parts of the bars are: a fate and its words. Empty if a bar is a single number."""
+        law = self.law
+        if law is None:
+            return ()
+        p = self.headings[-1]
+        alpha = f" α {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
+        return (
+            (Origin.ACCEPTED.value, f"accepted{alpha}"),
+            (Origin.RESAMPLED.value, f"residual {p} > q"),
+            (Verdict.REJECTED.value, f"refused q > {p}"),
+        )
+
+    def drawn(self, tally: Tally) -> CardContent:
+        """The card with what came in repeated draws in place of what both models think."""
+        total = max(tally.total, 1)
+        bars = []
+        for bar, accepted, replaced in zip(self.bars, tally.accepted, tally.replaced, strict=False):
+            p, came = bar.values[-1], (accepted + replaced) / total
+            parts = ((accepted / total, Origin.ACCEPTED.value), (replaced / total, Origin.RESAMPLED.value))
+            bars.append(replace(bar, values=(came, p), parts=parts, mark=p))
+        return replace(self, headings=("came", self.headings[-1]), bars=tuple(bars))
+
     def spoken(self) -> str:
         """Everything on the card as one text, for screen readers."""
-        sums = [f"{line.name} {line.text} {line.verdict}".strip() + "." for line in self.sums]
-        return " ".join([*sums, *self.notes, *map(self._said, self.bars)])
+        sums = [f"{line.name} {line.text} {line.verdict}".strip() + "." for line in self.all_sums]
+        instead = self.instead
+        ends = (*instead.notes, " ".join(instead.proof)) if instead is not None else ()
+        legend = [f"{words}." for _fate, words in self.legend]
+        return " ".join(filter(None, [*sums, *self.notes, *ends, *legend, *map(self.said, self.bars)]))
 
-    def _said(self, bars: TokenBars) -> str:
-        draft = f" {self.draft_heading} {probability(bars.draft)}," if self.draft_heading else ""
-        return f"{bars.token}:{draft} p {probability(bars.p)}."
+    def said(self, bar: TokenBar) -> str:
+        """A bar in words."""
+        values = zip(self.headings, bar.values, strict=True)
+        return f"{bar.token}: {', '.join(f'{name} {probability(value)}' for name, value in values)}."
+
+
+def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = None) -> tuple[TokenBar, ...]:
+    """A bar for each share of a law: what passes, then what p has above q, then what q has above p. `names`
+    are those of tokens without text."""
+    bars = []
+    for share in law.shares:
+        odds = share.odds
+        if odds is None:
+            token = OTHERS
+        else:
+            token = names[odds.id] if names is not None else visible(odds.piece, odds.label)
+        parts = (
+            (share.accepted, Origin.ACCEPTED.value),
+            (share.residual, Origin.RESAMPLED.value),
+            (share.refused, Verdict.REJECTED.value),
+        )
+        is_chosen = odds is not None and odds.id in chosen
+        bars.append(TokenBar(token, (share.q, share.p), is_chosen, parts))
+    return tuple(bars)
+
+
+def known_words(law: PlaceLaw) -> list[str]:
+    """How much of p and q the record tells by token, if that is not all."""
+    p, q = law.named
+    if min(p, q) > 0.9995:
+        return []
+    return [f"Recorded by token: {p * 100:.0f} % of p, {q * 100:.0f} % of q. The rest is one bar."]
+
+
+# ------------------------------------------------------------------------------------------ the final draw
+
+
+def final_line(token: EmittedToken, weights: dict[int, tuple[str, float]]) -> DrawLine | None:
+    """The line that the draw of the target's own token fell onto; None if nothing was drawn.
+
+    `weights` are the names and the probabilities of the tokens known here, p or the scaled residual. Tokens
+    are in the order of the vocabulary, as they were drawn; the emitted one is where the record has it.
+    """
+    draw = token.draw
+    if draw is None:
+        return None
+    fate = token.origin.value
+    stretches, at = [], 0.0
+    for id, (name, weight) in sorted(weights.items()):
+        if id == token.id:
+            stretches.append(Stretch(at, draw.low, "", OTHERS))
+            stretches.append(Stretch(draw.low, draw.high, fate, name))
+            at = draw.high
+        else:
+            high = min(at + weight, draw.low if id < token.id else 1.0)
+            stretches.append(Stretch(at, high, fate, name, pale=True))
+            at = max(at, high)
+    stretches.append(Stretch(at, 1.0, "", OTHERS))
+    shown = tuple(each for each in stretches if each.high - each.low > _THIN or each.high == draw.high)
+    return DrawLine(shown, draw.u, "v")

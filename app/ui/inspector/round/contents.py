@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.engine.explain.decision import (
     ArgmaxTest,
@@ -13,27 +13,40 @@ from app.engine.explain.decision import (
     Test,
     TokenOdds,
     block_chain,
+    draft_heading,
     judgement_of,
     odds_of,
-    only_temperature,
     own_token,
     residual_of,
 )
+from app.engine.explain.law import place_law
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader, Verification
-from app.ui.inspector.round.content import CardContent, Interval, Sum, TokenBars
-from app.ui.inspector.round.sums import add_up, compared, drawn, written
+from app.ui.inspector.round.content import (
+    CardContent,
+    DrawLine,
+    Instead,
+    Stretch,
+    Sum,
+    TokenBar,
+    final_line,
+    known_words,
+    law_bars,
+)
 from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.draft_end import end_words
+from app.ui.widgets.words.sums import add_up, compared, drawn, written
 
 ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
-_ROWS = 5  # tokens whose bars are shown
+_LEAST = 0.0005  # a token less probable than this has no bar
 
 
-def cards_of(round: Round, header: TraceHeader) -> tuple[CardContent, ...]:
-    """A card for each drafted token, then one for the token that the target gave itself.
+def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardContent, ...]:
+    """A card for each drafted token, then one for the token that the target gave itself; if that was drawn
+    from the residual, it is on the card of the rejected token.
 
-    Tokens behind the judged ones of which nothing is known share a card.
+    Tokens behind the judged ones of which nothing is known share a card. A card shows the bars of at most
+    `rows` tokens.
     """
     heading = draft_heading(round, header)
     known = [
@@ -41,32 +54,51 @@ def cards_of(round: Round, header: TraceHeader) -> tuple[CardContent, ...]:
         for place, token in enumerate(round.drafted)
     ]
     count = max((place + 1 for place, something in enumerate(known) if something), default=0)
-    cards = [_drafted(round, place, header, heading) for place in range(count)]
+    cards = [_drafted(round, place, header, heading, rows) for place in range(count)]
     if count < len(round.drafted):
         cards.append(_unknown(round, count))
     own = own_token(round)
-    if own is not None:
-        cards.append(_own(round, own, header))
+    if own is not None and not any(card.own for card in cards):
+        cards.append(_own(round, own, header, rows))
     return tuple(cards)
 
 
 # ------------------------------------------------------------------------------------------ drafted tokens
 
 
-def _drafted(round: Round, place: int, header: TraceHeader, heading: str) -> CardContent:
+def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: int) -> CardContent:
     token = round.drafted[place]
     test = judgement_of(round, place, header.verification)
-    return CardContent(
+    card = CardContent(
         _name(token),
         f"Place {place + 1} of {len(round.drafted)}",
         token.verdict.value,
         token.verdict.value,
-        heading,
-        _bars(round, place, header, heading),
-        _interval(test),
+        (),
+        (),
+        _judged_line(test),
         _sums(round, place, test),
         (*_notes(round, place, test), *_alone(round, place, heading)),
     )
+    residual = residual_of(round, header) if place == len(round.emitted) - 1 else None
+    if residual is not None:
+        card = replace(card, instead=_instead(round, header, residual), own=True)
+    law = place_law(round, place, header)
+    if law is None:
+        return _with_bars(card, _bars(round, place, header, heading, rows), heading)
+    chosen = {tokens[place].id for tokens in (round.drafted, round.emitted) if place < len(tokens)}
+    law = law.first(list(chosen), rows)
+    return replace(
+        card,
+        headings=("q", "p" if residual is None or residual.reach == 1 else "r p"),
+        bars=law_bars(law, chosen),
+        notes=(*card.notes, *known_words(law)),
+        law=law,
+    )
+
+
+def _with_bars(card: CardContent, bars: tuple[TokenBar, ...], heading: str) -> CardContent:
+    return replace(card, headings=(heading, "p") if heading else ("p",), bars=bars)
 
 
 def _alone(round: Round, place: int, heading: str) -> list[str]:
@@ -86,41 +118,56 @@ def _unknown(round: Round, first: int) -> CardContent:
     fate = tokens[0].verdict.value
     title = "".join(map(_name, tokens))
     notes = tuple(_notes(round, first, None))
-    return CardContent(title, f"{places} of {last}", fate, fate, "", (), None, (), notes)
+    return CardContent(title, f"{places} of {last}", fate, fate, (), (), None, (), notes)
 
 
-def draft_heading(round: Round, header: TraceHeader) -> str:
-    """What the draft's bars show: q where it is known of more than the drafted token, else the draft model's
-    own probability; "" where there is no draft."""
-    if not round.drafted:
-        return ""
-    first = round.drafted[0]
-    sampled = first.draft_draw is not None and only_temperature(header.sampling)
-    return "q" if sampled or first.draft_p is None else "draft_p"
-
-
-def _bars(round: Round, place: int, header: TraceHeader, heading: str = "") -> tuple[TokenBars, ...]:
-    shown = {tokens[place].id for tokens in (round.drafted, round.emitted) if place < len(tokens)}
+def _bars(round: Round, place: int, header: TraceHeader, heading: str, most: int) -> tuple[TokenBar, ...]:
+    """A bar of p for each token that was probable; a line across it is the draft's number."""
+    tokens = [tokens[place] for tokens in (round.drafted, round.emitted) if place < len(tokens)]
+    fates = {token.id: _fate(token) for token in tokens}
     rows = []
     for odds in odds_of(round, place, header):
         draft = (odds.q if heading == "q" else odds.draft_p) if place < len(round.drafted) else None
-        if odds.p is not None or draft is not None or odds.id in shown:
+        if max(odds.p or 0.0, draft or 0.0) >= _LEAST or odds.id in fates:
             rows.append((odds, draft))
     # Those that either model finds probable, and always the tokens that the card is about.
-    rows.sort(key=lambda row: (row[0].id not in shown, -max(row[0].p or 0.0, row[1] or 0.0)))
-    rows = sorted(rows[:_ROWS], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
-    return tuple(TokenBars(_named(odds), draft, odds.p, odds.id in shown) for odds, draft in rows)
+    rows.sort(key=lambda row: (row[0].id not in fates, -max(row[0].p or 0.0, row[1] or 0.0)))
+    rows = sorted(rows[:most], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
+    return tuple(
+        TokenBar(
+            _named(odds),
+            (draft, odds.p) if heading else (odds.p,),
+            odds.id in fates,
+            ((odds.p, fates.get(odds.id, "")),) if odds.p is not None else ((draft or 0.0, ""),),
+            draft if heading and odds.p is not None else None,
+        )
+        for odds, draft in rows
+    )
 
 
-def _interval(test: Test | None) -> Interval | None:
+def _fate(token: DraftedToken | EmittedToken) -> str:
+    return token.verdict.value if isinstance(token, DraftedToken) else token.origin.value
+
+
+def _judged_line(test: Test | None) -> DrawLine | None:
+    """The line that decides whether a drafted token passes: below the chance it does."""
     match test:
         case RatioTest():
-            return Interval(0.0, test.chance, test.u, "u")
+            chance, u = test.chance, test.u
+        case BlockTest(h=float() as chance, u=float() as u):
+            pass
         case DrawTest():
-            return Interval(test.draw.low, test.draw.high, test.draw.u, "u")
-        case BlockTest(h=float() as h, u=float() as u):
-            return Interval(0.0, h, u, "u")
-    return None
+            drawn_here = Stretch(test.draw.low, test.draw.high, _passing(test.passed))
+            return DrawLine((drawn_here,), test.draw.u, "v")
+        case _:
+            return None
+    passes = Stretch(0.0, chance, Origin.ACCEPTED.value, "passes")
+    fails = Stretch(chance, 1.0, Verdict.REJECTED.value)
+    return DrawLine(tuple(each for each in (passes, fails) if each.high > each.low), u, "u")
+
+
+def _passing(passed: bool) -> str:
+    return Origin.ACCEPTED.value if passed else Origin.RESAMPLED.value
 
 
 def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
@@ -133,14 +180,15 @@ def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
             return Sum(ARGMAX, best), _equal(said, best, test.passed)
         case RatioTest():
             (p, q), ratio = add_up((test.p, test.q), lambda p, q: p / q)
+            draft_p = token.draft_p if token.draft_draw is None else None
             return (
+                *([Sum("draft_p", written(draft_p))] if draft_p is not None else []),
                 Sum("p / q", f"{p} / {q} = {ratio}"),
-                Sum("min(1, p/q)", written(test.chance)),
                 Sum("u", compared(test.u, test.chance), "accepted" if test.passed else "rejected"),
             )
         case DrawTest():
             own = _target_name(round, place, test.drawn)
-            return Sum("u", drawn(test.draw)), Sum("drawn from p", own), _equal(said, own, test.passed)
+            return Sum("v", drawn(test.draw)), Sum("drawn from p", own), _equal(said, own, test.passed)
         case BlockTest():
             return tuple(_block_sums(test))
     return ()
@@ -185,43 +233,59 @@ def _notes(round: Round, place: int, test: Test | None) -> list[str]:
 # ---------------------------------------------------------------------------------- the target's own token
 
 
-def _own(round: Round, token: EmittedToken, header: TraceHeader) -> CardContent:
-    place = len(round.emitted) - 1
-    residual = residual_of(round, header)
-    if residual is not None:
-        bars = _residual_bars(round, header, residual)
-    elif token.origin is Origin.RESAMPLED:
-        bars = ()  # the card of the rejected token has them
-    else:
-        bars = _bars(round, place, header)
-    draw = token.draw
-    name = "v" if residual is not None else "u"
-    return CardContent(
+def _own(round: Round, token: EmittedToken, header: TraceHeader, rows: int) -> CardContent:
+    card = CardContent(
         _name(token),
         "The target's own token",
         token.origin.value,
-        "resampled from the residual" if residual is not None else round.fate_word(token),
-        "q" if residual is not None else "",
-        bars,
-        Interval(draw.low, draw.high, draw.u, name) if draw is not None else None,
-        _residual_sums(residual) if residual is not None else _own_sums(token),
-        tuple(_own_notes(round, token, residual, header)),
-        wide=residual is not None,
+        round.fate_word(token),
+        (),
+        (),
+        _target_line(round, header, token),
+        _own_sums(token),
+        tuple(_own_notes(round, token, header)),
+        own=True,
     )
+    if token.origin is Origin.RESAMPLED:
+        return card  # the card of the rejected token has the bars
+    return _with_bars(card, _bars(round, len(round.emitted) - 1, header, "", rows), "")
 
 
-def _residual_bars(round: Round, header: TraceHeader, residual: Residual) -> tuple[TokenBars, ...]:
-    place = len(round.emitted) - 1
-    shown = round.drafted[place].id, round.emitted[place].id
+def _target_line(round: Round, header: TraceHeader, token: EmittedToken) -> DrawLine | None:
+    odds = odds_of(round, len(round.emitted) - 1, header)
+    return final_line(token, {each.id: (_named(each), each.p) for each in odds if each.p is not None})
 
-    def rest(odds: TokenOdds) -> float | None:
-        known = odds.p is not None and odds.q is not None
-        return max(residual.reach * (odds.p or 0.0) - (odds.q or 0.0), 0.0) if known else None
 
-    rows = [(odds, rest(odds)) for odds in odds_of(round, place, header)]
-    rows.sort(key=lambda row: (row[0].id not in shown, -max(row[0].p or 0.0, row[0].q or 0.0)))
-    rows = sorted(rows[: _ROWS + 1], key=lambda row: (-(row[1] or 0.0), -(row[0].p or 0.0)))
-    return tuple(TokenBars(_named(odds), odds.q, odds.p, odds.id in shown, left) for odds, left in rows)
+def _residual_line(round: Round, header: TraceHeader, residual: Residual) -> DrawLine | None:
+    weights = {
+        odds.id: (_named(odds), max(residual.reach * odds.p - odds.q, 0.0) / residual.total)
+        for odds in odds_of(round, len(round.emitted) - 1, header)
+        if residual.total is not None and odds.p is not None and odds.q is not None
+    }
+    token = round.emitted[-1]
+    return final_line(token, weights | {token.id: (_name(token), residual.share)})
+
+
+def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
+    token = round.emitted[-1]
+    name = _name(token)
+    proof: tuple[str, ...] = ()
+    if header.verification is Verification.SPECULATIVE and residual.rest and residual.total is not None:
+        proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
+    line = _residual_line(round, header, residual)
+    assert line is not None  # a residual has a draw
+    left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
+    words = f"Drawn from the residual, {left}, scaled to 1. Each length is a token's chance."
+    fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
+    return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
+
+
+def proof_of(name: str, passes: float, refused: float, share: float) -> tuple[str, ...]:
+    """Why a token keeps its probability: `passes` is how often it comes from the draft, `refused` how often
+    another token is drawn instead of a drafted one, and `share` how often that is this token."""
+    (first, second, third), p = add_up((passes, refused, share), lambda a, b, c: a + b * c)
+    formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · residual"
+    return *formula, f"= {first} + {second} × {third} = {p} = p"
 
 
 def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
@@ -235,39 +299,29 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
             (r, p, q), rest = add_up(values, lambda r, p, q: r * p - q)
             sums.append(Sum("r p − q", f"{r} × {p} − {q} = {rest}"))
         (left, total), share = add_up((residual.rest, residual.total), lambda left, total: left / total)
-        sums += [Sum("sum over all tokens", total), Sum("scaled", f"{left} / {total} = {share}")]
+        sums.append(Sum("share of the residual", f"{left} / {total} = {share}"))
     else:
-        sums.append(Sum("width of its interval", written(residual.share)))
+        sums.append(Sum("share of the residual", written(residual.share)))
     return (*sums, Sum("v", drawn(residual.draw)))
 
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
     if token.draw is None:
         return (Sum(ARGMAX, _name(token)),)
-    return Sum("u", drawn(token.draw)), Sum("drawn from p", _name(token))
+    return Sum("v", drawn(token.draw)), Sum("drawn from p", _name(token))
 
 
-def _own_notes(
-    round: Round, token: EmittedToken, residual: Residual | None, header: TraceHeader
-) -> list[str]:
-    if residual is not None:
-        formula = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
-        notes = [
-            f"{formula}, scaled to sum to 1, is drawn from: the dark part of each bar. v picks the interval."
-        ]
-        if residual.rest == 0:
-            return ["Nothing is left of p − q but rounding, so p itself was drawn from."]
-        if residual.total is not None:
-            notes.append("The sum follows from the recorded interval.")
-        else:
-            known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
-            below = (
-                f": at most {written(min(known))}, as it is not among the draft's ten best"
-                if known[1:]
-                else ""
-            )
-            notes.append(f"The q of this token is not recorded{below}; its interval is.")
-        return notes
+def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
+    if residual.rest == 0:
+        return ["Nothing is left of p − q but rounding, so p itself was drawn from."]
+    if residual.total is not None:
+        return []
+    known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
+    below = f": at most {written(min(known))}, as it is not among the draft's ten best" if known[1:] else ""
+    return [f"The q of this token is not recorded{below}; its interval is."]
+
+
+def _own_notes(round: Round, token: EmittedToken, header: TraceHeader) -> list[str]:
     match token.origin:
         case Origin.RESAMPLED if header.verification is Verification.MATCH:
             return ["The target's own draw takes the place of the rejected token."]

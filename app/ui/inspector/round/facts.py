@@ -6,7 +6,7 @@ from collections import Counter
 
 from app.base.numbers import listed
 from app.engine.explain.copied import Copied
-from app.engine.explain.decision import only_temperature
+from app.engine.explain.decision import q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.types import Round, TraceHeader, Verification
 from app.ui.widgets.words.draft_end import end_words
@@ -79,18 +79,22 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if not round.drafted:
         return ""
     first = round.drafted[0]
-    if first.draft_draw is not None and only_temperature(header.sampling):
+    if first.draft_draw is not None and q_follows(header.sampling):
         return (
             "The tokens were drawn from q. The trace holds q of the drafted token; q of the others follows "
             "from it where that is one of the draft's ten best."
         )
     if first.draft_draw is not None:
-        return (
-            "The tokens were drawn from q. The trace does not hold q of the others, so the bars show draft_p."
-        )
+        return "The tokens were drawn from q. The trace does not hold q of the others."
     if first.draft_p is not None:
-        return "The draft's best token was taken, not drawn, so q is 1 there; the bars show draft_p."
+        taken = "The draft's best token was taken, not drawn, so q is 1 there and 0 elsewhere"
+        return f"{taken}; the line across a bar is draft_p." if not _by_law(header) else f"{taken}."
     return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."
+
+
+def _by_law(header: TraceHeader) -> bool:
+    """Whether p and q decide."""
+    return header.verification is Verification.SPECULATIVE and header.sampling.temperature > 0
 
 
 def copied_words(copied: Copied, round: Round) -> str:

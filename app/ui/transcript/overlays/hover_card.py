@@ -171,7 +171,7 @@ class HoverCard(QWidget):
         y = self._paint_line(painter, inner, y)
         gap = 20 * self._theme.scale
         width = (inner.width() - gap) / 2
-        columns = (("target", facts.target), ("draft", facts.draft))
+        columns = (("target p", facts.target), (f"draft {facts.draft_heading}", facts.draft))
         for place, (name, rows) in enumerate((name, rows) for name, rows in columns if rows):
             column = QRectF(inner.left() + place * (width + gap), y, width, self._row)
             painter.setPen(QColor(self._theme.palette.secondary))

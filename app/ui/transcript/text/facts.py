@@ -5,14 +5,17 @@ Words are METRICS.md's: p is the target's probability, q the proposal's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
+from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
-from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Round
+from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import SPACE, percent, probability
+from app.ui.widgets.words.sums import add_up, apart, compared, drawn
 
 _SHOWN_ALTERNATIVES = 5
 _MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
@@ -38,6 +41,7 @@ class TokenFacts:
     verdict: tuple[str, ...]  # sentences: what happened, then the numbers behind it
     target: tuple[Alternative, ...] = ()
     draft: tuple[Alternative, ...] = ()
+    draft_heading: str = ""  # what the draft's numbers are
 
     def spoken(self) -> str:
         """All facts as one text, for screen readers."""
@@ -56,11 +60,10 @@ def visible(piece: bytes, label: str = "") -> str:
     return "".join(_MARKS.get(character, character) for character in text) or "(no text)"
 
 
-def facts_of(round: Round, span: Span) -> TokenFacts:
+def facts_of(round: Round, span: Span, header: TraceHeader) -> TokenFacts:
     """The facts of the token that a span shows."""
-    if span.struck:
-        return _struck(round, span.place)
-    return _emitted(round, span.place)
+    made = _struck(round, span.place) if span.struck else _emitted(round, span.place)
+    return replace(made, **_alternatives(round, span, header))
 
 
 def _struck(round: Round, place: int) -> TokenFacts:
@@ -78,7 +81,7 @@ def _struck(round: Round, place: int) -> TokenFacts:
             shown = visible(instead.piece, instead.label)
             rows.insert(1, ("Emitted instead", shown))
             rows.append((f"p (target) of {shown}", probability(instead.p)))
-    return _facts(round, place, token, token.verdict.value, rows, verdict)
+    return _facts(token, token.verdict.value, rows, verdict)
 
 
 def _emitted(round: Round, place: int) -> TokenFacts:
@@ -97,29 +100,22 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         rows.append((f"p (target) of {name}", probability(token.p)))
         verdict += _judgement(round, place)
         if token.draw is not None and draft.draw is None:  # otherwise the judgement says it
-            verdict.append(f"Drawn from the residual: {_drawn(token.draw)}.")
+            verdict.append(f"Drawn from the residual: v {drawn(token.draw)}.")
     else:
         rows.append(("p (target)", probability(token.p)))
         verdict.append(_nothing_rejected(round, token))
         how = "drew" if token.draw is not None else "wanted"
         verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
         if token.draw is not None:
-            verdict.append(f"Drawn from p: {_drawn(token.draw)}.")
-    return _facts(round, place, token, round.fate_word(token), rows, verdict)
+            verdict.append(f"Drawn from p: v {drawn(token.draw)}.")
+    return _facts(token, round.fate_word(token), rows, verdict)
 
 
 def _facts(
-    round: Round,
-    place: int,
-    token: DraftedToken | EmittedToken,
-    word: str,
-    rows: list[tuple[str, str]],
-    verdict: list[str],
+    token: DraftedToken | EmittedToken, word: str, rows: list[tuple[str, str]], verdict: list[str]
 ) -> TokenFacts:
     fate = token.verdict if isinstance(token, DraftedToken) else token.origin
-    name = visible(token.piece, token.label)
-    top = _alternatives(round, place, token.id)
-    return TokenFacts(name, fate.value, word, tuple(rows), tuple(verdict), *top)
+    return TokenFacts(visible(token.piece, token.label), fate.value, word, tuple(rows), tuple(verdict))
 
 
 def _place(round: Round, place: int) -> tuple[str, str]:
@@ -138,7 +134,7 @@ def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str
         yield "draft_p", probability(token.draft_p)
     yield "q (draft)", probability(token.q)
     if token.draft_draw is not None:
-        yield "u of the draft", _drawn(token.draft_draw).removeprefix("u ")
+        yield "The draft's draw", drawn(token.draft_draw)
 
 
 def _judgement(round: Round, place: int) -> Iterator[str]:
@@ -153,9 +149,9 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
     instead = round.emitted[place] if not passed and place < len(round.emitted) else None
     if token.u is not None and token.p is not None and token.q is not None:
         yield f"{_drafted(round, token)} Target gives it {_percent(token.p)}: {word}."
-        u, q, p = _tell_apart(token.u, token.q, token.p)
-        sign = "<" if passed else "≥"
-        yield f"u·q {sign} p: {u} × {q} {sign} {p}."
+        (p, q), ratio = add_up((token.p, token.q), lambda p, q: p / q)
+        held = compared(token.u, min(1.0, token.p / token.q)) if token.q else ratio
+        yield f"p / q = {p} / {q} = {ratio}. u: {held}."
         return
     how = "drew" if token.draw is not None else "wanted"
     if passed:
@@ -164,14 +160,15 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
         own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
     yield f"{_drafted(round, token)} Target {how} {own}: {word}."
     if token.draw is not None:
-        yield f"The target's draw: {_drawn(token.draw)}."
+        yield f"The target's draw: v {drawn(token.draw)}."
 
 
 def _drafted(round: Round, token: DraftedToken) -> str:
     """Which strategy proposed a token, and with what probability."""
     if token.draft_p is None and token.draft_draw is None:  # it was looked up, not predicted
         return f"{round.strategy or 'Draft'} said {_said(token)}."
-    return f"Draft said {_said(token)} {_chance(token.q if token.draft_p is None else token.draft_p)}."
+    drew = token.draft_draw is not None or token.draft_p is None
+    return f"Draft said {_said(token)} {_chance(token.q if drew else token.draft_p)}."
 
 
 def _said(token: DraftedToken | EmittedToken) -> str:
@@ -187,7 +184,7 @@ def _block_judgement(round: Round, place: int) -> str:
         if token.u is None or token.h is None:
             continue
         passed = token.u < token.h
-        u, _, h = _tell_apart(token.u, 1.0, token.h)
+        u, h = apart(token.u, token.h)
         sign = "<" if passed else "≥"
         held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
         if later > place:
@@ -229,38 +226,24 @@ def _ignored(round: Round, place: int) -> Iterator[str]:
         yield f"It comes {where}."
 
 
-def _alternatives(
-    round: Round, place: int, chosen: int
-) -> tuple[tuple[Alternative, ...], tuple[Alternative, ...]]:
-    return (
-        _top(round.target_top[place], chosen) if place < len(round.target_top) else (),
-        _top(round.draft_top[place], chosen) if place < len(round.draft_top) else (),
-    )
+def _alternatives(round: Round, span: Span, header: TraceHeader) -> dict[str, Any]:
+    """The most probable tokens of both models, with the numbers that the Inspector shows."""
+    tokens = round.drafted if span.struck else round.emitted
+    chosen, heading = tokens[span.place].id, draft_heading(round, header)
+    odds = odds_of(round, span.place, header)
 
+    def top(value: Callable[[TokenOdds], float | None]) -> tuple[Alternative, ...]:
+        known = [(value(each), each) for each in odds if value(each)]
+        known.sort(key=lambda pair: -(pair[0] or 0.0))
+        return tuple(
+            Alternative(visible(each.piece, each.label), share or 0.0, each.id == chosen)
+            for share, each in known[:_SHOWN_ALTERNATIVES]
+        )
 
-def _top(top: Alternatives, chosen: int) -> tuple[Alternative, ...]:
-    rows = zip(top.ids, top.pieces, top.p, strict=True)
-    made = [Alternative(visible(piece), p, id == chosen) for id, piece, p in rows]
-    return tuple(made[:_SHOWN_ALTERNATIVES])
-
-
-def _drawn(draw: Draw) -> str:
-    """A draw and the interval that it fell into, with enough digits to show that."""
-    for digits in range(3, 16):
-        u, low, high = (f"{value:.{digits}f}" for value in (draw.u, draw.low, draw.high))
-        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
-            break
-    return f"u {u} in [{low}, {high})"
-
-
-def _tell_apart(u: float, q: float, p: float) -> tuple[str, str, str]:
-    """The numbers with enough digits, at least three, to show how u q and p compare."""
-    if probability(u * q) != probability(p):
-        return probability(u), probability(q), probability(p)
-    digits = 4
-    while digits < 15 and f"{u * q:.{digits}f}" == f"{p:.{digits}f}":
-        digits += 1
-    return f"{u:.{digits}f}", f"{q:.{digits}f}", f"{p:.{digits}f}"
+    target = top(lambda each: each.p) if span.place < len(round.target_top) else ()
+    draft = top(lambda each: each.q if heading == "q" else each.draft_p)
+    shown = draft if span.place < len(round.draft_top) else ()
+    return {"target": target, "draft": shown, "draft_heading": heading}
 
 
 def _chance(p: float | None) -> str:

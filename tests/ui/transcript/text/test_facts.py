@@ -2,16 +2,21 @@ from __future__ import annotations
 
 import pytest
 
+from app.base.paths import resource_folder
 from app.engine.fates import FATES, Origin, Verdict
+from app.engine.record.trace import read_trace
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round
+from app.lessons.lesson import lesson_files
+from app.lessons.told import trace_file
+from app.ui.inspector.round.contents import cards_of
 from app.ui.transcript.text.facts import TokenFacts, facts_of, visible
 from app.ui.transcript.text.spans import Span, spans_of
 from app.ui.widgets.words.numbers import SPACE
-from tests.ui.traces import drawing, make_round, raw_round, simulate
+from tests.ui.traces import drawing, make_header, make_round, raw_round, simulate
 
 
 def facts(round: Round, fate: str, place: int) -> TokenFacts:
-    return facts_of(round, Span("?", fate, round.index, place))
+    return facts_of(round, Span("?", fate, round.index, place), make_header())
 
 
 def said(words: str) -> str:
@@ -69,15 +74,17 @@ def speculative(u: float, p: float, q: float, accepted: bool) -> str:
 
 
 def test_speculative_verdicts_show_the_comparison() -> None:
-    assert speculative(0.31, 0.72, 1.0, True) == "u·q < p: 0.310 × 1.000 < 0.720."
-    assert speculative(0.91, 0.12, 1.0, False) == "u·q ≥ p: 0.910 × 1.000 ≥ 0.120."
+    assert speculative(0.31, 0.72, 1.0, True) == "p / q = 0.720 / 1 = 0.720. u: 0.310 < 0.720."
+    assert speculative(0.91, 0.12, 1.0, False) == "p / q = 0.120 / 1 = 0.120. u: 0.910 ≥ 0.120."
 
 
 def test_close_comparisons_get_the_digits_they_need() -> None:
-    assert speculative(0.72391, 0.72394, 1.0, True) == "u·q < p: 0.72391 × 1.00000 < 0.72394."
-    assert speculative(0.5, 0.5, 1.0, False).startswith("u·q ≥ p: 0.5")
-    assert speculative(3e-9, 2e-9, 1.0, False) == ("u·q ≥ p: 0.000000003 × 1.000000000 ≥ 0.000000002.")
-    assert speculative(0.4, 2e-9, 1.0, False) == "u·q ≥ p: 0.400 × 1.000 ≥ <.001."
+    assert speculative(0.72391, 0.72394, 1.0, True).endswith("u: 0.72391 < 0.72394.")
+    assert speculative(0.5, 0.5, 1.0, False).endswith("u: 0.500 ≥ 0.500.")
+    assert (
+        speculative(0.815, 2e-9, 0.006, False)
+        == "p / q = 2.00e-09 / 0.00600 = 3.33e-07. u: 0.815 ≥ 3.33e-07."
+    )
 
 
 def test_match_shows_the_draw() -> None:
@@ -90,7 +97,7 @@ def test_match_shows_the_draw() -> None:
     shown = facts(round, "accepted", 0)
     assert shown.verdict == (
         said("prompt-lookup said a. Target drew the same (62 %): accepted."),
-        "The target's draw: u 0.420 in [0.310, 0.930).",
+        "The target's draw: v 0.420 in [0.310, 0.930).",
     )
     assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
     assert ("q (draft)", "1.000") in shown.rows
@@ -101,7 +108,7 @@ def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
     round = raw_round(0, [draft], [EmittedToken(1, b"a", Origin.ACCEPTED, 0.5)])
     rows = dict(facts(round, "accepted", 0).rows)
     assert rows["q (draft)"] == "0.250"
-    assert rows["u of the draft"] == "0.300 in [0.200, 0.450)"
+    assert rows["The draft's draw"] == "0.300 in [0.200, 0.450)"
 
 
 def joined(words: str) -> str:
@@ -124,7 +131,7 @@ def test_a_block_says_which_draw_decided() -> None:
     ]
     round = raw_round(0, drafts, emitted)
     decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
-    refused = joined("Block acceptance h = 0.000, u = 0.420: u ≥ h, rejected.")
+    refused = joined("Block acceptance h = 0, u = 0.420: u ≥ h, rejected.")
     assert facts(round, "accepted", 0).verdict == (
         said("draft-simple said a."),
         f"Accepted with the block, which passes at “·b”: b{decided}.",
@@ -133,7 +140,7 @@ def test_a_block_says_which_draw_decided() -> None:
     assert facts(round, "rejected", 2).verdict[1:] == (refused,)
     assert facts(round, "resampled", 2).verdict[1:] == (
         refused,
-        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+        "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
     assert facts(round, "ignored", 3).verdict == ("Never judged: it comes after “·c”, which was rejected.",)
 
@@ -158,10 +165,29 @@ def test_resampled_from_the_residual() -> None:
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     assert facts(round, "resampled", 0).verdict == (
         said("Draft said a (60 %). Target gives it 10 %: rejected."),
-        "u·q ≥ p: 0.900 × 1.000 ≥ 0.100.",
-        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+        "p / q = 0.100 / 1 = 0.100. u: 0.900 ≥ 0.100.",
+        "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
     assert facts(round, "resampled", 0).word == "resampled"
+
+
+def test_the_card_has_the_numbers_of_the_inspector() -> None:
+    """A drawn token's q, not the share of the draft's ten best."""
+    trace = read_trace(trace_file(lesson_files(resource_folder())[5]))
+    seen = 0
+    for span in spans_of(trace):
+        shown = facts_of(trace.rounds[span.round], span, trace.header)
+        card = next(
+            (card for card in cards_of(trace.rounds[span.round], trace.header)
+             if card.headings == ("q", "p") and card.place.startswith(f"Place {span.place + 1} ")), None,
+        )  # fmt: skip
+        bars = {bar.token: bar.values for bar in card.bars} if card is not None else {}
+        for column, rows in enumerate((shown.draft, shown.target)):
+            for row in rows:
+                if row.token in bars:
+                    seen += 1
+                    assert row.p == pytest.approx(bars[row.token][column])
+    assert seen > 200
 
 
 def test_a_draw_is_shown_inside_its_interval() -> None:
@@ -169,7 +195,7 @@ def test_a_draw_is_shown_inside_its_interval() -> None:
     draw = Draw(0.99991, 0.99987, 0.99995)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     (*_, drawn) = facts(round, "resampled", 0).verdict
-    assert drawn == "Drawn from the residual: u 0.99991 in [0.99987, 0.99995)."
+    assert drawn == "Drawn from the residual: v 0.99991 in [0.99987, 0.99995)."
 
 
 def test_a_chance_is_none_or_all_only_when_it_is() -> None:
@@ -212,7 +238,7 @@ def test_every_token_of_a_trace_has_facts() -> None:
     trace = simulate("def mean(values):\n    return sum(values) / len(values)\n" * 5, rate=0.6)
     seen = set()
     for span in spans_of(trace):
-        shown = facts_of(trace.rounds[span.round], span)
+        shown = facts_of(trace.rounds[span.round], span, trace.header)
         seen.add(shown.fate)
         assert shown.fate == span.fate
         assert shown.verdict and shown.rows

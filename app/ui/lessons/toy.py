@@ -1,0 +1,244 @@
+"""The toy: the law of speculative sampling with two or three letters, whose probabilities can be dragged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+
+from app.engine.explain.law import PlaceLaw, law_of
+from app.engine.fates import Origin
+from app.lessons.toy import BLOCK_P, BLOCK_Q, pair_law, with_share
+from app.ui.inspector.round.card import Card
+from app.ui.inspector.round.content import CardContent, law_bars
+from app.ui.inspector.round.contents import proof_of
+from app.ui.theme import Theme
+from app.ui.theme.following import LargeTheme
+from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring
+from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.keys import KeyTable
+from app.ui.widgets.words.numbers import ratio
+
+_STEPS = 100  # of a bar
+_INSIDE = 0.65  # from here on the number of a bar is inside it
+_PIXELS = 16  # of the smallest letters of the picture, at text scale 1
+_LETTERS = "ABC"
+_THREE = (0.5, 0.3, 0.2), (0.2, 0.6, 0.2)
+THREE, TWO = "three letters", "two letters, drafts of two"
+TOKENS, BLOCK = "letter by letter", "as a block"
+_WORDS = {
+    THREE: (
+        "The draft draws a letter from q. It passes with the chance min(1, p / q), the green of its bar. "
+        "Otherwise a letter is drawn from the residual, what p has above q. Drag q: more or fewer letters "
+        "pass, but what comes is always p."
+    ),
+    TWO: (
+        "The draft draws two letters. Each bar is a pair; green is the chance that it is drafted and passes "
+        "whole. Judged as a block, a likely second letter can rescue an unlikely first one."
+    ),
+}
+
+
+class LawToy(QWidget):
+    """Bars of p and q to drag, and the picture of a judged place beside them."""
+
+    left = Signal()  # back to the list
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._large = LargeTheme(theme, self, least=-1.5)  # of the picture: a class may look at it
+        self._shares = {THREE: _THREE, TWO: (BLOCK_P, BLOCK_Q)}
+        title = QLabel("Try the law")
+        title.setProperty("role", "title")
+        self.kind = Segmented(theme, "Letters", (THREE, TWO))
+        self.rule = Segmented(theme, "Judged", (TOKENS, BLOCK))
+        self.back = QPushButton("Back to the lessons")
+        self.words, self.means, self.proof = (QLabel() for _ in range(3))
+        for label in (self.words, self.means, self.proof):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        self.card = Card(self._large)
+        self.bars = [BarSlider(self._large, f"{name} of {letter}") for letter in _LETTERS for name in "pq"]
+        self._lay_out(title)
+        self.back.clicked.connect(self.left)
+        for chooser in (self.kind, self.rule):
+            chooser.picked.connect(self._show)
+        for at, bar in enumerate(self.bars):
+            bar.valueChanged.connect(lambda value, at=at: self._drag(at, value))
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._show()
+
+    def _lay_out(self, title: QLabel) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(title)
+        head.addWidget(self.kind)
+        head.addWidget(self.rule)
+        head.addStretch(1)
+        head.addWidget(self.back)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        self._names = [QLabel(name) for name in ("target p", "draft q")]
+        for at, name in enumerate(self._names):
+            name.setProperty("role", "caption")
+            grid.addWidget(name, 0, at + 1)
+        self._letters = [QLabel(letter) for letter in _LETTERS]
+        for at, bar in enumerate(self.bars):
+            if at % 2 == 0:
+                grid.addWidget(self._letters[at // 2], at // 2 + 1, 0)
+            grid.addWidget(bar, at // 2 + 1, at % 2 + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(2, 1)
+        side = QVBoxLayout()
+        side.setSpacing(16)
+        side.addWidget(self.words)
+        side.addLayout(grid)
+        side.addWidget(self.means)
+        side.addWidget(self.proof)
+        side.addStretch(1)
+        body = QHBoxLayout()
+        body.setSpacing(24)
+        body.addLayout(side, 1)
+        body.addWidget(self.card, 1, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(16)
+        column.addLayout(head)
+        column.addLayout(body, 1)
+
+    @Slot()
+    def _restyle(self) -> None:
+        for label in (self.words, self.means):
+            label.setFont(self._theme.sans(2))
+        self._large.set_pixels(_PIXELS * self._theme.scale)
+        self.proof.setFont(self._large.mono(-1.5))
+        for label in self._letters:
+            label.setFont(self._large.mono(0))
+
+    def _drag(self, at: int, value: int) -> None:
+        shares = list(self._shares[self.kind.choice()])
+        shares[at % 2] = with_share(shares[at % 2], at // 2, value / _STEPS)
+        self._shares[self.kind.choice()] = (shares[0], shares[1])
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        """Show the law of the bars as they are."""
+        kind = self.kind.choice()
+        p, q = self._shares[kind]
+        self.rule.setVisible(kind == TWO)
+        self.words.setText(_WORDS[kind])
+        for at, bar in enumerate(self.bars):
+            shown = at // 2 < len(p)
+            bar.setVisible(shown)
+            self._letters[at // 2].setVisible(shown)
+            if shown:
+                bar.show_share((p, q)[at % 2][at // 2])
+        law, names = _law(kind, p, q, self.rule.choice() == BLOCK)
+        self.means.setVisible(kind == TWO)
+        self.proof.setVisible(kind == THREE)
+        if kind == TWO:
+            laws = [pair_law(p, q, block=block) for block in (False, True)]
+            alone, together = (ratio(each.accepted_letters) for each in laws)
+            self.means.setText(f"Accepted letters a draft: {alone} {TOKENS}, {together} {BLOCK}.")
+        else:
+            self.proof.setText("\n".join(_proof(law, names)))
+        bars = law_bars(law, set(range(len(names))), names)
+        title, word = "What passes, and what comes instead", Origin.PLAIN.value
+        self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))
+        self._fit()
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def _fit(self) -> None:
+        width = max((self.width() - 72) // 2, 240)
+        self.card.setFixedSize(width, self.card.height_for(width))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not KEYS.act(self, event):
+            super().keyPressEvent(event)
+
+
+def _law(kind: str, p: Sequence[float], q: Sequence[float], block: bool) -> tuple[PlaceLaw, dict[int, str]]:
+    """The law that is shown, and the names of what it is about."""
+    if kind == THREE:
+        return law_of(p, q), dict(enumerate(_LETTERS))
+    names = dict(enumerate(map("".join, product(_LETTERS[: len(p)], repeat=2))))
+    return pair_law(p, q, block=block), names
+
+
+def _proof(law: PlaceLaw, names: dict[int, str]) -> tuple[str, ...]:
+    """Why the letter that gains most comes as often as the target gives it."""
+    at, share = max(enumerate(law.shares), key=lambda pair: pair[1].residual)
+    left = 1 - law.alpha
+    return proof_of(names[at], share.accepted, left, share.residual / left if left > 1e-9 else 0.0)
+
+
+class BarSlider(QSlider):
+    """A bar that is dragged to its length."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._theme = theme
+        self._share = 0.0
+        self.setRange(0, _STEPS)
+        self.setPageStep(10)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def show_share(self, share: float) -> None:
+        """Show a share, of which the value is the nearest percent, without a signal."""
+        self._share = share
+        before = self.blockSignals(True)
+        self.setValue(round(share * _STEPS))
+        self.blockSignals(before)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(120 * self._theme.scale), round(28 * self._theme.scale))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._take(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._take(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def _take(self, event: QMouseEvent) -> None:
+        share = (event.position().x() - 1) / max(self.width() - 2, 1)
+        self.setValue(round(min(max(share, 0.0), 1.0) * _STEPS))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        track = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
+        bar = QRectF(track.left(), track.top(), max(track.width() * self._share, 2), track.height())
+        painter.fillRect(bar, QColor(blend(palette.text, palette.ground, 0.3)))
+        painter.fillRect(QRectF(bar.right() - 3, bar.top(), 3, bar.height()), QColor(palette.text))
+        painter.setFont(self._theme.mono(-1))
+        painter.setPen(QColor(palette.text))
+        left = bar.right() if self._share < _INSIDE else track.left()
+        number = QRectF(left + 8, track.top(), track.width(), track.height())
+        painter.drawText(number, Qt.AlignmentFlag.AlignVCenter, ratio(self._share))
+        if ring_shown(self):
+            painter.setPen(QPen(QColor(focus_ring(palette)), 2))
+            painter.drawRect(track)
+        painter.end()
+
+
+KEYS: KeyTable[LawToy] = KeyTable(("Escape", "Back to the list of lessons", lambda toy: toy.left.emit()))
