@@ -127,7 +127,13 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
     assert cards
     for card in cards:
         instead = card.instead
-        assert instead is not None and card.word == "rejected" and card.law is not None and card.law.exact
+        assert (
+            instead is not None
+            and instead.line is not None
+            and card.word == "rejected"
+            and card.law is not None
+            and card.law.exact
+        )
         assert [line.name for line in instead.sums] == ["p − q", "share of the residual", "v"]
         (fallen,) = [each for each in instead.line.stretches if each.fate and not each.pale]
         assert fallen.low <= instead.line.draw < fallen.high and fallen.label == instead.title

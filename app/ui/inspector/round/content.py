@@ -73,7 +73,7 @@ class Instead:
     fate: str
     word: str
     words: str  # what was drawn from
-    line: DrawLine
+    line: DrawLine | None
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
     proof: tuple[str, ...] = ()  # why the token keeps its probability: the formula, then its numbers

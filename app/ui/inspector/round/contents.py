@@ -273,9 +273,10 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     if header.verification is Verification.SPECULATIVE and residual.rest and residual.total is not None:
         proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
     line = _residual_line(round, header, residual)
-    assert line is not None  # a residual has a draw
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
-    words = f"Drawn from the residual, {left}, scaled to 1. Each length is a token's chance."
+    words = f"Drawn from the residual, {left}, scaled to 1."
+    if line is not None:
+        words += " Each length is a token's chance."
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
 
