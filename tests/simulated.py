@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 
 NAME = "draft"
@@ -66,7 +68,7 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
         place = out.tokens
         room = total - place - 1
         unread = pair.prompt_tokens + place - 1 - read
-        asked = room > 0 and not length.sit_out()
+        asked = room > 0 and not length.sit_out(np.arange(place, dtype=np.int32))
         k, looked = length.choose(NAME, room, lambda unread=unread: unread) if asked else 0, False  # type: ignore[misc]
         if asked and not k:
             k = length.look(NAME, room)

@@ -26,8 +26,8 @@ from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.tune_page import tune_html
-from app.lab.tune.candidates import Planned
 from app.lab.tune.report import TuneReport
+from app.lab.tune.search import Planned
 from app.lab.tune.tuned import Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 

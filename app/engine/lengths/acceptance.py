@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _POSITIONS = 24  # later positions count as the last of these
 _GUESS = 0.75  # acceptance before anything was judged
@@ -15,8 +15,7 @@ _TRUST_LONG = 3.0  # of the long past against the running counts,
 _TRUST_ALL = 4.0  # and of all positions together against a single one
 
 
-@dataclass(frozen=True, slots=True)
-class Prospect:
+class Prospect(NamedTuple):
     """The expected result of a round with a draft of at most k tokens."""
 
     k: int

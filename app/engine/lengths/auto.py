@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.engine.lengths.base import RIDE_ALONG, DraftLength, Outset, RoundCost
 from app.engine.lengths.cost_curve import TargetCost
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
+
+if TYPE_CHECKING:
+    from app.engine.types import TokenIds
 
 _PLAIN_FIRST = 2  # passes without a draft, measured before the first draft for comparison
 _HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated,
@@ -28,6 +32,7 @@ _RECHECK = 8  # tokens until the next pass without a draft is due; doubled with 
 _CLEAR = 1.25  # a gain that holds even if the first passes without a draft took a quarter too long
 _PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
 _REST = (8, 48)  # tokens until a strategy that does not pay is considered again, early and late in an answer
+_FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
@@ -72,7 +77,7 @@ class AutoLength(DraftLength):
             self._prompt_token = outset.prompt_seconds / outset.prompt_tokens
             self._target.add_prompt(outset.prompt_tokens, outset.prompt_seconds)
         self._began_at = self._place
-        self._rounds_of_rest = 0
+        self._rounds_of_rest = self._read = 0
         # A pass takes longer if its shape differs from the previous pass: v(0) is learned from consecutive
         # plain passes.
         self._drafted_last = True
@@ -82,7 +87,7 @@ class AutoLength(DraftLength):
     # --- what things are expected to cost, in seconds
 
     def _drafting(self, facts: LengthFacts, k: int) -> float:
-        if facts.drafting.known:
+        if facts.drafting.knows_drafts:
             return facts.drafting.seconds(k)
         return k * facts.limits.relative_size * self._target.seconds(0)
 
@@ -96,16 +101,20 @@ class AutoLength(DraftLength):
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * facts.limits.relative_size
 
-    def _price(self, facts: LengthFacts, k: int, unread: int) -> float:
-        """The cautious loss of a round, in single-token passes: between the loss if its draft is rejected at
-        once and the expected loss."""
+    def _affords(self, facts: LengthFacts, k: int, unread: int, left: float) -> bool:
+        """Whether a round's cautious loss is at most `left` and keeps the whole answer's bound, in
+        single-token passes. It lies between the loss if the draft is rejected at once and the expected
+        loss, for the whole answer with more caution."""
         single = self._target.seconds(0)
         verifying = self._target.feared(k)
         if facts.probing:
             verifying = min(verifying, self._target.undisturbed(k))
         spent = (verifying - single + self._drafting(facts, k) + self._reading(facts, unread)) / single
-        seen = facts.acceptance.seen
-        return spent - _HOPE * seen / (seen + _DOUBT) * (facts.acceptance.expected(k) - 1)
+        hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), facts.acceptance.seen
+        return (
+            spent - hoped * seen / (seen + _DOUBT) <= left
+            and spent - hoped * seen / (seen + 2 * _DOUBT) <= self._ledger.left_in_all
+        )
 
     # --- planning
 
@@ -180,8 +189,10 @@ class AutoLength(DraftLength):
         return self._probe(facts, room, unread, left)
 
     def _affordable(self, facts: LengthFacts, k: int, unread: int, left: float) -> int:
-        """The longest draft of at most k tokens whose price is at most `left`; 0 if there is none."""
-        while k >= facts.limits.shortest and self._price(facts, k, unread) > left:
+        """The longest draft of at most k tokens that may lose at most `left`; 0 if there is none."""
+        if not self._target.knows_drafts:
+            k = min(k, max(_FIRST, facts.limits.shortest))
+        while k >= facts.limits.shortest and not self._affords(facts, k, unread, left):
             k -= 1
         return k if k >= facts.limits.shortest else 0
 
@@ -218,7 +229,7 @@ class AutoLength(DraftLength):
         facts = self._strategies[name]
         if facts.limits.relative_size or facts.watched is not None or len(self._target) < 1:
             return 0
-        if (self._place - facts.looked_at) * self._target.seconds(0) * _LOOK < facts.look_seconds:
+        if self._place < self._looks_at(facts):
             return 0
         return min(max(_LOOKED_AT, facts.limits.shortest), facts.limits.longest, room)
 
@@ -227,38 +238,40 @@ class AutoLength(DraftLength):
         target."""
         return min(max((self._place - self._began_at) // 4, _REST[0]), _REST[1])
 
-    def sit_out(self) -> bool:
-        if not self._rounds_of_rest:
-            return False
-        self._rounds_of_rest -= 1
-        self._place += 1
-        return True
+    def sit_out(self, truth: TokenIds) -> bool:
+        if self._rounds_of_rest:
+            self._rounds_of_rest -= 1
+            self._place += 1
+            return True
+        for facts in self._order:
+            if facts.watched is not None:
+                facts.watch(truth[self._read :], self._place)
+        self._read = len(truth)
+        return False
 
     def _wakes_at(self, facts: LengthFacts) -> int:
         """The place before which the strategy need not be asked."""
-        if facts.watched is not None:
-            return 0
         if facts.limits.relative_size:
             return facts.rests_until
-        return min(
-            facts.rests_until, facts.looked_at + int(facts.look_seconds / (self._target.seconds(0) * _LOOK))
-        )
+        ends = facts.looked_at + len(facts.watched.ids) - 1 if facts.watched else self._looks_at(facts)
+        return min(facts.rests_until, ends)
+
+    def _looks_at(self, facts: LengthFacts) -> int:
+        """The place of the strategy's next proposal for comparison."""
+        return facts.looked_at + int(facts.look_seconds / (self._target.seconds(0) * _LOOK))
 
     # --- learning
 
     def observe(self, cost: RoundCost) -> None:
         self._place += len(cost.emitted)
-        if cost.attempts:
-            self._observe_attempts(cost)
-        else:
+        verified = self._observe_attempts(cost) if cost.attempts else 0
+        if not cost.attempts:
             self._observe_target(cost, 0, 0.0)
-            if len(self._target):
-                wakes_at = min(map(self._wakes_at, self._order))
-                self._rounds_of_rest = max(0, wakes_at - self._place)
-        for facts in self._order:
-            facts.watch(cost.emitted, self._place)
+        if not verified and len(self._target):
+            self._rounds_of_rest = max(0, min(map(self._wakes_at, self._order)) - self._place)
 
-    def _observe_attempts(self, cost: RoundCost) -> None:
+    def _observe_attempts(self, cost: RoundCost) -> int:
+        """Learn from the strategies that were asked; returns the tokens that were verified."""
         self._plans = {}
         verified, usual = 0, 0.0
         for attempt in cost.attempts:
@@ -268,11 +281,12 @@ class AutoLength(DraftLength):
                     facts, attempt.unread
                 )
             if attempt.looked:
-                facts.look(attempt, self._place)
+                facts.look(attempt, self._place, cost.draft_seconds)
             else:
                 verified = len(attempt.ids)
                 facts.learn(attempt, cost.accepted if verified else 0, self._place)
         self._observe_target(cost, verified, usual)
+        return verified
 
     def _observe_target(self, cost: RoundCost, verified: int, drafting: float) -> None:
         """Learn the time of the pass, and update the ledger; `drafting` is the expected time of the

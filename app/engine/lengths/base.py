@@ -6,8 +6,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from app.engine.types import TokenIds
 
 RIDE_ALONG = 8
 """A draft model reads up to this many tokens together with its first step; more are read and timed
@@ -76,9 +80,10 @@ class DraftLength(ABC):
         """Start an answer."""
         return
 
-    def sit_out(self) -> bool:
-        """Whether the coming round is skipped: no strategy is asked, and `observe` is not called. Called once
-        per round, because it counts rounds. So drafting costs nothing while it does not pay."""
+    def sit_out(self, truth: TokenIds) -> bool:
+        """Whether the round after `truth` (shape [n]) is skipped: no strategy is asked, and `observe` is not
+        called. Called once per round, because it counts rounds. So drafting costs nothing while it does not
+        pay."""
         return False
 
     @abstractmethod

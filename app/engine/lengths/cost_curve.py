@@ -62,6 +62,11 @@ class CostCurve:
                 low, above = self._points[at - 1], self._points[at + 1 :]
                 self._usual[k] = min(self._usual[k], self._line(low, above, k))
 
+    @property
+    def knows_drafts(self) -> bool:
+        """Whether a draft was measured."""
+        return len(self._points) > 1
+
     def seconds(self, k: int) -> float:
         """The time for k tokens; k = 0 must have been measured.
 
@@ -120,10 +125,6 @@ class DraftCost(CostCurve):
     def __init__(self) -> None:
         super().__init__()
         self.add(0, 0.0)
-
-    @property
-    def known(self) -> bool:
-        return len(self._points) > 1
 
 
 class TargetCost(CostCurve):

@@ -25,7 +25,7 @@ class LengthFacts:
     trial: int = _PROBE  # tokens of the next trial
     rests_until: int = 0  # before this place the strategy is not considered
     looked_at: int = 0  # place of its last proposal for comparison only,
-    look_seconds: float = 0.0  # and the time of that proposal
+    look_seconds: float = 0.0  # and the time of that round's strategies and choices
     watched: Attempt | None = None  # that proposal, while it is compared with the target's text
     _agreed: int = 0  # how many of its tokens agreed so far
     _asked_at: int = 0  # place of the last request for a draft
@@ -71,10 +71,11 @@ class LengthFacts:
             self.trial, self._wait = _PROBE, self._patience
             self._patience = min(2 * self._patience, _WAIT[1])
 
-    def look(self, attempt: Attempt, place: int) -> None:
-        """Take a proposal for comparison only."""
+    def look(self, attempt: Attempt, place: int, seconds: float) -> None:
+        """Take a proposal for comparison only, of the round that ended at `place`, whose strategies and
+        choices took so many seconds."""
         self.age(place)
-        self.look_seconds, self.looked_at = attempt.seconds, place
+        self.look_seconds, self.looked_at = seconds, place
         self.watched, self._agreed = attempt if attempt.ids else None, 0
         if not attempt.ids:
             self.acceptance.add(attempt.asked, 0, 0)

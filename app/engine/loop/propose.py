@@ -58,7 +58,7 @@ def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenI
     room = space.tokens
     if room <= 0:
         return Draft("", Proposal(end=space.limit))
-    if length.sit_out():
+    if length.sit_out(truth):
         return Draft("", Proposal(end=length.rest_reason))
     attempts: list[Attempt] = []
     ends: list[str] = []

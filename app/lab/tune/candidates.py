@@ -3,19 +3,14 @@ machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from app.base import numbers
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS, StrategyKind
-from app.engine.explain.predict import Predictor
-from app.engine.strategy import SYNTHETIC, StrategySpec
-from app.lab.runs.events import LabEvent
+from app.engine.strategy import SYNTHETIC
 
 SAMPLED = ("n_max=4:sample=1", "n_max=8:sample=1")
 """More settings of a draft model above temperature 0."""
@@ -66,52 +61,6 @@ def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
         needing = [kind.name for kind in KINDS.values() if kind.needs_draft]
         found += [LeftOut(f"{name} and mixes with it", "there is no draft model") for name in needing]
     return tuple(found)
-
-
-class Planned(LabEvent, frozen=True):
-    """The cost model has ruled out settings: `promising` of `candidates` are left, and `tried` will be. To
-    measure all that are left would take `seconds`."""
-
-    tried: int
-    promising: int
-    candidates: int
-    seconds: float
-
-    @property
-    def words(self) -> str:
-        may = f"{self.promising} of {numbers.count(self.candidates, 'setting')} may win on these prompts"
-        takes = f"measuring them takes {numbers.duration(self.seconds)}"
-        if self.tried < self.promising:
-            return f"{may}; {takes}, so the {self.tried} best by prediction are measured."
-        return f"{may}; {takes}."
-
-
-def promising(
-    candidates: Sequence[str], predictors: Sequence[Predictor], least: float, fewest: int
-) -> tuple[tuple[str, ...], int]:
-    """(the candidates, the most promising first; how many of them may reach `least` on one of some answers by
-    the cost model, and at least `fewest`: what is recommended is measured, even if it is none)."""
-    found = {name: [each.of(StrategySpec.parse(name)) for each in predictors] for name in candidates}
-
-    def value(name: str, at: int) -> float:
-        factor = found[name][at]
-        return factor.value if factor is not None else 0.0
-
-    def may_win(name: str) -> bool:
-        return not found[name] or any(factor is None or factor.high >= least for factor in found[name])
-
-    answers = range(len(predictors))
-    # The best on all answers, then the best on each in turn: kinds of prompt may differ.
-    groups = [sorted(candidates, key=lambda name: -sum(value(name, at) for at in answers))]
-    groups += [sorted(candidates, key=partial(value, at=at), reverse=True) for at in answers]
-    ranked = tuple(sorted(in_turn(groups), key=may_win, reverse=True))
-    return ranked, max(sum(map(may_win, ranked)), min(fewest, len(ranked)))
-
-
-def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """The first of each group, then the second of each, each setting once."""
-    rows = zip_longest(*groups)
-    return tuple(dict.fromkeys(spec for spec in chain.from_iterable(rows) if spec))
 
 
 def _settings_of(kind: StrategyKind, temperature: float) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import exp, log
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, exp, log, sqrt
 from statistics import fmean
 
 import msgspec
@@ -12,14 +12,20 @@ from app.base import numbers
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
-from app.lab.report.interval import Speedup, mean_factor
+from app.lab.report.interval import SpeedFinding, Speedup, mean_factor
 from app.lab.report.summary import ratios_of
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.tune.candidates import LeftOut
-from app.lab.tune.halving import FINALISTS, kept_of, survivors
 
+FINALISTS = 3
+"""The candidates of the last rung: the last choice needs the most certainty, and a runner-up to name."""
+FEWEST_PROMPTS = 3
+"""Prompts that a recommendation rests on at least, if there are so many."""
 WORTH_IT = 1.03
 """The smallest speed-up that counts: a smaller gain is not worth a setting, even if it is certain."""
+_USUAL_NOISE = 0.07  # deviation of one measured speed-up, where few prompts were repeated,
+_USUAL_DEGREES = 4  # and how many repeats weigh as much as this guess
+_SIGMAS = 2.0
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -32,6 +38,8 @@ class Score(msgspec.Struct, frozen=True):
     kept: bool
     error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval says nothing of other prompts
+    low_here: float | None = None
+    """The lower bound of the speed-up on these very prompts; None where too few of them were measured."""
     whole_speedup: float | None = None  # from the request to the end, with reading the prompt
 
 
@@ -47,6 +55,22 @@ class Rung(msgspec.Struct, frozen=True):
         """Whether every candidate is shown to gain less than WORTH_IT."""
         known = [score.speedup for score in self.scores if score.speedup is not None]
         return bool(known) and all(speedup.high is not None and speedup.high < WORTH_IT for speedup in known)
+
+
+def winner_of(rung: Rung) -> Score | None:
+    """The first setting of a rung that is shown to be faster on these prompts: it wins, even over one with a
+    larger factor that may be chance."""
+    return next((score for score in rung.scores if _won(score)), None)
+
+
+def _won(score: Score) -> bool:
+    gains = score.speedup is not None and score.speedup.factor >= WORTH_IT
+    return gains and score.low_here is not None and score.low_here > 1
+
+
+def kept_of(candidates: int, scored: int) -> int:
+    """How many survive a rung of `candidates`, of which `scored` could be measured; 1 survives the last."""
+    return 1 if candidates <= FINALISTS else max(FINALISTS, ceil(scored / 2))
 
 
 class KindBest(msgspec.Struct, frozen=True):
@@ -103,7 +127,8 @@ class Tuned(msgspec.Struct, frozen=True):
     def headline(self) -> str:
         """The result in a few words, claiming no more than was shown."""
         if self.winner != NONE:
-            return f"{self.winner} wins"
+            shown = self.speedup is not None and self.speedup.finding is SpeedFinding.FASTER
+            return f"{self.winner} wins" + ("" if shown else " on these prompts")
         return "Speculation does not pay here" if self.refuted else "No winner was found"
 
     @property
@@ -142,16 +167,30 @@ def _factor(score: Score) -> float:
     return score.speedup.factor if score.speedup else 0.0
 
 
+def _noise(groups: Iterable[Mapping[int, RunRecord]]) -> float:
+    """The relative deviation of one measured speed-up, from repeats of the same prompts."""
+    cells: dict[tuple[int, int], list[float]] = {}
+    for group in groups:
+        for lane, run in group.items():
+            if run.speedup:
+                cells.setdefault((lane, run.prompt_index), []).append(log(run.speedup))
+    squares = [(value - fmean(cell)) ** 2 for cell in cells.values() for value in cell]
+    degrees = len(squares) - len(cells)
+    return sqrt((sum(squares) + _USUAL_DEGREES * _USUAL_NOISE**2) / (degrees + _USUAL_DEGREES))
+
+
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:
     """The scores over `groups`, each the runs of one prompt by lane; None where nothing could be compared."""
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
+    noise = _noise(groups)
     for lane, candidate in enumerate(experiment.lanes):
         runs = [group[lane] for group in groups if lane in group]
         if candidate.strategy == NONE or not runs:
             continue
         measured = [run for run in runs if run.speedup is not None]
-        over_repeats = len({run.prompt_index for run in measured}) == 1 < len(measured)
+        prompts = {run.prompt_index for run in measured}
+        over_repeats = len(prompts) == 1 < len(measured)
         speedup = Speedup.of(ratios_of(measured))
         if speedup is not None:
             scores[candidate.strategy] = speedup.factor
@@ -165,14 +204,17 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
             kept=False,
             error=error,
             over_repeats=over_repeats,
+            low_here=speedup.factor * exp(-_SIGMAS * noise / sqrt(len(measured)))
+            if speedup is not None and len(prompts) >= min(FEWEST_PROMPTS, len(experiment.prompts))
+            else None,
             whole_speedup=mean_factor(
                 (run.prompt_index, run.end_to_end_speedup) for run in measured if run.end_to_end_speedup
             ),
         )
     if not found:
         return None
-    kept = survivors(scores, kept_of(len(experiment.lanes) - 1, len(scores)))
     order = sorted(found, key=lambda name: scores.get(name, 0.0), reverse=True)
+    kept = [name for name in order if name in scores][: kept_of(len(experiment.lanes) - 1, len(scores))]
     return Rung(
         experiment.max_tokens,
         seconds,

@@ -6,8 +6,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-import msgspec
-
 from app.base import numbers
 from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
@@ -18,26 +16,65 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
-from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations, make_experiment
+from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.runs.control import Control
 from app.lab.runs.disturbance import other_load, unsteady
 from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
-from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
-from app.lab.tune.candidates import LeftOut, Planned, cannot_work, families, in_turn, promising
-from app.lab.tune.halving import FINALISTS, rungs_left, time_share
-from app.lab.tune.rung_time import Ending, Stopwatch
-from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, scored
+from app.lab.tune.candidates import cannot_work, families
+from app.lab.tune.search import Part, Search, in_turn, rungs_left
+from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, winner_of
 
-_FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung
-_MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
 _BASELINE_ROUNDS = 200
-_PROMPTS = 3  # prompts that a recommendation rests on at least, if there are so many
-_PROBE = "draft-simple:n_max=8"  # shows how far the draft model agrees
-_CALIBRATION = 0.25  # share of the budget after which no more prompts are answered to calibrate
-_PATIENCE = 1.5  # times its seconds that the last rung may take, until it has so many prompts
+PROBE = "draft-simple:n_max=8"  # shows how far the draft model agrees
+
+
+class Stopwatch:
+    """Adds up the time of measuring, without loading, pauses and the start of a new engine."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._before = 0.0
+        self._since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self._before + (0.0 if self._since is None else self._clock() - self._since)
+
+    def start(self) -> None:
+        if self._since is None:
+            self._since = self._clock()
+
+    def stop(self) -> None:
+        self._before, self._since = self.seconds, None
+
+
+class Ending(Control):
+    """The control of one rung: ends the rung when its time is up, and follows the search's control."""
+
+    def __init__(self, whole: Control) -> None:
+        super().__init__()
+        self._whole = whole
+
+    @property
+    def paused(self) -> bool:
+        return self._whole.paused
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled or self._whole.cancelled
+
+    @property
+    def interrupted(self) -> bool:
+        return self.paused or self.cancelled
+
+    def end(self) -> None:
+        super().cancel()
+
+    def wait(self) -> None:
+        self._whole.wait()
 
 
 class RungBegun(LabEvent, frozen=True):
@@ -87,80 +124,62 @@ class Tuner:
         # In one spelling, as the lanes have them.
         tried = tuple(dict.fromkeys(str(StrategySpec.parse(each)) for each in (first, *found) if each))
         self._given = bool(strategies)
-        self._left_out = [] if strategies else list(cannot_work(has_draft=has_draft))
-        self.experiment = make_experiment(
-            experiment.with_lanes([Lane(strategy) for strategy in tried]), len(tried) + 1
-        )
-        """Pair, prompts and settings of the search; its lanes are all candidates."""
+        lanes = [Lane(strategy) for strategy in tried]
+        self._search = Search(make_experiment(experiment.with_lanes(lanes), len(tried) + 1), budget, before)
+        if not strategies and before is None:
+            self._search.left_out += cannot_work(has_draft=has_draft)
         self.pair: PairInfo | None = None
         """The loaded pair; None before."""
         self._before = before
         self._doubts: list[str] = []  # what disturbed the last rung
         self._make_home = make_home
-        self._budget = budget
         self._clock = clock
-        self._spent = 0.0
         self._statistics: dict[str, Statistics] = {}
         self._costs: dict[str, CostModel] = {}
         self._plain: list[Round] = []  # of the baseline: passes over one token
-        self._runs: list[tuple[str, RunRecord]] = []  # of all rungs, with their strategies
         self.result: Tuned | None = None
+
+    @property
+    def experiment(self) -> Experiment:
+        """Pair, prompts and settings of the search; its lanes are all candidates."""
+        return self._search.experiment
+
+    @experiment.setter
+    def experiment(self, experiment: Experiment) -> None:
+        self._search.experiment = experiment
 
     def run(self) -> Iterator[LabEvent]:
         """Search; the last event and `result` hold the result. Raises UserError."""
-        engine = LabEngine(self._make_home, self.control)
-        left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
-        done: list[Rung] = []
-        if self._before is not None:
-            left, done = self._before.left(left), list(self._before.rungs)
-            self._left_out = list(self._before.left_out)
-        complete = False
+        engine, search = LabEngine(self._make_home, self.control), self._search
         try:
             if self._before is None and not self._given:
-                left = yield from self._promising(engine, left)
-            while left and not complete and not self.control.cancelled:
-                rungs = rungs_left(len(left))
-                seconds = time_share(rungs, self._budget - self._spent)
-                if seconds <= 0:
-                    break
-                yield RungBegun(len(done), len(done) + rungs, left, seconds)
-                result = yield from self._rung(engine, len(done), left, seconds)
+                yield from self._calibrate(engine)
+            while not self.control.cancelled and (part := search.next()) is not None:
+                rung = len(search.done)
+                yield RungBegun(rung, rung + rungs_left(len(part.strategies)), part.strategies, part.seconds)
+                result = yield from self._rung(engine, part)
                 if result is None:
                     break
-                yield RungDone(len(done), result)
-                done.append(result)
-                complete = len(left) <= FINALISTS and not self.control.cancelled
-                left = tuple(score.strategy for score in result.scores if score.kept)
+                yield RungDone(rung, result)
         finally:
             engine.close()
-        before = self._before
+        before, done = self._before, search.done
         new = before is None or len(done) > len(before.rungs)
-        if before is not None and (not new or (before.complete and not complete)):
+        if before is not None and (not new or (before.complete and not search.complete)):
             self.result = before  # more certain than a search that was cut short
         else:
-            self.result = self.conclude(done, complete)
+            self.result = self.conclude(done, search.complete)
         yield TuneEnded(self.result)
 
-    def _promising(
-        self, engine: LabEngine, candidates: Sequence[str]
-    ) -> Generator[LabEvent, None, tuple[str, ...]]:
-        """The candidates that may win by the cost model, the most promising first, as many as there is time
-        for. Answers a few prompts without drafts and with the draft model, and times passes of the target."""
-        probe = (NONE, _PROBE) if self.experiment.pair.draft is not None else (NONE,)
-        experiment = msgspec.structs.replace(
-            self.experiment,
-            lanes=tuple(map(Lane, probe)),
-            prompts=_mixed(self.experiment.prompts, 0)[:_PROMPTS],
-            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS),
-            repeats=1,
-        )
-        control = engine.control = Ending(self.control)
-        jobs = [
-            Job(0, prompt, lane) for prompt in range(len(experiment.prompts)) for lane in range(len(probe))
-        ]
-        runner = Runner(experiment, self._make_home, control=control, engine=engine, jobs=jobs)
+    def _calibrate(self, engine: LabEngine) -> Iterator[LabEvent]:
+        """Answer a few prompts without drafts and with the draft model, and time passes of the target: the
+        search leaves out what cannot win."""
+        part = self._search.calibration(PROBE if self.experiment.pair.draft is not None else "")
+        control = Ending(self.control)
         traces: dict[int, dict[int, Trace]] = {}
+        answers, passes = len(part.experiment.lanes), None
         watch = Stopwatch(self._clock)
+        runner = self._runner(engine, part, control)
         try:
             for event in runner.run():
                 self._timed(watch, event)
@@ -168,39 +187,26 @@ class Tuner:
                 if isinstance(event, RunDone) and event.trace is not None:
                     mine = traces.setdefault(event.job.prompt, {})
                     mine[event.job.lane] = event.trace
-                    if len(mine) == len(probe) and watch.seconds > _CALIBRATION * self._budget:
+                    if len(mine) == answers and watch.seconds > part.seconds:
                         control.end()  # the target is slow: the rest of the time is for measuring
             engine.control = self.control
-            asked = ForcedText(experiment.request(0, NONE), ())
-            passes = None
             if traces and not self.control.cancelled:
+                asked = ForcedText(part.experiment.request(0, NONE), ())
                 forced = [event for event in engine.force((asked,)) if isinstance(event, Forced)]
                 passes = forced[-1].seconds
         finally:
             runner.close()
             watch.stop()
-        self._spent += watch.seconds
-        whole = [found for found in traces.values() if len(found) == len(probe)]
         predictors = [
-            Predictor(AdviceFacts.of([found[len(probe) - 1]], [found[0]], calibration=passes))
-            for found in whole
+            Predictor(AdviceFacts.of([found[answers - 1]], [found[0]], calibration=passes))
+            for found in traces.values()
+            if len(found) == answers
         ]
-        ranked, hopeful = promising(candidates, predictors, WORTH_IT, FINALISTS)
-        ranked, hopeless = ranked[:hopeful], ranked[hopeful:]
-        if hopeless:
-            what = numbers.count(len(hopeless), "setting")
-            reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(whole)} prompts"
-            self._left_out.append(LeftOut(what, reason, hopeless))
-        answer = watch.seconds / max(1, len(traces) * len(probe))
+        yield self._search.calibrated(predictors, tuple(runner.records.values()), watch.seconds)
 
-        def wanted(settings: int) -> float:
-            return rungs_left(settings) * (settings + 1) * len(experiment.prompts) * answer
-
-        most = len(ranked)
-        while most > FINALISTS and wanted(most) > self._budget - self._spent:
-            most -= 1
-        yield Planned(most, len(ranked), len(candidates), self._spent + wanted(len(ranked)))
-        return ranked[:most]
+    def _runner(self, engine: LabEngine, part: Part, control: Control) -> Runner:
+        engine.control = control
+        return Runner(part.experiment, self._make_home, control=control, engine=engine, jobs=part.jobs)
 
     def _timed(self, watch: Stopwatch, event: LabEvent) -> None:
         """Keep the time of measuring and the pair, as an event says."""
@@ -211,60 +217,25 @@ class Tuner:
         elif isinstance(event, PairLoaded):
             self.pair = event.pair
 
-    def _rung(
-        self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
-    ) -> Generator[LabEvent, None, Rung | None]:
-        """Measure until the time is up, every candidate on the same prompts.
-
-        The most promising candidates come first: where there is not enough time for one prompt with all of
-        them, the rest are out. The rung also ends where every run of every prompt was refused. Returns None
-        where nothing can be compared.
-        """
-        lanes = (Lane(NONE), *map(Lane, strategies))
-        prompts = _mixed(self.experiment.prompts, rung)[: _MOST_RUNS // len(lanes)]
-        experiment = msgspec.structs.replace(
-            self.experiment,
-            lanes=lanes,
-            prompts=prompts,
-            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS * 2**rung),
-            repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
-        )
-        control = Ending(self.control)
-        engine.control = control
-        runner = Runner(
-            experiment, self._make_home, control=control, engine=engine, jobs=_promising_first(experiment)
-        )
-        patience = len(experiment.prompts) * len(experiment.lanes)
-        refused = 0  # runs since the last one that was done
-        groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
-        watch = Stopwatch(self._clock)
+    def _rung(self, engine: LabEngine, part: Part) -> Generator[LabEvent, None, Rung | None]:
+        """Measure until the search has enough, every candidate on the same prompts; returns None where
+        nothing can be compared."""
+        control, watch = Ending(self.control), Stopwatch(self._clock)
+        runner = self._runner(engine, part, control)
         try:
             for event in runner.run():
                 self._timed(watch, event)
                 yield event
-                if not isinstance(event, RunDone):
-                    continue
-                self._learn(experiment.lanes[event.job.lane].strategy, event)
-                group = groups.setdefault((event.job.repeat, event.job.prompt), {})
-                group |= {event.job.lane: event.record} | {record.lane: record for record in event.others}
-                refused = refused + 1 if event.record.failure else 0
-                if refused == patience:
-                    control.end()
-                late = watch.seconds >= seconds
-                if len(strategies) <= FINALISTS and watch.seconds < _PATIENCE * seconds:
-                    done = {prompt for (_, prompt), each in groups.items() if len(each) == len(lanes)}
-                    late = late and len(done) >= min(_PROMPTS, len(prompts))
-                if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
-                    control.end()
+                if isinstance(event, RunDone):
+                    self._learn(part.experiment.lanes[event.job.lane].strategy, event)
+                    if self._search.told(event.job, (event.record, *event.others), watch.seconds):
+                        control.end()
         finally:
             runner.close()
         watch.stop()
-        self._spent += watch.seconds
         runs, threads = tuple(runner.records.values()), self.pair.target.threads if self.pair else 1
         self._doubts = [*other_load(runs, os.cpu_count() or 1, threads), *unsteady(runs, 0, NONE)]
-        self._runs += [(lanes[run.lane].strategy, run) for run in runs]
-        whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
-        return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
+        return self._search.finish(runs, watch.seconds, self.control.cancelled)
 
     def _learn(self, strategy: str, event: RunDone) -> None:
         """Keep the counts and costs that explain a result."""
@@ -282,8 +253,8 @@ class Tuner:
     def conclude(self, done: list[Rung], complete: bool) -> Tuned:
         tried = len({score.strategy for rung in done for score in rung.scores})
         every = len(self.experiment.lanes) - 1
-        hopeless = sum(len(left_out.strategies) for left_out in self._left_out)
-        spent = self._spent + (self._before.seconds if self._before is not None else 0.0)
+        hopeless = sum(len(left_out.strategies) for left_out in self._search.left_out)
+        spent = self._search.spent + (self._before.seconds if self._before is not None else 0.0)
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
             reason = (
@@ -301,10 +272,9 @@ class Tuner:
                 every,
                 spent,
                 complete=False,
-                left_out=tuple(self._left_out),
+                left_out=tuple(self._search.left_out),
             )
-        # A setting shown to be faster wins, even over one with a larger factor that may be chance.
-        won = next((score for score in known if score.speedup and _is_worth_it(score.speedup)), None)
+        won = winner_of(done[-1])
         best = won or known[0]
         wins, speedup = won is not None, best.speedup
         assert speedup is not None
@@ -318,7 +288,7 @@ class Tuner:
             reason += f" {more} cannot win by the cost model and were not tried."
         if tried < every - hopeless:
             reason += f" Only {tried} of {every - hopeless} candidates could be tried in this time."
-        kinds = best_by_kind(self._runs)
+        kinds = best_by_kind(self._search.runs)
         if len({kind.strategy for kind in kinds}) > 1:
             reason += f" By kind of prompt: {'; '.join(map(str, kinds))}."
         reason = " ".join([reason, *self._doubts])
@@ -332,12 +302,14 @@ class Tuner:
             every,
             spent,
             complete,
-            tuple(self._left_out),
+            tuple(self._search.left_out),
             kinds,
         )
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
+        if best.speedup is not None and best.speedup.finding is SpeedFinding.SAME:
+            text += " It was faster here; prompts like these may gain nothing, says the interval."
         at = known.index(best)
         for score in known[:at]:
             text += f" {score.strategy} measured {speedup_words(score.speedup)}, and that may be chance."
@@ -384,10 +356,6 @@ class Tuner:
         return cause(facts)[1]
 
 
-def _is_worth_it(speedup: Speedup) -> bool:
-    return speedup.factor >= WORTH_IT and speedup.finding is SpeedFinding.FASTER
-
-
 def _best_with_model(done: Sequence[Rung]) -> Score | None:
     """The best candidate with a draft model, in the last rung that had one."""
     for rung in reversed(done):
@@ -395,24 +363,6 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
             if score.speedup is not None and StrategySpec.parse(score.strategy).needs_draft:
                 return score
     return None
-
-
-def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
-    """The prompts with the categories in turn, so that the first few are of all kinds. Each rung begins at
-    another prompt: the same prompts would select the same winners. Conversations stay whole."""
-    by_category: dict[str | None, list[tuple[Prompt, ...]]] = {}
-    for turns in conversations(prompts):
-        by_category.setdefault(turns[0].category, []).append(turns)
-    longest = max(len(group) for group in by_category.values())
-    mixed = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
-    start = rung * max(1, len(mixed) // 3) % len(mixed)
-    return tuple(prompt for turns in mixed[start:] + mixed[:start] for prompt in turns)
-
-
-def _promising_first(experiment: Experiment) -> list[Job]:
-    """All runs; those of the first prompt in the lanes' order, in case there is no time for more."""
-    first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
-    return [*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0))]
 
 
 def _errors(rung: Rung) -> str:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -27,12 +28,14 @@ from app.engine.lengths.base import DraftLength, Outset, RoundCost, StrategyLimi
 from app.engine.lengths.registry import make_length
 from app.engine.loop.propose import Budget, propose
 from app.engine.strategy import StrategySpec
+from app.engine.types import LengthRule
 from app.lab.tune.candidates import families
 
 TABLE = Path(__file__).with_name("table.jsonl")
 FORMAT = "1"
 DEPTH = 16  # tokens of the draft that is recorded at every place
 NONE = "none"
+_CHOOSING = 1.0  # time of length=auto's choice / that of asking a strategy that copies
 _WRONG = -1  # a token that the target never writes
 
 _BRIDGE = (
@@ -235,7 +238,7 @@ def replay(
     around = RunContext(cast(Any, None), cast(Any, None), start, frozenset())
     for _name, drafter in drafters:
         drafter.begin(truth[:start], around)
-    size = _relative_size(row)
+    size, asking = _relative_size(row), _asking(row)
     limits = [
         StrategyLimits(part.name, part.shortest, part.longest, size if KINDS[part.name].needs_draft else 0.0)
         for part in parsed.parts
@@ -247,12 +250,14 @@ def replay(
         draft = propose(drafters, rule, truth[:here], Budget(len(row.answer_ids) - done.tokens - 1))
         ids, attempts, draft_ms = draft.proposal.ids, [], 0.0
         for attempt in draft.attempts or ():
-            ms = lasts(_drafting(row, attempt.name, len(attempt.ids), attempt.seconds * 1e3))
+            ms = lasts(_drafting(row, attempt.name, len(attempt.ids)) or asking)
             attempts.append(msgspec.structs.replace(attempt, unread=0, read_seconds=0.0, seconds=ms / 1e3))
             draft_ms += ms
+        if draft.attempts is not None and parsed.length is LengthRule.AUTO:
+            draft_ms += _CHOOSING * asking
         accepted = next((at for at, token in enumerate(ids) if token != truth[here + at]), len(ids))
         emitted = truth[here : here + accepted + 1].tolist()
-        pass_ms = lasts(_pass(row, len(ids) + 1))
+        pass_ms = lasts(pass_time(row, len(ids) + 1))
         done.tokens += len(emitted)
         for name, drafter in drafters:
             own = name == draft.name
@@ -280,12 +285,24 @@ def _relative_size(row: Row) -> float:
     return min(row.drafts.values(), default=0.0) / row.plain_ms
 
 
-def _drafting(row: Row, name: str, tokens: int, ms: float) -> float:
-    """The time of a draft; `ms` is what it took here, where no model was asked."""
-    return _between(row.drafts, tokens) if KINDS[name].needs_draft and tokens else min(ms, 0.2)
+def _drafting(row: Row, name: str, tokens: int) -> float:
+    """The time of a draft model's draft; 0 where no model was asked."""
+    return _between(row.drafts, tokens) if KINDS[name].needs_draft and tokens else 0.0
 
 
-def _pass(row: Row, tokens: int) -> float:
+def _asking(row: Row) -> float:
+    """The ms of a round in which one strategy that copies was asked, and found nothing."""
+    found = [
+        each.draft_ms / rounds
+        for spec, each in row.settings.items()
+        if "draft-simple" not in spec and "+" not in spec and "length=" not in spec
+        for rounds in [sum(each.rounds.values())]
+        if each.rounds.get("0/0", 0) > 0.8 * rounds
+    ]
+    return median(found) if found else 0.05
+
+
+def pass_time(row: Row, tokens: int) -> float:
     """The time of a target pass, which a round's other work adds to."""
     rest = row.plain_ms - row.passes[1][0]
     return rest + _between({size: ms for size, (ms, _times) in row.passes.items()}, tokens)

@@ -28,6 +28,7 @@ from tests.simulated import Pair, baseline, best_fixed, by_chance, simulate
 
 LINES = {f"{share:g} a token": (0.0, share) for share in (0.02, 0.1, 0.2, 0.5, 1.0)}
 STEPS = {f"{jump:g}, then {share:g} a token": (jump, share) for jump, share in [(1.2, 0.25), (0.5, 0.1)]}
+NOTHING = np.zeros(0, np.int32)
 CURVES = LINES | STEPS
 """v(k) as it was measured on processors: a line, or a step to the first draft and a line from there."""
 
@@ -198,14 +199,14 @@ def test_auto_sits_rounds_out_until_a_strategy_is_worth_a_thought_again() -> Non
     length, plain = AutoLength(), RoundCost([], 0, [1], 0.0, 0.1)
     length.begin(Outset([StrategyLimits("draft", 1, 8, relative_size=2.0)], 512))
     for _ in range(3):
-        assert not length.sit_out()
+        assert not length.sit_out(NOTHING)
         assert length.choose("draft", 100, lambda: 0) == 0
         length.observe(plain)
-    assert not length.sit_out(), "now it may draft"
+    assert not length.sit_out(NOTHING), "now it may draft"
     assert length.choose("draft", 100, lambda: 0) == 0, "a draft model that is dearer than its target"
     length.observe(plain)
     sat_out = 0
-    while length.sit_out():
+    while length.sit_out(NOTHING):
         sat_out += 1
     assert sat_out == 4, "the first trial is due at token 8"
 
@@ -216,7 +217,7 @@ def test_asking_in_vain_costs_no_more_than_three_percent() -> None:
     length.begin(Outset([StrategyLimits("long", 1, 8)], 400))
     asked = 0
     for _ in range(400):
-        if not length.sit_out():
+        if not length.sit_out(NOTHING):
             asks = length.choose("long", 100, lambda: 0) > 0
             length.observe(vain if asks else plain)
             asked += asks
@@ -361,9 +362,9 @@ def test_a_time_that_is_short_by_luck_is_drawn_towards_the_others() -> None:
 
 def test_the_first_token_of_a_draft_may_be_dearer() -> None:
     cost = DraftCost()
-    assert not cost.known
+    assert not cost.knows_drafts
     cost.add(2, 0.4)
-    assert cost.known and cost.seconds(1) == pytest.approx(0.2)
+    assert cost.knows_drafts and cost.seconds(1) == pytest.approx(0.2)
     assert cost.seconds(6) == pytest.approx(1.2), "at worst"
     cost.add(8, 1.0)
     assert cost.seconds(4) == pytest.approx(0.6)
@@ -425,7 +426,7 @@ def test_auto_drafts_as_many_as_the_strategy_needs_at_least(shortest: int, longe
     alpha = {4: 0.6, 12: 0.9}[shortest]
     runs, place, drafted = by_chance(alpha, 600), 0, []
     while place < 500:
-        k = 0 if length.sit_out() else min(length.choose("long", 99, lambda: 0), longest)
+        k = 0 if length.sit_out(np.arange(place, dtype=np.int32)) else min(length.choose("long", 99, lambda: 0), longest)
         accepted = min(runs[place], k)
         attempts = [Attempt("long", k, range(k))] if k else []
         cost = RoundCost(attempts, accepted, range(accepted + 1), 0.0, 0.1 * (1 + 0.1 * k))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal
@@ -90,7 +91,7 @@ class Lets(FixedLength):
         self._sits_out, self._looks_at = sits_out, looks_at
 
     @override
-    def sit_out(self) -> bool:
+    def sit_out(self, truth: NDArray[np.int32]) -> bool:
         return self._sits_out
 
     @override

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from app.engine import engine as engine_module
@@ -104,8 +106,8 @@ class RecordedAuto(AutoLength):
         self.rounds: list[Round] = []
 
     @override
-    def sit_out(self) -> bool:
-        sat_out = super().sit_out()
+    def sit_out(self, truth: NDArray[np.int32]) -> bool:
+        sat_out = super().sit_out(truth)
         if sat_out:
             self.rounds.append(make_round(len(self.rounds), emitted="x", asked=()))
         return sat_out

@@ -20,9 +20,9 @@ from app.lab.report.interval import SpeedFinding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
 from app.lab.runs.journal.run_record import RunRecord
-from app.lab.tune.candidates import HEADS, Planned, cannot_work, families
-from app.lab.tune.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
-from app.lab.tune.tuned import Rung, Score, Tuned, best_by_kind, scored
+from app.lab.tune.candidates import HEADS, cannot_work, families
+from app.lab.tune.search import Planned, rungs_left, time_share
+from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from tests.lab.experiments import pair_of
 
@@ -474,7 +474,3 @@ def test_halving_ends_with_the_finalists_and_spends_all_the_time() -> None:
             left -= shares[-1]
         assert left == pytest.approx(0)
         assert shares[-1] == max(shares)
-
-
-def test_survivors_are_the_best_first() -> None:
-    assert survivors({"a": 1.0, "b": 1.4, "c": 1.2}, 2) == ("b", "c")

@@ -23,8 +23,7 @@ from app.lab.report.report import Cell, SweepFacts
 from app.lab.runs.journal.journal import Journal, RunLine, lock_journal
 from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.lab.runs.journal.traces import TraceStore
-from app.lab.tune.halving import FINALISTS
-from app.lab.tune.tuned import Rung, Score
+from app.lab.tune.tuned import FINALISTS, Rung, Score
 from app.ui.compare.lanes.lane_card import LaneCard
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.results.exports import save_traces

@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.report.interval import speedup_words
-from app.lab.tune.halving import FINALISTS
-from app.lab.tune.tuned import Tuned
+from app.lab.tune.tuned import FINALISTS, Tuned
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
 from app.ui.widgets.data.quiet_table import alignment, fit_rows, quiet_table

@@ -12,7 +12,7 @@ from app.lab.experiment import Experiment
 from app.lab.runs.control import Control
 from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
-from app.lab.tune.candidates import Planned
+from app.lab.tune.search import Planned
 from app.lab.tune.tuned import Rung, Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from app.ui.state.engine.engine_session import EngineSession

@@ -1,0 +1,255 @@
+"""What a search measures next, without an engine and without a clock: it is asked for the next part, and told
+what came out.
+
+First a few answers with and without drafts: by the cost model they tell which settings may win. The others are
+measured by successive halving (Jamieson and Talwalkar 2016): every candidate briefly, then the better half
+longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+import msgspec
+
+from app.base import numbers
+from app.engine.explain.predict import Predictor
+from app.engine.strategy import NONE, StrategySpec
+from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations
+from app.lab.runs.events import LabEvent
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.tune.candidates import LeftOut
+from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, Rung, Tuned, kept_of, scored
+
+_FINAL_SHARE = 2.0  # the last rung's time, relative to every other rung's
+_FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung
+_MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
+_CALIBRATION = 0.25  # share of the budget after which no more prompts are answered to calibrate
+_PATIENCE = 0.5  # share of the budget that the last rung may take besides, until it has enough prompts
+
+
+class Part(NamedTuple):
+    """Runs that are measured together."""
+
+    experiment: Experiment
+    jobs: tuple[Job, ...]
+    seconds: float = math.inf
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The candidates, without the baseline."""
+        return tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
+
+
+class Planned(LabEvent, frozen=True):
+    """The cost model has ruled out settings: `promising` of `candidates` are left, and `tried` will be. To
+    measure all that are left would take `seconds`."""
+
+    tried: int
+    promising: int
+    candidates: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        may = f"{self.promising} of {numbers.count(self.candidates, 'setting')} may win on these prompts"
+        takes = f"measuring them takes {numbers.duration(self.seconds)}"
+        if self.tried < self.promising:
+            return f"{may}; {takes}, so the {self.tried} best by prediction are measured."
+        return f"{may}; {takes}."
+
+
+class Search:
+    """The decisions of one search."""
+
+    def __init__(self, experiment: Experiment, budget: float, before: Tuned | None = None) -> None:
+        """`experiment` has all candidates as its lanes, `budget` is in seconds of measuring. The search
+        continues after `before`."""
+        self.experiment, self._budget = experiment, budget
+        self.left = tuple(lane.strategy for lane in experiment.lanes if lane.strategy != NONE)
+        """The candidates that are still in."""
+        self.done: list[Rung] = []
+        self.left_out: list[LeftOut] = []
+        self.runs: list[tuple[str, RunRecord]] = []
+        """Of all rungs, with their strategies."""
+        if before is not None:
+            self.left, self.done = before.left(self.left), list(before.rungs)
+            self.left_out = list(before.left_out)
+        self.spent = 0.0
+        """Seconds of measuring."""
+        self.complete = False
+        self._groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
+        self._refused = 0  # runs since the last one that was done
+        self._part: Part | None = None
+
+    # --- calibration
+
+    def calibration(self, probe: str) -> Part:
+        """A few answers without drafts, and with the draft model where there is a `probe`."""
+        experiment = msgspec.structs.replace(
+            self.experiment,
+            lanes=tuple(map(Lane, (NONE, probe) if probe else (NONE,))),
+            prompts=mixed(self.experiment.prompts, 0)[:FEWEST_PROMPTS],
+            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS),
+            repeats=1,
+        )
+        lanes = range(len(experiment.lanes))
+        jobs = (Job(0, prompt, lane) for prompt in range(len(experiment.prompts)) for lane in lanes)
+        return Part(experiment, tuple(jobs), _CALIBRATION * self._budget)
+
+    def calibrated(
+        self, predictors: Sequence[Predictor], records: Sequence[RunRecord], seconds: float
+    ) -> Planned:
+        """Leave out the candidates that cannot win by the cost model, and those that there is no time for.
+        `records` are the calibration's answers, which took `seconds` with all around them."""
+        self.spent += seconds
+        candidates = self.left
+        ranked, hopeful = promising(candidates, predictors, WORTH_IT, FINALISTS)
+        ranked, hopeless = ranked[:hopeful], ranked[hopeful:]
+        if hopeless:
+            what = numbers.count(len(hopeless), "setting")
+            reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(predictors)} prompts"
+            self.left_out.append(LeftOut(what, reason, hopeless))
+        every = self._seconds_of_prompts(records)
+
+        def wanted(settings: int) -> float:
+            return rungs_left(settings) * (settings + 1) * every
+
+        most = len(ranked)
+        while most > FINALISTS and wanted(most) > self._budget - self.spent:
+            most -= 1
+        self.left = ranked[:most]
+        return Planned(most, len(ranked), len(candidates), self.spent + wanted(len(ranked)))
+
+    def _seconds_of_prompts(self, records: Sequence[RunRecord]) -> float:
+        """The time to answer every prompt once: reading takes as long as the text."""
+        prompts, asked = self.experiment.prompts, mixed(self.experiment.prompts, 0)
+        letters = sum(_letters(asked[each.prompt_index]) for each in records)
+        reading = sum(each.prompt_seconds for each in records) / max(1, letters)
+        answering = sum(each.whole_seconds - each.prompt_seconds for each in records) / max(1, len(records))
+        return sum(map(_letters, prompts)) * reading + len(prompts) * answering
+
+    # --- rungs
+
+    def next(self) -> Part | None:
+        """The next rung; None at the end.
+
+        The most promising candidates come first: where there is not enough time for one prompt with all of
+        them, the rest are out.
+        """
+        seconds = time_share(rungs_left(len(self.left)), self._budget - self.spent)
+        if not self.left or self.complete or seconds <= 0:
+            return None
+        lanes, rung = (Lane(NONE), *map(Lane, self.left)), len(self.done)
+        prompts = mixed(self.experiment.prompts, rung)[: _MOST_RUNS // len(lanes)]
+        experiment = msgspec.structs.replace(
+            self.experiment,
+            lanes=lanes,
+            prompts=prompts,
+            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS * 2**rung),
+            repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
+        )
+        self._groups, self._refused = {}, 0
+        self._part = Part(experiment, _promising_first(experiment), seconds)
+        return self._part
+
+    def told(self, job: Job, records: Iterable[RunRecord], seconds: float) -> bool:
+        """Take a run of the rung, and earlier ones that are compared now, after so many seconds of the rung;
+        returns whether the rung ends: its time is up, or every run of every prompt was refused."""
+        assert self._part is not None
+        experiment = self._part.experiment
+        group = self._groups.setdefault((job.repeat, job.prompt), {})
+        group |= {record.lane: record for record in records}
+        self._refused = self._refused + 1 if group[job.lane].failure else 0
+        if self._refused == len(experiment.prompts) * len(experiment.lanes):
+            return True
+        late = seconds >= self._part.seconds
+        if len(self.left) <= FINALISTS and seconds < self._part.seconds + _PATIENCE * self._budget:
+            done = {prompt for (_, prompt), each in self._groups.items() if len(each) == len(experiment.lanes)}
+            late = late and len(done) >= min(FEWEST_PROMPTS, len(experiment.prompts))
+        whole = len(group) == len(experiment.lanes) or len(self._groups) == 1 < len(group)
+        return late and whole
+
+    def finish(self, runs: Iterable[RunRecord], seconds: float, cancelled: bool = False) -> Rung | None:
+        """The end of the rung, which took so many seconds; None where nothing can be compared."""
+        assert self._part is not None
+        self.spent += seconds
+        lanes = self._part.experiment.lanes
+        self.runs += [(lanes[run.lane].strategy, run) for run in runs]
+        whole = [group for group in self._groups.values() if len(group) == len(lanes)]
+        rung = scored(self._part.experiment, whole or list(self._groups.values())[:1], seconds)
+        if rung is not None:
+            self.done.append(rung)
+            self.complete = len(self.left) <= FINALISTS and not cancelled
+            self.left = tuple(score.strategy for score in rung.scores if score.kept)
+        return rung
+
+
+def promising(
+    candidates: Sequence[str], predictors: Sequence[Predictor], least: float, fewest: int
+) -> tuple[tuple[str, ...], int]:
+    """(the candidates, the most promising first; how many of them may reach `least` on one of some answers by
+    the cost model, and at least `fewest`: what is recommended is measured, even if it is none)."""
+    found = {name: [each.of(StrategySpec.parse(name)) for each in predictors] for name in candidates}
+
+    def value(name: str, at: int) -> float:
+        factor = found[name][at]
+        return factor.value if factor is not None else 0.0
+
+    def may_win(name: str) -> bool:
+        return not found[name] or any(factor is None or factor.high >= least for factor in found[name])
+
+    answers = range(len(predictors))
+    # The best on all answers, then the best on each in turn: kinds of prompt may differ.
+    groups = [sorted(candidates, key=lambda name: -sum(value(name, at) for at in answers))]
+    groups += [sorted(candidates, key=partial(value, at=at), reverse=True) for at in answers]
+    ranked = tuple(sorted(in_turn(groups), key=may_win, reverse=True))
+    return ranked, max(sum(map(may_win, ranked)), min(fewest, len(ranked)))
+
+
+def in_turn(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """The first of each group, then the second of each, each setting once."""
+    rows = zip_longest(*groups)
+    return tuple(dict.fromkeys(spec for spec in chain.from_iterable(rows) if spec))
+
+
+def rungs_left(candidates: int) -> int:
+    """The number of rungs left, this one included."""
+    count = 1
+    while candidates > FINALISTS:
+        candidates = kept_of(candidates, candidates)
+        count += 1
+    return count
+
+
+def time_share(rungs: int, left: float) -> float:
+    """Seconds for the next of `rungs` rungs, of `left` seconds: an equal part for each, more for the last."""
+    before_last = rungs - 1
+    return left / (before_last + _FINAL_SHARE) if before_last else left
+
+
+def mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
+    """The prompts with the categories in turn, so that the first few are of all kinds. Each rung begins at
+    another prompt: the same prompts would select the same winners. Conversations stay whole."""
+    by_category: dict[str | None, list[tuple[Prompt, ...]]] = {}
+    for turns in conversations(prompts):
+        by_category.setdefault(turns[0].category, []).append(turns)
+    longest = max(len(group) for group in by_category.values())
+    ordered = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
+    start = rung * max(1, len(ordered) // 3) % len(ordered)
+    return tuple(prompt for turns in ordered[start:] + ordered[:start] for prompt in turns)
+
+
+def _letters(prompt: Prompt) -> int:
+    """The length of what is read, a token of a document as four letters."""
+    return len(prompt.prompt) + sum(map(len, prompt.before)) + 4 * (prompt.depth or 0)
+
+
+def _promising_first(experiment: Experiment) -> tuple[Job, ...]:
+    """All runs; those of the first prompt in the lanes' order, in case there is no time for more."""
+    first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
+    return (*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0)))
