@@ -105,15 +105,14 @@ class AutoLength(DraftLength):
         """Whether a round's cautious loss is at most `left` and keeps the whole answer's bound, in
         single-token passes. It lies between the loss if the draft is rejected at once and the expected
         loss, for the whole answer with more caution."""
-        single = self._target.seconds(0)
-        verifying = self._target.feared(k)
-        if facts.probing:
-            verifying = min(verifying, self._target.undisturbed(k))
-        spent = (verifying - single + self._drafting(facts, k) + self._reading(facts, unread)) / single
+        single, feared = self._target.seconds(0), self._target.feared(k)
+        verifying = min(feared, self._target.undisturbed(k)) if facts.probing else feared
+        others = self._drafting(facts, k) + self._reading(facts, unread) - single
+        spent, at_worst = (verifying + others) / single, (feared + others) / single
         hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), facts.acceptance.seen
         return (
             spent - hoped * seen / (seen + _DOUBT) <= left
-            and spent - hoped * seen / (seen + 2 * _DOUBT) <= self._ledger.left_in_all
+            and at_worst - hoped * seen / (seen + 2 * _DOUBT) <= self._ledger.left_in_all
         )
 
     # --- planning
@@ -258,7 +257,7 @@ class AutoLength(DraftLength):
 
     def _looks_at(self, facts: LengthFacts) -> int:
         """The place of the strategy's next proposal for comparison."""
-        return facts.looked_at + int(facts.look_seconds / (self._target.seconds(0) * _LOOK))
+        return facts.looked_at + math.ceil(facts.look_seconds / (self._target.seconds(0) * _LOOK))
 
     # --- learning
 

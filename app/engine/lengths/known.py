@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.engine.lengths.acceptance import Acceptance
@@ -80,7 +80,7 @@ class LengthFacts:
         if not attempt.ids:
             self.acceptance.add(attempt.asked, 0, 0)
 
-    def watch(self, written: Sequence[int], place: int) -> None:
+    def watch(self, written: Iterable[int], place: int) -> None:
         """Compare that proposal with the target's new tokens."""
         if self.watched is None:
             return

@@ -1,9 +1,8 @@
 """What a search measures next, without an engine and without a clock: it is asked for the next part, and told
 what came out.
 
-First a few answers with and without drafts: by the cost model they tell which settings may win. The others are
-measured by successive halving (Jamieson and Talwalkar 2016): every candidate briefly, then the better half
-longer.
+First come a few answers with and without drafts: by the cost model they tell which settings may win. These
+are measured by successive halving (Jamieson and Talwalkar 2016): all briefly, then the better half longer.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import msgspec
 
 from app.base import numbers
 from app.engine.explain.predict import Predictor
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import NONE, StrategySpec, drafting_with
+from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations
 from app.lab.runs.events import LabEvent
 from app.lab.runs.journal.run_record import RunRecord
@@ -27,7 +27,8 @@ from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, Rung, Tuned,
 
 _FINAL_SHARE = 2.0  # the last rung's time, relative to every other rung's
 _FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung
-_MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
+_LOADING_TOKENS = 8
+_MOST_RUNS = 10_000  # more than a rung reaches: it ends by the clock
 _CALIBRATION = 0.25  # share of the budget after which no more prompts are answered to calibrate
 _PATIENCE = 0.5  # share of the budget that the last rung may take besides, until it has enough prompts
 
@@ -70,15 +71,13 @@ class Search:
         """`experiment` has all candidates as its lanes, `budget` is in seconds of measuring. The search
         continues after `before`."""
         self.experiment, self._budget = experiment, budget
-        self.left = tuple(lane.strategy for lane in experiment.lanes if lane.strategy != NONE)
+        self._before = before
+        self.left = self._left()
         """The candidates that are still in."""
-        self.done: list[Rung] = []
-        self.left_out: list[LeftOut] = []
+        self.done = list(before.rungs) if before is not None else []
+        self.left_out = list(before.left_out) if before is not None else []
         self.runs: list[tuple[str, RunRecord]] = []
         """Of all rungs, with their strategies."""
-        if before is not None:
-            self.left, self.done = before.left(self.left), list(before.rungs)
-            self.left_out = list(before.left_out)
         self.spent = 0.0
         """Seconds of measuring."""
         self.complete = False
@@ -87,6 +86,28 @@ class Search:
         self._part: Part | None = None
 
     # --- calibration
+
+    def first_answer(self) -> Part:
+        """A short answer without drafts, which loads the pair."""
+        experiment = msgspec.structs.replace(
+            self.experiment,
+            lanes=(Lane(NONE),),
+            prompts=mixed(self.experiment.prompts, 0)[:1],
+            max_tokens=min(self.experiment.max_tokens, _LOADING_TOKENS),
+            repeats=1,
+        )
+        return Part(experiment, (Job(0, 0, 0),))
+
+    def suit(self, pair: PairInfo | None) -> None:
+        """Take a head's own strategy in place of draft-simple, where the loaded draft is a head."""
+        architecture = pair.draft.architecture if pair is not None and pair.draft is not None else ""
+        names = dict.fromkeys(drafting_with(lane.strategy, architecture) for lane in self.experiment.lanes)
+        self.experiment = self.experiment.with_lanes([Lane(name) for name in names])
+        self.left = self._left()
+
+    def _left(self) -> tuple[str, ...]:
+        every = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
+        return self._before.left(every) if self._before is not None else every
 
     def calibration(self, probe: str) -> Part:
         """A few answers without drafts, and with the draft model where there is a `probe`."""
@@ -169,7 +190,9 @@ class Search:
             return True
         late = seconds >= self._part.seconds
         if len(self.left) <= FINALISTS and seconds < self._part.seconds + _PATIENCE * self._budget:
-            done = {prompt for (_, prompt), each in self._groups.items() if len(each) == len(experiment.lanes)}
+            done = {
+                prompt for (_, prompt), each in self._groups.items() if len(each) == len(experiment.lanes)
+            }
             late = late and len(done) >= min(FEWEST_PROMPTS, len(experiment.prompts))
         whole = len(group) == len(experiment.lanes) or len(self._groups) == 1 < len(group)
         return late and whole

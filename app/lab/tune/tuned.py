@@ -184,6 +184,9 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
     noise = _noise(groups)
+    tried = [run for group in groups for run in group.values()]
+    refused = {run.prompt_index for run in tried} - {run.prompt_index for run in tried if run.speedup}
+    enough = min(FEWEST_PROMPTS, len(experiment.prompts) - len(refused))
     for lane, candidate in enumerate(experiment.lanes):
         runs = [group[lane] for group in groups if lane in group]
         if candidate.strategy == NONE or not runs:
@@ -205,7 +208,7 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
             error=error,
             over_repeats=over_repeats,
             low_here=speedup.factor * exp(-_SIGMAS * noise / sqrt(len(measured)))
-            if speedup is not None and len(prompts) >= min(FEWEST_PROMPTS, len(experiment.prompts))
+            if speedup is not None and len(prompts) >= enough
             else None,
             whole_speedup=mean_factor(
                 (run.prompt_index, run.end_to_end_speedup) for run in measured if run.end_to_end_speedup

@@ -14,7 +14,7 @@ from app.engine.explain.predict import Predictor
 from app.engine.process.messages import Forced, ForcedText
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import NONE, StrategySpec, drafting_with
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
@@ -152,7 +152,12 @@ class Tuner:
         """Search; the last event and `result` hold the result. Raises UserError."""
         engine, search = LabEngine(self._make_home, self.control), self._search
         try:
-            if self._before is None and not self._given:
+            if not self._given and self.experiment.pair.draft is not None:
+                for event in self._runner(engine, search.first_answer(), self.control).run():
+                    self._timed(Stopwatch(self._clock), event)
+                    yield event
+                search.suit(self.pair)
+            if not self._given and self._before is None:
                 yield from self._calibrate(engine)
             while not self.control.cancelled and (part := search.next()) is not None:
                 rung = len(search.done)
@@ -174,7 +179,8 @@ class Tuner:
     def _calibrate(self, engine: LabEngine) -> Iterator[LabEvent]:
         """Answer a few prompts without drafts and with the draft model, and time passes of the target: the
         search leaves out what cannot win."""
-        part = self._search.calibration(PROBE if self.experiment.pair.draft is not None else "")
+        draft = self.pair.draft if self.pair is not None else None
+        part = self._search.calibration(drafting_with(PROBE, draft.architecture) if draft is not None else "")
         control = Ending(self.control)
         traces: dict[int, dict[int, Trace]] = {}
         answers, passes = len(part.experiment.lanes), None

@@ -1,4 +1,4 @@
-"""Scores advice, "What are you doing?" and length=auto on the table of `measure.py`, without the machine.
+"""Scores advice, "What are you doing?", Tune and length=auto on a table of `measure.py`, without the machine.
 
     python tests/benchmarks/advice/score.py [TABLE ...] [--details]
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import DraftedToken, EmittedToken, Round
 from tests.benchmarks.advice.table import NONE, TABLE, Row, read, replay
+from tests.benchmarks.advice.tune import score_auto, score_tune
 
 MOST_STEPS = 6
 KINDS_OF_WORK = {
@@ -117,21 +118,6 @@ def by_work(row: Row) -> Scored:
     return Scored(row, [spec], row.factor(spec))
 
 
-def with_auto(row: Row) -> Scored:
-    """The default strategy with length=auto."""
-    spec = default_of(row).replace(":length=auto", "") + ":length=auto"
-    return Scored(row, [spec], row.factor(spec))
-
-
-def against_fixed(rows: Iterable[Row], fixed: Sequence[str]) -> Iterator[tuple[float, float]]:
-    """(speed-up of length=auto, its share of the better one of none and the fixed length), replayed."""
-    for row in rows:
-        for spec in fixed:
-            if row.drafts or "draft-simple" not in spec:
-                auto = replay(row, f"{spec}:length=auto").factor
-                yield auto, auto / max(1.0, replay(row, spec).factor)
-
-
 def shown(title: str, rows: Sequence[Row], way: Callable[[Row], Scored], details: bool) -> None:
     """Print how well a way to choose a setting does."""
     scores = [way(row) for row in rows]
@@ -159,17 +145,12 @@ def main() -> None:
     for path in options.tables:
         if not path.exists():
             sys.exit(f"There is no table {path.name}. `make advice-table` measures it on a quiet machine.")
-        head, rows = read(path)
+        head, rows = table = read(path)
         print(f"{path.name}: {head.machine}, {head.date}, {len(rows)} prompts of {head.tokens} tokens")
         shown("advice", rows, followed, options.details)
         shown("What are you doing?", rows, by_work, options.details)
-        shown("length=auto", rows, with_auto, options.details)
-        fixed = ("draft-simple:n_max=16", "draft-simple:n_max=4", "prompt-lookup", "suffix:n_max=8")
-        speeds, shares = zip(*against_fixed(rows, fixed), strict=True)
-        print(
-            f"{'length=auto, replayed':24} of the better of fixed and none: median {median(shares):.1%}, "
-            f"worst {min(shares):.1%}; slowest {min(speeds):.3f}x"
-        )
+        score_auto(table, options.details)
+        score_tune(table, options.details)
         pairs = [
             (replay(row, spec).factor, row.of(each)) for row in rows for spec, each in row.settings.items()
         ]

@@ -1,8 +1,8 @@
 """Scores Tune and length=auto on a table, for `score.py`.
 
-Tune's own search decides what is measured, how often, and when it ends; answers and their times come from the
-table. A setting's true speed-up is that of its rounds at their usual times: a single measured answer is off by
-some percent. The answers that the search sees are off as much.
+Tune's own search decides what is measured, how often, and when it ends; answers and their times come from
+the table. A setting's true speed-up is that of its rounds at their usual times: a single measured answer is
+off by some percent. The answers that the search sees are off as much.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.benchmarks.advice.table import (
 BUDGETS = (60.0, 120.0, 300.0)
 GROUPS = (("talk", "story", "list", "json"), ("rewrite", "quote", "code", "long"))
 """The prompts of two persons; a third has all of a case."""
-SEEDS = 3
+SEEDS = 2
 
 
 class Found(NamedTuple):
@@ -67,10 +67,7 @@ class Searches:
         self._true: dict[tuple[str, str, str], tuple[float, int]] = {}
         self._predictors: dict[tuple[str, str], Predictor] = {}
         still = [
-            log(row.of(each))
-            for row in table.rows
-            for each in row.settings.values()
-            if not _drafted(each)
+            log(row.of(each)) for row in table.rows for each in row.settings.values() if not _drafted(each)
         ]
         self.noise = pstdev(still)
         """The relative deviation of one measured speed-up, from answers in which nothing was drafted."""
@@ -113,7 +110,9 @@ class Searches:
         winner = won.strategy if won is not None else NONE
         kinds = {kind.category: kind.strategy for kind in best_by_kind(search.runs)}
         by_kind = [
-            1 - self.true(row, kinds.get(row.prompt, NONE))[0] / max(self.true(row, spec)[0] for spec in (NONE, *every))
+            1
+            - self.true(row, kinds.get(row.prompt, NONE))[0]
+            / max(self.true(row, spec)[0] for spec in (NONE, *every))
             for row in rows
         ]
         best = max((self.mean(rows, spec), spec) for spec in (NONE, *every))
@@ -147,7 +146,8 @@ class Searches:
         spec = part.experiment.lanes[job.lane].strategy
 
         def noise(lane: int) -> float:
-            key = f"{seed} {row.case} {row.prompt} {job.repeat} {part.experiment.lanes[lane].strategy} {len(part.jobs)}"
+            asked = f"{row.case} {row.prompt} {part.experiment.lanes[lane].strategy}"
+            key = f"{seed} {asked} {job.repeat} {len(part.jobs)}"
             return exp(random.Random(key).gauss(0.0, self.noise / 2**0.5))
 
         factor, accepted = self.true(row, spec)
@@ -200,17 +200,18 @@ def score_tune(table: Measurements, details: bool) -> float:
         medians[budget] = median(each.regret for each in found)
         by_kind = sorted(regret for each in found for regret in each.by_kind)
         few = sum(each.winner != NONE and each.prompts < min(3, each.asked) for each in found)
+        title = f"Tune in {budget:g} s"
         print(
-            f"{f'Tune in {budget:g} s':24} regret median {medians[budget]:6.1%}, worst {found[0].regret:6.1%}; "
-            f"by kind median {median(by_kind):.1%}, 90 % below {by_kind[int(0.9 * len(by_kind))]:.1%}; slowest "
-            f"{min(each.reached for each in found):.3f}x; on fewer than 3 prompts {few} of {len(found)}; takes "
-            f"{median(each.seconds for each in found):.0f} s"
+            f"{title:24} regret median {medians[budget]:6.1%}, worst {found[0].regret:6.1%}; "
+            f"by kind median {median(by_kind):.1%}, 90 % below {by_kind[int(0.9 * len(by_kind))]:.1%}; "
+            f"slowest {min(each.reached for each in found):.3f}x; on fewer than 3 prompts {few} of "
+            f"{len(found)}; takes {median(each.seconds for each in found):.0f} s"
         )
         for each in found if details else ():
             factor, spec = each.best
+            won = f"{each.winner} {each.reached:.2f}x, on {each.prompts} prompts"
             print(
-                f"    {each.regret:6.1%} {each.case}, {each.asked} prompts: {each.winner} {each.reached:.2f}x, "
-                f"on {each.prompts} prompts; best {spec} {factor:.2f}x"
+                f"    {each.regret:6.1%} {each.case}, {each.asked} prompts: {won}; best {spec} {factor:.2f}x"
             )
     return medians[120.0]
 
@@ -273,14 +274,17 @@ def score_auto(table: Measurements, details: bool) -> float:
             if "length=auto" in spec:
                 slow.append((row.of(each) < 0.97, priced(row, spec)[0] < 0.97, not _drafted(each)))
     print(
-        f"{'length=auto, measured':24} below 0.97x {sum(at for at, *_ in slow)} of {len(slow)}; at usual times of "
-        f"passes {sum(at for _, at, _ in slow)}; {sum(at and none for at, _, none in slow)} of the "
+        f"{'length=auto, measured':24} below 0.97x {sum(at for at, *_ in slow)} of {len(slow)}; at usual "
+        f"times of passes {sum(at for _, at, _ in slow)}; {sum(at and none for at, _, none in slow)} of the "
         f"{sum(none for *_, none in slow)} in which nothing was drafted"
     )
     costly = [row for row in table.rows if row.drafts]
     for text in TEXTS if costly else ():
         found = [
-            (replay(long, "draft-simple:n_max=4:length=auto").factor, replay(long, "draft-simple:n_max=4").factor)
+            (
+                replay(long, "draft-simple:n_max=4:length=auto").factor,
+                replay(long, "draft-simple:n_max=4").factor,
+            )
             for seed, row in enumerate(costly)
             for long in [long_row(row, text, seed)]
         ]

@@ -426,7 +426,11 @@ def test_auto_drafts_as_many_as_the_strategy_needs_at_least(shortest: int, longe
     alpha = {4: 0.6, 12: 0.9}[shortest]
     runs, place, drafted = by_chance(alpha, 600), 0, []
     while place < 500:
-        k = 0 if length.sit_out(np.arange(place, dtype=np.int32)) else min(length.choose("long", 99, lambda: 0), longest)
+        k = (
+            0
+            if length.sit_out(np.arange(place, dtype=np.int32))
+            else min(length.choose("long", 99, lambda: 0), longest)
+        )
         accepted = min(runs[place], k)
         attempts = [Attempt("long", k, range(k))] if k else []
         cost = RoundCost(attempts, accepted, range(accepted + 1), 0.0, 0.1 * (1 + 0.1 * k))

@@ -14,15 +14,15 @@ from app.engine.errors import SettingError
 from app.engine.process.host import ThreadHome
 from app.engine.process.messages import AnyCommand, Event, Finished, Generate, RoundFinished
 from app.engine.strategy import StrategySpec
-from app.engine.types import Sampling
+from app.engine.types import ModelInfo, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.report.interval import SpeedFinding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.tune.candidates import HEADS, cannot_work, families
-from app.lab.tune.search import Planned, rungs_left, time_share
-from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored
+from app.lab.tune.search import Planned, Search, rungs_left, time_share
+from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored, winner_of
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from tests.lab.experiments import pair_of
 
@@ -173,7 +173,13 @@ def test_prompts_that_are_refused_do_not_end_it(pair_files: tuple[Path, Path]) -
 
 def final(*scores: tuple[str, Speedup]) -> list[Rung]:
     """A last rung, the best first."""
-    return [Rung(24, 5.0, tuple(Score(name, speedup, 0.5, 6, kept=True) for name, speedup in scores))]
+    return [
+        Rung(
+            24,
+            5.0,
+            tuple(Score(name, speedup, 0.5, 6, kept=True, low_here=speedup.low) for name, speedup in scores),
+        )
+    ]
 
 
 def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: tuple[Path, Path]) -> None:
@@ -235,6 +241,30 @@ def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> l
     return groups
 
 
+def test_what_gains_on_these_prompts_wins_though_others_may_differ(pair_files: tuple[Path, Path]) -> None:
+    """It gains much on some kinds of prompt and nothing on others, so the interval over prompts is wide."""
+    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    kinds = {(repeat, prompt): (1.0, 1.6, 1.5, 1.0)[prompt] for repeat in range(2) for prompt in range(4)}
+    rung = scored(experiment, groups_of(experiment, kinds), 1.0)
+    assert rung is not None and rung.scores[0].speedup is not None
+    assert rung.scores[0].speedup.finding is SpeedFinding.SAME
+    result = tuner_of(pair_files, PACE, 10.0).conclude([rung], True)
+    assert (result.winner, result.headline) == ("suffix", "suffix wins on these prompts")
+    assert "prompts like these may gain nothing" in result.reason
+    few = {at: ratio for at, ratio in kinds.items() if at[1] in (1, 2)}
+    rung = scored(experiment, groups_of(experiment, few), 1.0)
+    assert rung is not None and winner_of(rung) is None, "two prompts are too few"
+
+
+def test_a_head_has_its_own_strategy_in_place_of_draft_simple(pair_files: tuple[Path, Path]) -> None:
+    mix = ["suffix", "draft-simple:n_max=4", "suffix+draft-simple:n_max=4"]
+    search = Search(make_experiment(asked(pair_files).with_lanes([Lane(spec) for spec in mix])), 10.0)
+    model = ModelInfo("head.gguf", "head", "eagle3", "F16", 1, 1, 1, 8, 8, 8, 1, True)
+    search.suit(PairInfo(model, model))
+    assert search.left == ("suffix", "draft-eagle3:n_max=4", "suffix+draft-eagle3:n_max=4")
+    assert [lane.strategy for lane in search.experiment.lanes] == ["none", *search.left]
+
+
 def test_conversations_stay_whole_in_every_round(pair_files: tuple[Path, Path]) -> None:
     turns = tuple(
         Prompt(text, name, before=("abc", "abd")[:at])
@@ -290,7 +320,8 @@ def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path
 
 
 def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files: tuple[Path, Path]) -> None:
-    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    only = msgspec.structs.replace(asked(pair_files), prompts=PROMPTS[:1])
+    experiment = make_experiment(only.with_lanes([Lane("suffix")]))
     rung = scored(experiment, groups_of(experiment, {(n, 0): 1.5 + n / 100 for n in range(5)}), 1.0)
     assert rung is not None and rung.scores[0].speedup is not None
     assert rung.scores[0].speedup.repeats == 5 and rung.scores[0].over_repeats
