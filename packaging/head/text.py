@@ -47,7 +47,8 @@ def draw(row: np.ndarray, temperature: float, rng: np.random.Generator, nucleus:
         near, chances = near[order], chances[order]
         kept = int(np.searchsorted(np.cumsum(chances), nucleus * chances.sum())) + 1
         near, chances = near[:kept], chances[:kept]
-    return int(near[np.searchsorted(np.cumsum(chances), rng.random() * chances.sum(), side="right")])
+    sums = np.cumsum(chances, dtype=np.float64)
+    return int(near[np.searchsorted(sums, rng.random() * sums[-1], side="right")])
 
 
 def log_sum(logits: np.ndarray) -> float:
