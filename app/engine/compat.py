@@ -17,11 +17,15 @@ MTP = "mtp"
 DSPARK, DFLASH2 = "dspark", "dflash2"
 """Names of our own for two relatives of DFlash: their files give "dflash" as the architecture too."""
 _HEADS = {  # architecture -> what such a file is, and llama.cpp's name for drafting with it
-    MTP: ("an MTP head without its model", "draft-mtp"),
     DFLASH2: ("a DFlash2 draft", "draft-dflash"),
     "gemma4-assistant": ("an MTP draft", "draft-mtp"),
 }
-HEAD_STRATEGIES = {"eagle3": "draft-eagle3", "dflash": "draft-dflash", DSPARK: "draft-dspark"}
+HEAD_STRATEGIES = {
+    "eagle3": "draft-eagle3",
+    "dflash": "draft-dflash",
+    DSPARK: "draft-dspark",
+    MTP: "draft-mtp",
+}
 """Architectures of heads that Draftscope drafts with, and the strategy that does."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
 

@@ -26,7 +26,7 @@ from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Context, Model, Vocabulary
-from app.engine.native.head_context import HeadContext
+from app.engine.native.head_context import HeadContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import (
@@ -247,7 +247,7 @@ class Engine:
             )
         if self.draft is not None:
             _check_head(spec, self.draft.model)
-        if any(KINDS[part.name].needs_mtp for part in spec.parts) and self.models.mtp is None:
+        if any(KINDS[part.name].needs_mtp for part in spec.parts) and self._mtp is None:
             raise SettingError(
                 f"{self.pair.target.name} has no MTP head that was loaded.",
                 "Choose another strategy, or a file with such a head.",
@@ -298,7 +298,12 @@ class Engine:
     def _draft_of(self, strategy: str) -> Context | None:
         """The context that a strategy drafts with, if it needs one."""
         kind = KINDS[strategy]
-        return self.models.mtp if kind.needs_mtp else self.draft if kind.needs_draft else None
+        return self._mtp if kind.needs_mtp else self.draft if kind.needs_draft else None
+
+    @property
+    def _mtp(self) -> Context | None:
+        """The MTP head in use: that of the file beside the target before the target's own."""
+        return self.draft if isinstance(self.draft, MtpContext) else self.models.mtp
 
     def reset(self) -> None:
         """Empty both caches and all drafters: the next answer is cold."""
@@ -316,7 +321,7 @@ def _check_head(spec: StrategySpec, draft: Model) -> None:
                 f"{part.name} cannot draft with {draft.path.name}, which reads the target.",
                 f"Choose {serves}.",
             )
-        if not serves and part.name in HEAD_STRATEGIES.values():
+        if not serves and KINDS[part.name].needs_draft and part.name in HEAD_STRATEGIES.values():
             raise SettingError(
                 f"{part.name} needs a draft that was trained for this target, and {draft.path.name} is a "
                 "model of its own.",

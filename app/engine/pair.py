@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace as replace_struct
 
 from app.base.threads import start
-from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.compat import MTP, FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
@@ -210,7 +210,7 @@ class LoadedPair:
             half.callback(context.close)
             mtp = None
             if role is Role.TARGET and MtpContext.is_in(model):
-                mtp = MtpContext(options, self._abort, context)
+                mtp = MtpContext(model, options, self._abort, context)
                 half.callback(mtp.close)
             part = _LoadedModel(options, stamp, model, context, mtp)
             self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
@@ -234,7 +234,9 @@ class LoadedPair:
                 f"{model.path.name} drafts for another model, and cannot answer by itself.",
                 "Load the model that it was made for, with this file as its draft.",
             )
-        kind = Eagle3Context if model.architecture == "eagle3" else BlockContext
+        kind: type[Eagle3Context | MtpContext | BlockContext] = BlockContext
+        if model.architecture in ("eagle3", MTP):
+            kind = Eagle3Context if model.architecture == "eagle3" else MtpContext
         return kind(model, options, self._abort, target.context)
 
     @property

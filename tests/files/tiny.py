@@ -69,6 +69,7 @@ class Tiny:
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
     markov: bool = False  # dflash: what makes it a DSpark draft
+    selector: bool = False  # dflash: what makes it a DFlash2 draft
     mtp: bool = False  # qwen35: an MTP head behind the layers
     trunk: bool = True  # False: the head alone, in a file of its own
 
@@ -268,6 +269,8 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
     if tiny.architecture == "dflash":
         weights["fc.weight"] = normal(d, 2 * d)
         weights["enc.output_norm.weight"] = ones(d)
+        if tiny.selector:
+            weights["selector_hidden.weight"] = normal(8, d)
         if tiny.markov:
             weights["markov_w1.weight"], weights["markov_w2.weight"] = normal(n_vocab, 8), normal(n_vocab, 8)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"

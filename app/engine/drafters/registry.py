@@ -235,8 +235,8 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "draft-mtp",
             HeadParams,
-            "The target's own head guesses ahead (multi-token prediction). It needs a file that holds such a "
-            "head, as those of Qwen3.5 and GLM-4.5 may.",
+            "The target's own head guesses ahead (multi-token prediction). The target's file holds it, as "
+            "those of Qwen3.5 and GLM-4.5 may, or a file of its own, loaded as the draft.",
             needs_mtp=True,
             walks=False,
             memory=(),

@@ -79,6 +79,23 @@ def target_layers(head: Model, target: Model) -> list[int]:
     return layers
 
 
+def _check_mtp(head: Model, target: Model) -> None:
+    """Raise PairError where a head in a file of its own cannot draft for the target."""
+    name, made_for = head.path.name, head.metadata("general.architecture")
+    if head.n_heads == 0:
+        raise PairError(f"{name} holds nothing but an MTP head, and mtp is off.", "Turn on mtp of the draft.")
+    if head.n_heads > 1:
+        raise PairError(
+            f"{name} holds {head.n_heads} MTP heads, and Draftscope drafts with one.", "Choose another draft."
+        )
+    if (made_for, head.n_embd) != (target.architecture, target.n_embd) or made_for not in _GIVE_LAST:
+        raise PairError(
+            f"{name} was made for another target: one of architecture {made_for} with rows of {head.n_embd:,} "
+            f"numbers, and {target.path.name} is {target.architecture} with {target.n_embd:,}.",
+            "Choose the target that it was made for.",
+        )
+
+
 class HeadContext(Context):
     """A `Context` of tokens like any other, whose entries are a token beside what the target gave one token
     before.
@@ -267,13 +284,16 @@ class Eagle3Context(HeadContext):
 
 
 class MtpContext(HeadContext):
-    """An MTP head, in the target's own file: it reads what the last layer gives, and beside the first token
-    zeros."""
+    """An MTP head, in the target's own file or beside it: it reads what the last layer gives, and beside the
+    first token zeros."""
 
-    def __init__(self, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises ModelFileError as `Context` does."""
-        model = target.model
-        super().__init__(model, options, abort, target, [model.n_layers], llama_cpp.LLAMA_CONTEXT_TYPE_MTP)
+    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
+        """`model` is the target's own, or that of a file that holds the head alone. Raises PairError for a
+        head of another target, ModelFileError as `Context` does."""
+        if model is not target.model:
+            _check_mtp(model, target.model)
+        layers = [target.model.n_layers]
+        super().__init__(model, options, abort, target, layers, llama_cpp.LLAMA_CONTEXT_TYPE_MTP)
 
     @staticmethod
     def is_in(model: Model) -> bool:

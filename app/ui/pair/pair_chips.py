@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
 from app.engine.types import PairInfo, ServerInfo
@@ -60,7 +61,7 @@ class PairChips(QObject):
             self._draft.set_text(name, detail, full_words(pair.draft, pair.vocabulary))
         else:
             self._draft.set_text(unread_name(settings.draft.path))
-        unused = settings.draft is not None and not _needs_draft(settings.strategy)
+        unused = settings.draft is not None and not _uses_draft(settings.strategy)
         why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
         self._draft.set_unused(why)
         self._draft.panel.facts.set_unused(why)
@@ -76,8 +77,8 @@ class PairChips(QObject):
         self._draft.panel.facts.set_unused(why)
 
 
-def _needs_draft(strategy: str) -> bool:
+def _uses_draft(strategy: str) -> bool:
     try:
-        return StrategySpec.parse(strategy).needs_draft
+        return any(KINDS[part.name].by_model for part in StrategySpec.parse(strategy).parts)
     except SettingError:  # its drafter was removed
         return True

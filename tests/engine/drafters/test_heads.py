@@ -20,21 +20,23 @@ Make = Callable[[Tiny], Path]
 HEAD = Tiny(name="head", architecture="eagle3", n_layers=1, n_ctx=1024, seed=3)
 CHAIN = tuple("abcdefg")
 MIXES = ("{head}:n_max={k}", "prompt-lookup:num_pred_tokens=2+{head}:n_max={k}", "{head}:length=auto")
-KINDS = ("draft-eagle3", "draft-mtp")
+KINDS = ("draft-eagle3", "draft-mtp", "draft-mtp beside")
 
 
 PAIRS = (
-    "draft-eagle3 llama", "draft-eagle3 lfm2", "draft-mtp qwen35", "draft-dflash qwen35",
-    "draft-dspark llama",
+    "draft-eagle3 llama", "draft-eagle3 lfm2", "draft-mtp qwen35", "draft-mtp qwen35 beside",
+    "draft-dflash qwen35", "draft-dspark llama",
 )  # fmt: skip
 
 
 @pytest.fixture(params=PAIRS, scope="module")
 def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
     """An engine, and the strategy of its head."""
-    strategy, architecture = request.param.split()
-    target = Tiny(name="target", architecture=architecture, n_ctx=1024, mtp=strategy == "draft-mtp")
+    strategy, architecture, *beside = request.param.split()
+    own = strategy == "draft-mtp" and not beside
+    target = Tiny(name="target", architecture=architecture, n_ctx=1024, mtp=own)
     head = {
+        "draft-mtp": None if own else replace(target, name="head", mtp=True, trunk=False, seed=3),
         "draft-eagle3": HEAD,
         "draft-dflash": replace(HEAD, architecture="dflash"),
         "draft-dspark": replace(HEAD, architecture="dflash", markov=True),
@@ -106,14 +108,19 @@ def chain_engine(tiny_file: Make, strategy: str = "draft-eagle3") -> Engine:
     """A pair whose head knows nothing but the target's row of the token before: it is right if each entry has
     that row, and wrong with any other."""
     target = Tiny(name="target", n_ctx=1024, chain=CHAIN, letters="".join(CHAIN))
-    if strategy == "draft-mtp":
-        return Engine(tiny_file(replace(target, architecture="qwen35", mtp=True)))
+    if strategy.startswith("draft-mtp"):
+        target = replace(target, architecture="qwen35")
+        both = replace(target, mtp=True)
+        if strategy == "draft-mtp":
+            return Engine(tiny_file(both))
+        return Engine(tiny_file(target), tiny_file(replace(both, trunk=False)))
     return Engine(tiny_file(target), tiny_file(replace(target, architecture="eagle3", n_layers=1)))
 
 
 @pytest.mark.parametrize("head", KINDS)
 def test_each_entry_has_the_row_of_the_token_before(tiny_file: Make, head: str) -> None:
     with chain_engine(tiny_file, head) as engine:
+        head = head.removesuffix(" beside")
         for prompt in ("abcd", "abcdefgab", "cd"):
             for strategy in (f"{head}:n_max=3", "none", f"{head}:n_max=3:sample=1"):
                 trace = greedy(engine, prompt, strategy)
@@ -159,6 +166,17 @@ def test_what_does_not_belong_together_is_refused(tiny_file: Make) -> None:
         next(engine.generate(GenerationRequest(prompt="a", strategy="draft-eagle3")))
     with Engine(plain) as engine, pytest.raises(SettingError, match="has no MTP head"):
         next(engine.generate(GenerationRequest(prompt="a", strategy="draft-mtp")))
+    beside = Tiny(name="beside", architecture="qwen35", mtp=True, trunk=False)
+    with pytest.raises(ModelFileError, match="cannot answer by itself"):
+        Engine(tiny_file(beside))
+    with pytest.raises(
+        PairError, match="one of architecture qwen35 with rows of 64 numbers, and .* is llama"
+    ):
+        Engine(plain, tiny_file(beside))
+    with pytest.raises(PairError, match="holds nothing but an MTP head, and mtp is off"):
+        Engine(
+            tiny_file(replace(beside, trunk=True, mtp=False)), ModelOptions(str(tiny_file(beside)), mtp=False)
+        )
     headless = ModelOptions(str(tiny_file(Tiny(name="q", architecture="qwen35", mtp=True))), mtp=False)
     with Engine(headless) as engine, pytest.raises(SettingError, match="has no MTP head that was loaded"):
         next(engine.generate(GenerationRequest(prompt="a", strategy="draft-mtp")))

@@ -350,22 +350,6 @@ def test_what_a_file_is(engine: Engine, pair_files: tuple[Path, Path]) -> None:
     assert target.has_chat_template
 
 
-HEADS = {
-    "an MTP head without its model": Tiny(name="head", architecture="qwen35", mtp=True, trunk=False),
-}
-
-
-@pytest.mark.parametrize("words", HEADS)
-def test_what_drafts_for_one_target_only_is_refused(tiny_file: Callable[[Tiny], Path], words: str) -> None:
-    """A pass through it alone would end the process."""
-    path = tiny_file(HEADS[words])
-    error = refusal(path)
-    check(error, path.name, f"it is {words}, which Draftscope cannot use yet")
-    assert "llama-server drafts with it" in error.hint
-    with pytest.raises(ModelFileError, match=words):
-        measure(ModelOptions(str(path)))
-
-
 def test_an_mtp_head_is_loaded_if_wanted_and_changes_no_answer(tiny_file: Callable[[Tiny], Path]) -> None:
     said, weights = [], []
     for mtp, wanted in ((False, True), (True, False), (True, True)):
