@@ -101,7 +101,7 @@ class Repo:
         if _WITH_HEAD.search(self.repo):
             return (
                 "Its name tells of an MTP head. If the model's file holds it, draft-mtp drafts with it. A "
-                "file that holds the head alone is a draft for its model."
+                "file that holds only the head is a draft for its model."
             )
         return ""
 

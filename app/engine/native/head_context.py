@@ -90,8 +90,9 @@ def _check_mtp(head: Model, target: Model) -> None:
         )
     if (made_for, head.n_embd) != (target.architecture, target.n_embd) or made_for not in _GIVE_LAST:
         raise PairError(
-            f"{name} was made for another target: one of architecture {made_for} with rows of {head.n_embd:,} "
-            f"numbers, and {target.path.name} is {target.architecture} with {target.n_embd:,}.",
+            f"{name} was made for another target: one of architecture {made_for} with rows of "
+            f"{head.n_embd:,} numbers, and {target.path.name} is {target.architecture} with "
+            f"{target.n_embd:,}.",
             "Choose the target that it was made for.",
         )
 
