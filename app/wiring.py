@@ -50,7 +50,7 @@ log = logging.getLogger("draftscope")
 SLOW_MODULES = (
     "app.hub.catalogue",
     "app.hub.downloads",
-    "app.hub.library",
+    "app.hub.library.library",
     "app.hub.search",
     "app.hub.token",
     "app.lab.drafts.kept",

@@ -11,7 +11,8 @@ import gguf
 import pytest
 
 from app.engine.errors import UserError
-from app.hub.library import FileOrigin, Shelf
+from app.hub.library.model import FileOrigin
+from app.hub.library.shelf import Shelf
 from app.hub.quantiser import Quantiser
 from tests.files.tiny import Tiny
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from app.base.files import DamagedError, decode_object, read_file
 from app.base.paths import find_paths
 from app.hub.hub import Hub
-from app.hub.library import Shelf, own_models
+from app.hub.library.scan import own_models
+from app.hub.library.shelf import Shelf
 
 
 def make_hub() -> Hub:

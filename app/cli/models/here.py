@@ -11,7 +11,9 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import hand_over, put, say
 from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
-from app.hub.library import DraftVerdict, LocalModel, Shelf, best_first, find_model, names_apart
+from app.hub.library.drafts import DraftVerdict, best_first
+from app.hub.library.model import LocalModel, names_apart
+from app.hub.library.shelf import Shelf, find_model
 
 PROG = "draftscope models"
 _DESCRIPTION = """\

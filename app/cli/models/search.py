@@ -10,7 +10,8 @@ from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.fits import Fit, judge
-from app.hub.library import Reader, short_number
+from app.hub.library.facts import short_number
+from app.hub.library.reader import Reader
 from app.hub.names import parse_address
 from app.hub.repo import Quantisation, Repo, read_repo
 from app.hub.search import LIMIT, RepoHit

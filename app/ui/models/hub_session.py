@@ -21,16 +21,11 @@ from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEve
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Room, judge
 from app.hub.hub import Hub
-from app.hub.library import (
-    DraftsChanged,
-    Library,
-    LibraryChanged,
-    LibraryEvent,
-    LocalModel,
-    Reader,
-    Shelf,
-    own_models,
-)
+from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent
+from app.hub.library.model import LocalModel
+from app.hub.library.reader import Reader
+from app.hub.library.scan import own_models
+from app.hub.library.shelf import Shelf
 from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
 from app.ui.state.mailbox import Mailbox, call_each

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Light, Room
-from app.hub.library import FileOrigin, LocalModel
+from app.hub.library.model import FileOrigin, LocalModel
 from app.hub.repo import Repo
 from app.hub.search import RepoHit
 from app.ui.widgets.words.model_words import parameters

@@ -15,7 +15,7 @@ from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets.work.background import Askers, Query
 
 if TYPE_CHECKING:
-    from app.hub.library import Shelf
+    from app.hub.library.shelf import Shelf
 
 Pair = tuple[str, str]  # real paths of a target and of a draft
 Files = tuple[DraftFile, ...]
@@ -94,7 +94,8 @@ class LibraryDrafts(QObject):
         return self._askers
 
     def _shelf(self) -> Shelf:
-        from app.hub.library import Shelf, own_models  # slow to import
+        from app.hub.library.scan import own_models  # slow to import
+        from app.hub.library.shelf import Shelf
 
         return Shelf(self._paths.data, own=own_models(self._paths))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.hub.cache import Cache
-from app.hub.library import Reader, Shelf
+from app.hub.library.reader import Reader
+from app.hub.library.shelf import Shelf
 from tests.files.tiny import Tiny
 
 MakeTiny = Callable[[Tiny], Path]

@@ -9,17 +9,10 @@ import pytest
 
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import ModelFileError
-from app.hub.library import (
-    Candidate,
-    DraftVerdict,
-    Facts,
-    FileOrigin,
-    LocalModel,
-    Shelf,
-    best_first,
-    short_number,
-)
-from app.hub.library.drafts import judge_draft
+from app.hub.library.drafts import Candidate, DraftVerdict, best_first, judge_draft
+from app.hub.library.facts import Facts, short_number
+from app.hub.library.model import FileOrigin, LocalModel
+from app.hub.library.shelf import Shelf
 from tests.files.tiny import Tiny
 
 PATIENCE = 40.0

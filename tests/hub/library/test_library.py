@@ -12,16 +12,9 @@ import pytest
 
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.library import (
-    DraftsChanged,
-    FileOrigin,
-    Library,
-    LibraryChanged,
-    LibraryEvent,
-    LibraryProblem,
-    LocalModel,
-    Shelf,
-)
+from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent, LibraryProblem
+from app.hub.library.model import FileOrigin, LocalModel
+from app.hub.library.shelf import Shelf
 from tests.files.tiny import Tiny
 
 E = TypeVar("E")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.hub.library import Facts, FileOrigin, LocalModel, names_apart
+from app.hub.library.facts import Facts
+from app.hub.library.model import FileOrigin, LocalModel, names_apart
 
 
 def model(path: str, name: str = "", quantisation: str = "", repo: str = "") -> LocalModel:

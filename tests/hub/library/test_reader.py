@@ -18,12 +18,11 @@ from typing_extensions import override
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
 from app.hub.fits import Room
-from app.hub.library import (
-    Facts,
-    Reader,
-    Shelf,
-)
+from app.hub.library.facts import Facts
 from app.hub.library.probe import Answer, Question
+from app.hub.library.reader import Reader
+from app.hub.library.shelf import Shelf
+from tests.engine.native.test_library import python
 from tests.files.tiny import Tiny
 from tests.processes import started
 
@@ -40,6 +39,12 @@ def test_what_a_file_says_of_itself(reader: Reader, put: Put) -> None:
     assert facts.vocabulary_size > 256
     assert 100_000 < facts.parameters < 2_000_000
     assert reader.facts(put(Tiny(name="hybrid", architecture="lfm2"))).recurrent
+
+
+def test_the_probe_does_not_import_the_hubs_client() -> None:
+    """Which took longer than reading a file."""
+    code = "import sys, app.hub.library.probe; print('huggingface_hub' in sys.modules)"
+    assert python(code) == "False"
 
 
 def test_equal_vocabularies_have_equal_digests(reader: Reader, put: Put) -> None:

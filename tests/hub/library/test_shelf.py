@@ -14,12 +14,9 @@ from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import DownloadJob
-from app.hub.library import (
-    FileOrigin,
-    Reader,
-    Shelf,
-    find_model,
-)
+from app.hub.library.model import FileOrigin
+from app.hub.library.reader import Reader
+from app.hub.library.shelf import Shelf, find_model
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub, FakeRepo
 

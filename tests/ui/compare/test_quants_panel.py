@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from app.hub.library import FileOrigin
+from app.hub.library.model import FileOrigin
 from tests.ui.compare.measuring import opened
 from tests.ui.windows import Windows
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
-from app.hub.library import DraftVerdict
+from app.hub.library.drafts import DraftVerdict
 from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub

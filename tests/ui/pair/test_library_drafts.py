@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.engine.types import ModelOptions, Round
-from app.hub.library import Shelf
+from app.hub.library.shelf import Shelf
 from app.ui.pair.model_panel import ModelPanel
 from tests.files.tiny import Tiny
 from tests.ui.traces import make_round

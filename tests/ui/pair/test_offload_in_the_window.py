@@ -28,7 +28,7 @@ from app.engine.process.messages import (
     Offer,
 )
 from app.engine.types import ModelInfo, ModelOptions, Role
-from app.hub.library import Shelf
+from app.hub.library.shelf import Shelf
 from app.ui.pair.memory.lighter_offers import ONE_FITS, SAVES
 from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
 from app.ui.pair.model_panel import ModelPanel

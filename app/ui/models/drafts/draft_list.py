@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.engine.shards import size_of
-from app.hub.library import Candidate, names_apart
+from app.hub.library.drafts import Candidate
+from app.hub.library.model import names_apart
 from app.lab.drafts.kept import DraftResults
 from app.lab.drafts.trials import DraftScore
 from app.ui.models.drafts.drafts_table import DraftLine

@@ -22,7 +22,8 @@ from app.base import numbers
 from app.base.paths import BUNDLED
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions
-from app.hub.library import DraftsChanged, names_apart
+from app.hub.library.library import DraftsChanged
+from app.hub.library.model import names_apart
 from app.lab.drafts.kept import DraftResults
 from app.lab.drafts.trials import ANSWER_TOKENS, DraftScore, first_of_each
 from app.lab.experiment import Experiment, Lane, Pair

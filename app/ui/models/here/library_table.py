@@ -19,7 +19,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from app.hub.library import LocalModel, names_apart
+from app.hub.library.model import LocalModel, names_apart
 from app.ui.models.words import ORIGINS
 from app.ui.theme import Theme
 from app.ui.widgets.data.quiet_table import alignment, quiet_table

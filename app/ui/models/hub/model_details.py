@@ -11,7 +11,9 @@ from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.hub.library import Candidate, DraftsChanged, DraftVerdict, FileOrigin, LocalModel, names_apart
+from app.hub.library.drafts import Candidate, DraftVerdict
+from app.hub.library.library import DraftsChanged
+from app.hub.library.model import FileOrigin, LocalModel, names_apart
 from app.ui.models.hub.entry_rows import EntryList, ListEntry
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import joined, model_words, more_words
