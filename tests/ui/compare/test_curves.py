@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from app.ui.compare.curves.curves_page import CurvesPage
 from app.ui.compare.curves.curves_view import CurvesView
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_depths
+from tests.ui.pixels import painted
 
 
 def made_curves() -> Curves:
@@ -69,6 +71,23 @@ def test_a_narrow_view_stacks_its_plots(view: CurvesView) -> None:
     narrow = {round(point.y()) for lane, at, point in view.points() if (lane, at) == (0, 0)}
     assert (len(wide), len(narrow)) == (1, 2)
     assert all(view.rect().contains(point.toPoint()) for _, _, point in view.points())
+
+
+def test_places_and_names_are_written_where_there_is_room(view: CurvesView) -> None:
+    curves = made_curves()
+    many = tuple(range(0, 24_000, 1000))
+    plot = dataclasses.replace(curves.plots[0], values={(0, at): 1.0 for at in range(len(many))})
+    lanes = tuple(f"{at} {'long ' * 40}" for at in range(3))
+    view.set_curves(dataclasses.replace(curves, places=many, plots=(plot,), lanes=lanes))
+    texts = painted(view)
+    places = [x for text, x, _ in texts if text in {f"{place:,}" for place in many}]
+    assert 12 <= len(places) < len(many), "every second one at the least, and not all"
+    assert all(right - left > 40 for left, right in pairwise(places[1:]))
+    names = [y for text, _, y in texts if text.split()[0] in "012" and "long" in text]
+    line = names[1] - names[0]
+    assert names[2] - names[1] == pytest.approx(line, rel=0.01) and names[2] > view.height() - 1.5 * line
+    lowest = max(y for text, _, y in texts if "long" not in text)
+    assert names[0] - lowest < 1.5 * line, "no empty row"
 
 
 def test_a_lane_stands_out_and_a_mark_is_drawn(view: CurvesView) -> None:

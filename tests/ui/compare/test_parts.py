@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
@@ -35,6 +36,7 @@ from app.ui.compare.works.journals import KEPT, Journals
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_report
+from tests.ui.pixels import painted
 from tests.ui.traces import drawing
 
 
@@ -235,6 +237,8 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
         qtbot.waitUntil(lambda point=point: point.reading in unescape(QToolTip.text()))  # type: ignore[misc]
     qtbot.mouseMove(plot, (first + second) / 2)
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
+    texts = {text: y for text, _, y in painted(plot)}
+    assert min(y for text, y in texts.items() if text.endswith("×")) > texts["speed-up"] + 8
 
 
 def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: Theme) -> None:
@@ -353,6 +357,11 @@ def test_the_table_fits_1280_pixels_and_keeps_its_names_when_narrower(qtbot: QtB
     first = names.visualRect(names.model().index(2, 0)).center()
     qtbot.mouseClick(names.viewport(), Qt.MouseButton.LeftButton, pos=first)
     assert [index.row() for index in table.selectionModel().selectedRows()] == [2]
+    head, edge = names.horizontalHeader().viewport(), QPoint(names.columnWidth(0) - 1, 8)
+    QTest.mousePress(head, Qt.MouseButton.LeftButton, pos=edge)
+    QTest.mouseMove(head, edge - QPoint(60, 0))
+    QTest.mouseRelease(head, Qt.MouseButton.LeftButton, pos=edge - QPoint(60, 0))
+    assert names.columnWidth(0) == table.columnWidth(0), "no names beside those of the table"
 
 
 def test_the_menu_of_a_sorted_table_acts_on_the_lane_under_it(qtbot: QtBot, theme: Theme) -> None:

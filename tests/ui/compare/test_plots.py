@@ -193,6 +193,17 @@ def test_a_plot_that_cannot_be_saved_says_so(qtbot: QtBot, theme: Theme, tmp_pat
     assert len(errors) == 2
 
 
+def test_every_cell_of_a_heat_map_shows_its_number(qtbot: QtBot, theme: Theme) -> None:
+    view = heat(theme, nowhere)
+    qtbot.addWidget(view)
+    view.resize(400, 300)
+    picture = view.grab().toImage()
+    wide, high = picture.width() // 2, picture.height() // 2
+    for x, y in ((0, 1), (1, 0), (1, 1)):  # the frame of the chosen cell has the colour of numbers, too
+        cell = picture.copy(x * wide, y * high, wide, high)
+        assert QColor(theme.palette.text).name().upper() in colours_of(cell)
+
+
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
 def test_the_numbers_of_a_heat_map_are_legible_on_every_shade(colours: Palette) -> None:
     for step in range(101):

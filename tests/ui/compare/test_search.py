@@ -19,6 +19,8 @@ from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.results.heat_view import cell_words
 from app.ui.compare.setup.sweep_panel import suggested
+from app.ui.compare.works.progress import search_words
+from app.ui.compare.works.tune_session import TuneSession
 from app.ui.state.engine.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, opened, reopened
@@ -186,7 +188,11 @@ def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_p
 def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)
-    place.tune(600)
+    panel = place.head.tune_panel
+    desk.qtbot.mouseClick(place.head.tune, Qt.MouseButton.LeftButton)
+    assert panel.seconds.isVisible() and panel.seconds.value() == 60
+    panel.seconds.set_value(600)
+    desk.qtbot.mouseClick(panel.start, Qt.MouseButton.LeftButton)
     desk.until(lambda: place.works.tune.runs >= 3)
     place.strip.cancel.click()
     desk.until(lambda: not place.works.tune.at_work)
@@ -194,6 +200,13 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
     assert place.head.run.isEnabled()
     place.outcome.tune_page.close_button.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
+
+
+def test_a_search_says_how_long_its_round_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TuneSession, "rung_share", 0.25)
+    session = TuneSession(None, None)
+    session.stage, session.of, session.seconds = Stage.RUNNING, 3, 60.0
+    assert search_words(session) == ("round 1 of 3 · 0 settings · 0 runs", "45 s left in this round")
 
 
 def test_a_headline_is_no_surer_than_the_search() -> None:

@@ -305,9 +305,13 @@ def test_no_button_of_the_head_is_cut_in_the_smallest_window(windows: Windows) -
     desk.window.resize(1600, 900)
     desk.until(lambda: place.head.width() > 1500)
     wide = [button.width() for button in buttons]
+    desk.until_laid_out()
+    high = place.head.height()
     desk.window.resize(desk.window.minimumSize())
     desk.until(lambda: place.head.width() < 800)
     desk.until(lambda: all(button.width() >= button.sizeHint().width() for button in buttons))
     assert place.head.run.geometry().right() < place.head.width()
+    desk.until_laid_out()
+    assert place.head.height() == high, "they are beside the chips"
     desk.window.resize(1600, 900)
     desk.until(lambda: [button.width() for button in buttons] == wide)
