@@ -36,8 +36,8 @@ class OwnPair:
     strategy: str
 
 
-# Copies three tokens at most, and only after five that agree: in a simulation of 43 answers, on a processor
-# where checking three costs 1.6 passes more, the worst keeps 0.98 of the baseline's speed (docs/measuring.md).
+# Copies three tokens at most, and only after five that agree: in a simulation of 43 answers, where checking
+# three costs 1.6 passes more, the worst keeps 0.98 of the baseline's speed (docs/measuring.md).
 REAL_PAIR = OwnPair(
     "SmolLM2 135M",
     "a real model: gains where an answer repeats the text",
@@ -52,12 +52,13 @@ SMALL_PAIR = OwnPair(
     ModelOptions(BUNDLED_DRAFT),
     "draft-simple:n_max=4",
 )
-FIRST_PROMPT = """Rewrite this story, but change the name Anna to Maria:
+FIRST_PROMPT = """Repeat this text, but write Maria instead of Anna:
 
 Anna lives in a small house by the sea. Every morning Anna walks along the beach and collects shells. In the \
 evening Anna sits by the window and writes letters to her brother. He lives in the city, and he answers \
 every letter."""
-"""What waits in the prompt box when SmolLM2 is first met: most of the answer repeats the question."""
+"""What waits in the prompt box when SmolLM2 is first met. Most of the answer repeats the question. No token
+is near a tie, which other processors could decide differently."""
 
 
 class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

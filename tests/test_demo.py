@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from app.base.paths import find_paths
-from app.demo import DemoPrompt, read_demo, read_prompts, read_real
+from app.demo import FIRST_PROMPT, REAL_PAIR, DemoPrompt, read_demo, read_prompts, read_real
 from app.engine import Engine, GenerationRequest, Message
 from app.engine.errors import UserError
 from app.engine.fates import Verdict
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import Sampling
+from app.engine.types import FinishReason, Sampling
 from tests.answers import events_of, trace_of
 
 PROMPT = {
@@ -127,6 +127,20 @@ def test_the_prompts_of_smollm2_are_those_of_its_file() -> None:
     titles = {demo.title for demo in (*prompts, *read_demo(find_paths().resources))}
     assert len(titles) == 28, "the panel knows them by their titles"
     assert read_prompts(find_paths()) == read_demo(find_paths().resources), "without its file"
+
+
+@pytest.mark.real
+def test_what_waits_at_the_first_start_has_every_fate_on_every_processor(real_engine: Engine) -> None:
+    fixed = REAL_PAIR.strategy.removesuffix(":length=auto")  # which may find that drafts do not pay
+    trace = asked(real_engine, DemoPrompt("", "", FIRST_PROMPT, "", fixed))
+    assert trace.text.startswith("Maria lives in a small house by the sea. Every morning, she walks")
+    assert trace.totals.finish_reason is FinishReason.END
+    tops = [top for round in trace.rounds for top in round.target_top[: len(round.emitted)]]
+    assert all(top.p[0] > 2 * top.p[1] for top in tops), "far from a tie"
+    fates = {token.verdict.value for round in trace.rounds for token in round.drafted}
+    assert fates | {token.origin.value for round in trace.rounds for token in round.emitted} >= {
+        "accepted", "rejected", "resampled", "bonus", "plain"
+    }  # fmt: skip
 
 
 @pytest.mark.verify

@@ -28,8 +28,7 @@ def test_a_first_start_answers_with_smollm2_and_the_small_pair_is_one_click_away
     assert desk.page.prompt.text() == FIRST_PROMPT
     answer = desk.ask(FIRST_PROMPT)
     assert answer.text.startswith("Maria lives in a small house by the sea.")
-    fates = {fate for _, fate, _, _ in desk.fates()[0]}
-    assert fates >= {"accepted", "rejected", "resampled", "bonus", "plain"}
+    assert {fate for _, fate, _, _ in desk.fates()[0]} >= {"accepted", "plain"}
     real, small = desk.header.target_panel.findChildren(TwoLineButton)
     for row, pair in ((small, SMALL_PAIR), (real, REAL_PAIR)):
         row.click()
