@@ -21,6 +21,7 @@ from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
 from app.cli.terminal.table import definitions, table
 from app.engine.drafters.outside.fault import fault_words
 from app.engine.errors import UserError
+from app.engine.explain.facts import Factor, Tried
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
@@ -302,13 +303,22 @@ def advice_lines(report: Report, runner: Runner) -> list[str]:
         mine = traces.setdefault(job.lane, [])
         if len(mine) < _ADVISED and (trace := runner.traces.readable(job)) is not None and trace.rounds:
             mine.append(trace)
-    lines = []
+    lines, measured = [], dict[int, Factor]()
+    for summary in report.summary:
+        if (found := summary.speedup) is not None:
+            low, high = found.low or found.factor, found.high or found.factor
+            measured[summary.lane] = Factor(found.factor, low, high)
     for summary, lane in zip(report.summary, report.lanes, strict=True):
         mine, base = traces.get(summary.lane, []), lane.baseline
+        pair = runner.experiment.pair_of(summary.lane)
         if mine and base not in (None, summary.lane):
-            pair = runner.experiment.pair_of(summary.lane)
-            factor = summary.speedup.factor if summary.speedup is not None else None
-            text = advice_text(mine, pair.target, pair.draft, traces.get(base or 0, ()), factor)
+            tried = {
+                report.lanes[other].strategy: Tried(factor, traces[other][0].rounds)
+                for other, factor in measured.items()
+                if other != summary.lane and traces.get(other) and runner.experiment.pair_of(other) == pair
+            }
+            plain, own = traces.get(base or 0, ()), measured.get(summary.lane)
+            text = advice_text(mine, pair.target, pair.draft, plain, own, tried)
             lines += [f"{lane.name}: {text}"] if text else []
     return lines
 

@@ -149,12 +149,8 @@ class CostModel:
     def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
         """The model with the median seconds of passes that were timed on this machine, over so many tokens
         of the target, and over one of the draft model."""
-        known, ordered = PassTimes(), in_order(target)
-        for size, taken in ordered.items():
-            for _ in range(_ENOUGH):
-                known.add(size, taken)
         error = max(_CALIBRATED, disorder(target))
-        return replace(self, known=known, known_draft=draft, known_error=error)
+        return replace(self, known=times_of(in_order(target)), known_draft=draft, known_error=error)
 
     def add(self, round: Round, plain: bool = False) -> None:
         """Add a round of this answer, or, if `plain`, of its baseline."""
@@ -286,6 +282,11 @@ class CostModel:
             return None
         cost = sum(rounds * ((self.v(k) or 0.0) + k * c) for k, rounds in self.lengths.items()) / total
         return (1 + self.accepted / total) / cost
+
+
+def times_of(seconds: Mapping[int, float]) -> PassTimes:
+    """Times of passes that are known as medians, by their tokens."""
+    return PassTimes({size: NewestTimes(deque([taken] * _ENOUGH, _KEPT)) for size, taken in seconds.items()})
 
 
 def in_order(target: Mapping[int, float]) -> dict[int, float]:

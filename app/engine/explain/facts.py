@@ -15,6 +15,8 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, PairInfo, Round
 
+_PROMPTS = 8  # that are looked through
+
 
 class Factor(NamedTuple):
     """A speed-up of whole answers over strategy none, and its range."""
@@ -24,12 +26,28 @@ class Factor(NamedTuple):
     high: float
 
 
+class Tried(NamedTuple):
+    """A strategy that was measured on a prompt."""
+
+    factor: Factor
+    rounds: Sequence[Round] = ()  # of its answer
+
+
 class DraftFile(NamedTuple):
     """A model file that can draft for the target."""
 
     path: str
     size: int  # bytes
     name: str
+
+
+class AnswerText(NamedTuple):
+    """An answer's text, with its prompt and the rounds that made it."""
+
+    rounds: Sequence[Round]
+    prompt_ids: Sequence[int]
+    token_ids: Sequence[int]
+    max_tokens: int  # that it might have had
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +62,15 @@ class AdviceFacts:
     prompt_ids: Sequence[int] = ()
     token_ids: Sequence[int] = ()  # of the answer
     measured: Factor | None = None  # of the answer's strategy on this prompt
-    tried: Mapping[str, Factor] = field(default_factory=dict)
+    tried: Mapping[str, Tried] = field(default_factory=dict)
     """Other strategies that were measured on this prompt, by spec."""
     pair: PairInfo | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
     max_tokens: int = 0  # that the answer might have had; 0: as many as it has
+    others: Sequence[AnswerText] = ()
+    """Answers with the same strategy to other prompts: a setting is judged on all of them together."""
 
     @classmethod
     def of(
@@ -58,12 +78,13 @@ class AdviceFacts:
         traces: Sequence[Trace],
         plain: Sequence[Trace] = (),
         measured: Factor | None = None,
-        tried: Mapping[str, Factor] | None = None,
+        tried: Mapping[str, Tried] | None = None,
         calibration: PassSeconds | None = None,
     ) -> AdviceFacts:
-        """The facts of recorded answers of one strategy, of which the longest is looked through; `plain` are
-        answers of the baseline. Raises SettingError for a strategy that is not known here."""
-        longest = max(traces, key=lambda trace: len(trace.token_ids))
+        """The facts of recorded answers of one strategy; only the longest answer to each prompt is walked
+        through. `plain` are answers of the baseline. Raises SettingError for an unknown strategy."""
+        by_length = sorted(traces, key=lambda trace: len(trace.token_ids))
+        longest, *others = reversed({trace.header.prompt: trace for trace in by_length}.values())
         cost = CostModel.of(
             (round for trace in traces for round in trace.rounds),
             (round for trace in plain for round in trace.rounds),
@@ -81,6 +102,10 @@ class AdviceFacts:
             tried or {},
             longest.header.pair,
             max_tokens=longest.header.max_tokens,
+            others=[
+                AnswerText(each.rounds, each.header.context_ids, each.token_ids, each.header.max_tokens)
+                for each in others[: _PROMPTS - 1]
+            ],
         )
 
     def suits(self, kind: StrategyKind) -> bool:

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import exp, sqrt
+from math import exp, log, sqrt
 from statistics import fmean
 
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts, Factor
-from app.engine.explain.walk import DraftPlace, Text, Walked, pool_of, recorded_places, walk, walks
+from app.engine.explain.facts import AdviceFacts, AnswerText, Factor
+from app.engine.explain.walk import (
+    DraftPlace,
+    Text,
+    Walked,
+    places_of_both,
+    pools_of,
+    recorded_places,
+    same_text,
+    walk,
+    walks,
+)
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 
 CLEAR = 2.0
 """A range whose ends differ by more than this factor says nothing."""
-_TOKENS = 256  # of the answer that are walked through; a longer answer goes on as it began
+_TOKENS = 256  # of answers that are walked through; a longer answer goes on as it began
+_FEWEST_TOKENS = 64  # of each
 _FILLINGS = 5  # of what a draft model was not seen to propose
 _NEVER_SEEN = (0.3, 0.45, 0.6, 0.75, 0.9)  # the acceptance of a draft model that has not drafted yet
 _STAND_IN = 0.06  # relative error of walks in which recorded places stand in for others
 _OTHER_TEXT = 0.05  # relative error where other drafts make other draws, and so another text
 _DRAFTING = 0.1  # relative error of the time that drafts take
-_SIGMAS = 2.0  # of the range: 95 % of cases are inside
+_SIGMAS = 1.64  # of the range: 90 % of cases are inside
+_STEADY, _UNSTEADY = 0.03, 0.06  # relative error of one measurement: at best, and where none was made
 
 
 class Predictor:
@@ -52,29 +65,39 @@ class Predictor:
         return self._known[name]
 
     def as_measured(self, spec: StrategySpec) -> Factor | None:
-        """The expected factor of settings that draft as the answer's do, by a model or by copying: as far off
-        the prediction as the measured one is, if they draft as often."""
+        """The factor that a measurement of the strategy would show. If the answer itself was measured, its
+        prediction can be checked. Settings that draft alike, by a model or by copying, are corrected by the
+        same error, unless it is small enough to be noise."""
         factor, here, measured = self.of(spec), self.of(self.facts.spec), self.facts.measured
-        same = _by_model(spec) == _by_model(self.facts.spec)
-        if factor is None or here is None or measured is None or not same:
-            return factor
-        often = self._drafting[str(self.facts.spec)]
-        alike = min(1.0, self._drafting[str(spec)] / often) if often else 0.0
-        ratio = (measured.value / here.value) ** alike
-        return Factor(*(each * ratio for each in factor))
+        if factor is None:
+            return None
+        noise, ratio = self._noise, 1.0
+        if here is not None and measured is not None and _by_model(spec) == _by_model(self.facts.spec):
+            often = self._drafting[str(self.facts.spec)]
+            alike = min(1.0, self._drafting[str(spec)] / often) if often else 0.0
+            unsure = _error(here) ** 2
+            ratio = (measured.value / here.value) ** (alike * unsure / (unsure + noise**2))
+        return _ranged(factor.value * ratio, _error(factor), noise)
 
-    def is_clear(self, spec: StrategySpec, factor: Factor) -> bool:
-        """Whether an expected factor is known well enough to be shown: that of a draft model which has not
-        drafted yet is not."""
-        return is_clear(factor) and (bool(self.text.pool) or not spec.needs_draft)
+    @property
+    def _noise(self) -> float:
+        """The relative error of one measurement: as far apart as those of this answer were."""
+        measured = self.facts.measured
+        return max(_STEADY, log(measured.high / measured.low) / 2) if measured is not None else _UNSTEADY
+
+    def is_told(self, spec: StrategySpec) -> bool:
+        """Whether the answer says something about a strategy: a draft model must have drafted."""
+        return any(text.pools for text in self.texts) or not spec.needs_draft
 
     def _of(self, spec: StrategySpec) -> Factor | None:
         if not spec.parts:
             return Factor(1.0, 1.0, 1.0)
         copies = any(not KINDS[part.name].by_model for part in spec.parts)
-        if not walks(spec) or (copies and not self.facts.prompt_ids) or not self.text.ids:
+        readable = not copies or all(answer.prompt_ids for answer in self._answers)
+        if not walks(spec) or not readable or not self.texts[0].ids:
             return None
-        first = walk(self.text, spec, self.facts.cost, random.Random(0))
+        cost, chance = self.facts.cost, random.Random(0)
+        first = Walked.of_all(walk(text, spec, cost, chance) for text in self.texts)
         walked = [first]
         if first.open_places:
             walked = [self._filled(spec, filling) for filling in range(_FILLINGS)]
@@ -83,26 +106,43 @@ class Predictor:
 
     def _filled(self, spec: StrategySpec, filling: int) -> Walked:
         """A walk with another sample of the recorded places, as another answer would have had them."""
-        chance, text = random.Random(filling), self.text
-        pool = chance.choices(text.pool, k=len(text.pool)) if text.pool else _pool(_NEVER_SEEN[filling])
-        return walk(replace(text, pool=pool), spec, self.facts.cost, chance)
+        chance = random.Random(filling)
+
+        def filled(text: Text) -> Text:
+            pools = [chance.choices(pool, k=len(pool)) for pool in text.pools]
+            return replace(text, pools=pools or [_pool(_NEVER_SEEN[filling])])
+
+        return Walked.of_all(walk(filled(text), spec, self.facts.cost, chance) for text in self.texts)
+
+    @property
+    def _answers(self) -> Sequence[AnswerText]:
+        facts = self.facts
+        own = AnswerText(facts.rounds, facts.prompt_ids, facts.token_ids, facts.max_tokens)
+        return own, *facts.others
 
     @cached_property
-    def text(self) -> Text:
-        """What is walked through."""
-        facts, pair = self.facts, self.facts.pair
-        ids = facts.token_ids[:_TOKENS]
-        places = recorded_places(facts.rounds, len(ids))
-        drafting = [part for part in facts.spec.parts if KINDS[part.name].by_model]
+    def texts(self) -> Sequence[Text]:
+        """What is walked through: of each prompt one answer, and of several answers less of each."""
+        most = max(_TOKENS // len(self._answers), _FEWEST_TOKENS)
+        return [self._text(answer, most) for answer in self._answers]
+
+    def _text(self, answer: AnswerText, most: int) -> Text:
+        facts, pair, ids = self.facts, self.facts.pair, answer.token_ids[:most]
+        places = recorded_places(answer.rounds, len(ids))
+        drafting = [*facts.spec.parts]
+        for strategy, tried in facts.tried.items():
+            same = same_text(tried.rounds, ids)
+            places = places_of_both(places, recorded_places(same, len(ids)))
+            drafting += StrategySpec.parse(strategy).parts if same else ()
         return Text(
-            facts.prompt_ids or (0,),
+            answer.prompt_ids or (0,),
             ids,
-            max_tokens=facts.max_tokens or len(facts.token_ids),
+            max_tokens=answer.max_tokens or len(answer.token_ids),
             n_ctx=pair.target.n_ctx if pair is not None else 2**31,
             n_vocab=pair.target.n_vocab if pair is not None else 2**31,
             relative_size=facts.relative_size,
             places=places,
-            pool=pool_of(places),
+            pools=pools_of(places),
             p_min=max((getattr(part.params, "p_min", 0.0) for part in drafting), default=0.0),
         )
 
@@ -134,6 +174,11 @@ def _ranged(value: float, *errors: float) -> Factor:
     """The factor with its range, from independent relative errors."""
     reach = exp(_SIGMAS * sqrt(sum(error * error for error in errors)))
     return Factor(value, value / reach, value * reach)
+
+
+def _error(factor: Factor) -> float:
+    """The relative error that a range says."""
+    return log(factor.high / factor.low) / (2 * _SIGMAS)
 
 
 def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 ENDED = "the draft ended the answer"
 UNSURE = "p_min"
+_LONGEST_RUN = 3  # of places that agreed, told apart
+_FEWEST_PLACES = 4  # that a run of places must be known to go on or to end in
 _REJECTED = -1  # the id of a token that is not the text's
 
 
@@ -65,6 +67,20 @@ class Walked:
     open_places: int = 0  # reached, and filled
     open_tails: int = 0  # drafts whose end behind a rejected token is not recorded
 
+    @classmethod
+    def of_all(cls, parts: Iterable[Walked]) -> Walked:
+        """The rounds of walks through several texts together."""
+        whole = cls()
+        for part in parts:
+            whole.tokens += part.tokens
+            whole.rounds += part.rounds
+            whole.accepted += part.accepted
+            whole.lengths += part.lengths
+            whole.steps += part.steps
+            whole.open_places += part.open_places
+            whole.open_tails += part.open_tails
+        return whole
+
     @property
     def drafted(self) -> int:
         return sum(length * rounds for length, rounds in self.lengths.items())
@@ -81,7 +97,8 @@ class Text:
     n_vocab: int
     relative_size: float = 0.0  # the draft model's size / the target's
     places: Sequence[DraftPlace | None] = ()  # one for each token of the answer, or none
-    pool: Sequence[DraftPlace] = ()  # what stands in for open places
+    pools: Sequence[Sequence[DraftPlace]] = ()
+    """What stands in for open places, by how many places right before agreed, the last one for all more."""
     p_min: float = 0.0  # the recorded one
 
 
@@ -179,7 +196,7 @@ class _RecordedDraft(Drafter):
             place = text.places[here] if text.places else None
             if place is None or (place is UNSURE_PLACE and not self._stricter):
                 self._walked.open_places += 1
-                place = self._filled(place)
+                place = self._filled(place, here, len(ids))
             self._walked.steps[self._part.name] += 1
             if place is UNSURE_PLACE or place.p < self._p_min:
                 break
@@ -191,10 +208,12 @@ class _RecordedDraft(Drafter):
                 break
         return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
 
-    def _filled(self, place: DraftPlace | None) -> DraftPlace:
-        """A place that may stand in for an open one."""
+    def _filled(self, place: DraftPlace | None, here: int, agreed: int) -> DraftPlace:
+        """A place that may stand in for an open one, behind so many tokens of this draft that agreed."""
         if place is None:
-            place = self._chance.choice(self._text.pool) if self._text.pool else UNSURE_PLACE
+            pools = self._text.pools
+            agreed += _agreed_before(self._text.places, here - agreed)
+            place = self._chance.choice(pools[min(agreed, len(pools) - 1)]) if pools else UNSURE_PLACE
         if place is UNSURE_PLACE and not self._stricter:
             p = self._chance.uniform(0, self._text.p_min)
             place = DraftPlace(self._chance.random() < p, p)
@@ -229,12 +248,45 @@ def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | N
     return places
 
 
-def pool_of(places: Sequence[DraftPlace | None]) -> Sequence[DraftPlace]:
-    """Places that stand in for open ones: those that follow an accepted token, or else all."""
-    following = [
-        place for last, place in pairwise(places) if last is not None and last.agrees and place is not None
-    ]
-    return following or [place for place in places if place is not None]
+def same_text(rounds: Sequence[Round], ids: Sequence[int]) -> Sequence[Round]:
+    """The rounds of an answer up to the place where its text is no longer that one."""
+    for at, round in enumerate(rounds):
+        if any(token.id != id for token, id in zip(round.emitted, ids[round.position :], strict=False)):
+            return rounds[:at]
+    return rounds
+
+
+def places_of_both(
+    first: Sequence[DraftPlace | None], second: Sequence[DraftPlace | None]
+) -> list[DraftPlace | None]:
+    """What two answers with the same text tell about its places: of each place the more telling record."""
+
+    def told(place: DraftPlace | None) -> tuple[bool, bool, int]:
+        return place is not None, place is not UNSURE_PLACE, len(place.tail) if place is not None else 0
+
+    return [max(both, key=told) for both in zip(first, second, strict=True)]
+
+
+def pools_of(places: Sequence[DraftPlace | None]) -> Sequence[Sequence[DraftPlace]]:
+    """Places that stand in for open ones, by how many places right before them agreed: the longer the run,
+    the more often the next token agrees. If few places follow a long run, those after shorter runs do."""
+    pools: list[list[DraftPlace]] = [[] for _ in range(_LONGEST_RUN + 1)]
+    for at, place in enumerate(places):
+        if place is not None:
+            pools[min(_agreed_before(places, at), _LONGEST_RUN)].append(place)
+    if not any(pools):
+        return ()
+    known = [place for place in places if place is not None]
+    for at in range(_LONGEST_RUN + 1):
+        if len(pools[at]) < _FEWEST_PLACES:
+            pools[at] = pools[at - 1] if at else known
+    return pools
+
+
+def _agreed_before(places: Sequence[DraftPlace | None], at: int) -> int:
+    """How many known places right before a place agreed."""
+    before = (places[index] for index in range(min(at, len(places)) - 1, -1, -1))
+    return sum(1 for _ in takewhile(lambda place: place is not None and place.agrees, before))
 
 
 def _places(round: Round) -> Iterator[tuple[int, DraftPlace]]:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
-from app.engine.explain.walk import Text, Walked, pool_of, recorded_places, walk, walks
+from app.engine.explain.walk import Text, Walked, pools_of, recorded_places, walk, walks
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import FinishReason, LengthRule, Verification
@@ -117,7 +117,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
         header.pair.target.n_vocab,
         header.pair.draft.size / header.pair.target.size if header.pair.draft is not None else 0.0,
         places,
-        pool_of(places),
+        pools_of(places),
         getattr(part.params, "p_min", 0.0) if KINDS[part.name].by_model else 0.0,
     )
 

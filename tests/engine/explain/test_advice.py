@@ -12,7 +12,7 @@ from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.engine import Engine
 from app.engine.explain.advice import Advice, Finding, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.predict import Predictor
 from app.engine.explain.remedies import larger_contexts, smaller_draft
 from app.engine.record.stats import Statistics
@@ -94,27 +94,28 @@ def test_what_can_be_copied_from_the_prompt_is_tried_and_brings_what_was_expecte
 
 
 def test_what_was_measured_worse_is_never_proposed_again() -> None:
-    """Advice that never holds what it says: three tries, then the best that was measured."""
+    """If advice is always wrong, it ends after two tries, with the best that was measured."""
     rounds = drafted([3, 4, 2, 4] * 5, c=0.3, v=3.0)
     facts = facts_of(rounds, measured=measured(0.31))
-    tried: dict[str, Factor] = {}
+    tried: dict[str, Tried] = {}
     for _ in range(5):
         advice = advice_on(replace(facts, tried=tried))
         if advice.next is None or not advice.next.parts:
             break
         assert str(advice.next) not in tried
-        tried[str(advice.next)] = measured(0.5)
-    assert len(tried) <= 3
+        tried[str(advice.next)] = Tried(measured(0.5))
+    assert len(tried) <= 2
     assert advice.next == StrategySpec()
     assert advice.text.endswith("Use strategy none: nothing tried or predicted is faster.")
-    back = advice_on(replace(facts, tried={**tried, "suffix": measured(1.2)}))
+    back = advice_on(replace(facts, tried={**tried, "suffix": Tried(measured(1.2))}))
     assert str(back.next) == "suffix" and "Use suffix: 1.20× was measured." in back.text
 
 
 def test_none_is_the_first_answer_where_it_is_best() -> None:
     facts = facts_of(drafted([1, 0, 1, 0] * 5, c=0.5, v=4.5), measured=measured(0.26))
     assert advice_on(facts).next == StrategySpec()
-    kept = advice_on(facts_of([one_round(0, 0, 0.0, 1.0)] * 40, "none", tried={"suffix": measured(0.9)}))
+    tried = {"suffix": Tried(measured(0.9))}
+    kept = advice_on(facts_of([one_round(0, 0, 0.0, 1.0)] * 40, "none", tried=tried))
     assert kept.next is None and kept.text == "Keep strategy none: nothing tried or predicted is faster."
 
 
@@ -171,6 +172,14 @@ def test_the_cause_is_named_by_what_is_known(
     assert advice.finding is finding
     assert words.replace(" %", "\N{NO-BREAK SPACE}%") in advice.text or words in advice.text
     assert "mixture" not in advice.text, "the file says what it is"
+
+
+def test_passes_that_a_calibration_knows_to_be_slow_are_no_disturbance() -> None:
+    facts = facts_of(drafted([3, 2] * 10, 0.1, 9.5), measured=measured(0.4))
+    assert advice_on(facts).finding is Finding.DISTURBED
+    slow = facts.cost.calibrated({1: 1.0, 2: 4.0, 5: 9.4, 9: 10.0, 17: 12.0}, 0.1)
+    advice = advice_on(replace(facts, cost=slow))
+    assert advice.finding is Finding.DEAR_PASSES and advice.next == StrategySpec()
 
 
 def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.facts import AdviceFacts
+from app.engine.explain.facts import AdviceFacts, Factor, Tried
 from app.engine.explain.predict import Predictor, is_clear
-from app.engine.explain.walk import walk
+from app.engine.explain.walk import DraftPlace, pools_of, walk
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -46,7 +46,7 @@ def test_what_copies_from_prompt_and_answer_is_counted_exactly(
 ) -> None:
     real = answer(demo_engine, PROMPT, strategy=strategy, max_tokens=80, ignore_eos=True, cold=True)
     facts = facts_of(real)
-    walked = walk(Predictor(facts).text, StrategySpec.parse(strategy), facts.cost, random.Random(0))
+    walked = walk(Predictor(facts).texts[0], StrategySpec.parse(strategy), facts.cost, random.Random(0))
     found = Statistics.of(real.rounds)
     assert found.drafted, "it says something"
     assert (walked.rounds, walked.drafted, walked.accepted) == (found.rounds, found.drafted, found.accepted)
@@ -72,3 +72,37 @@ def test_a_draft_model_is_predicted_within_its_range(demo_engine: Engine) -> Non
 def test_a_draft_model_that_has_not_drafted_has_no_clear_factor(demo_engine: Engine, plain: Trace) -> None:
     expected = Predictor(facts_of(plain)).of(StrategySpec.parse("draft-simple:n_max=4"))
     assert expected is not None and not is_clear(expected)
+
+
+def test_in_a_run_that_agrees_the_next_token_agrees_more_often() -> None:
+    yes, no = DraftPlace(True, 0.9), DraftPlace(False, 0.4)
+    none_before, one_before, *_, many_before = pools_of([no, yes] * 8 + [yes] * 12)
+    assert none_before.count(yes) == 8 and none_before.count(no) == 1
+    assert no in one_before and set(many_before) == {yes}
+    assert set(pools_of([no, no])[3]) == {no}, "too few places to tell runs apart"
+
+
+def test_other_answers_with_the_same_text_tell_what_a_draft_model_proposes(
+    demo_engine: Engine, plain: Trace
+) -> None:
+    """The shown answer copied; the one before it was drafted by a model."""
+    spec = StrategySpec.parse("draft-simple:n_max=2")
+    drafted = answer(demo_engine, PROMPT, strategy="draft-simple:n_max=4", max_tokens=80, ignore_eos=True)
+    facts = facts_of(plain)
+    known = Tried(Factor(1.0, 0.9, 1.1), drafted.rounds)
+    before, after = Predictor(facts), Predictor(replace(facts, tried={"draft-simple:n_max=4": known}))
+    assert not before.is_told(spec) and after.is_told(spec)
+    assert after.texts[0].places == Predictor(facts_of(drafted)).texts[0].places
+    elsewhere = answer(demo_engine, "Hi", strategy="draft-simple:n_max=4", max_tokens=20, ignore_eos=True)
+    other = replace(facts, tried={"draft-simple:n_max=4": Tried(known.factor, elsewhere.rounds)})
+    assert not Predictor(other).is_told(spec), "of another text"
+
+
+def test_answers_to_several_prompts_are_judged_together(demo_engine: Engine, plain: Trace) -> None:
+    spec, talk = StrategySpec.parse("prompt-lookup"), "Tell me of a river."
+    other = answer(demo_engine, talk, max_tokens=40, ignore_eos=True, cold=True)
+    traces = [Trace(each.header, at_costs(each.rounds, 0.1), each.totals) for each in (plain, other)]
+    each = [Predictor(AdviceFacts.of([trace], calibration=PASSES)).of(spec) for trace in traces]
+    both = Predictor(AdviceFacts.of(traces, calibration=PASSES)).of(spec)
+    assert both is not None
+    assert min(one.value for one in each) < both.value < max(one.value for one in each)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
-from app.engine.explain.facts import Factor
+from app.engine.explain.facts import Tried
 from app.saved.chats.conversation import Answer
 from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
@@ -71,14 +71,14 @@ class BaselineController(QObject):
         self.progressed.emit(0.0)
         measurement.start()
 
-    def measured_versions(self) -> dict[str, Factor]:
+    def measured_versions(self) -> dict[str, Tried]:
         """What was measured for the other versions of the answer on the screen, by strategy. Versions of
         another pair do not count, and unreadable measurements neither: showing that version tells why."""
         shown = self._chat.shown
         chat_id, answer, stored = self._chat.chat_id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
             return {}
-        found: dict[str, Factor] = {}
+        found: dict[str, Tried] = {}
         for version in stored.versions:
             if version.trace and version.trace != stored.trace:
                 if version.trace not in self._versions:
@@ -88,7 +88,8 @@ class BaselineController(QObject):
                 if measurement is not None and loaded_alike(
                     measurement.strategy.header.pair, answer.header.pair
                 ):
-                    found[measurement.strategy.header.strategy] = measurement.range
+                    run = measurement.strategy
+                    found[run.header.strategy] = Tried(measurement.range, run.rounds)
         return found
 
     def _measured(
