@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, next_advice
-from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.llama_command import llama_command
-from app.engine.explain.purposes import PURPOSES, KindOfWork
+from app.engine.explain.purposes import PURPOSES, FirstStrategy, KindOfWork, first_strategy
 from app.engine.explain.remedies import smaller_file
 from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.trace import Trace
@@ -50,7 +50,7 @@ def advise(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     target, draft = chosen_pair(arguments)
     work: KindOfWork | None = arguments.work
-    put(_list(draft is not None) if work is None else _answer(work, target, draft))
+    put(_list(target, draft) if work is None else _answer(work, target, draft))
     return 0
 
 
@@ -65,14 +65,15 @@ def advice_text(
     target: ModelOptions,
     draft: ModelOptions | None,
     plain: Iterable[Trace] = (),
-    speedup: float | None = None,
+    measured: Factor | None = None,
+    tried: Mapping[str, Tried] | None = None,
 ) -> str:
     """What the window says about an answer, or about several of one strategy; "" where it drafts nothing.
-    `plain` are answers of the baseline, and `speedup` is measured against it."""
-    measured = Factor(speedup, speedup, speedup) if speedup is not None else None
+    `plain` are answers of the baseline, against which this strategy is `measured`, and what else was `tried`
+    on these prompts."""
     try:
         known = Calibrations(find_paths().calibrations).of(traces[0].header.pair)
-        facts = AdviceFacts.of(traces, [*plain], measured, calibration=known)
+        facts = AdviceFacts.of(traces, [*plain], measured, tried, known)
         facts = replace(facts, target=target, draft=draft)
     except SettingError:  # of a server
         return ""
@@ -118,16 +119,22 @@ def _work(text: str) -> KindOfWork:
     return known[text]
 
 
-def _list(has_draft: bool) -> Iterator[str]:
+def first_of(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) -> FirstStrategy:
+    """The strategy to begin with, by the times of passes that are kept of the pair."""
+    files = str(_file(target)), str(_file(draft)) if draft is not None else ""
+    return first_strategy(work, *files, Calibrations(find_paths().calibrations).of_files(*files))
+
+
+def _list(target: ModelOptions, draft: ModelOptions | None) -> Iterator[str]:
     for purpose in PURPOSES:
-        first = purpose.first(has_draft)
+        first = first_of(purpose, target, draft)
         yield f"{purpose.key}: {first.strategy}"
         yield from _wrapped(first.reason)
 
 
 def _answer(work: KindOfWork, target: ModelOptions, draft: ModelOptions | None) -> Iterator[str]:
     """Reason and commands; the last line is the strategy."""
-    first = work.first(draft is not None)
+    first = first_of(work, target, draft)
     settings = (first.spec, target, draft, Sampling(), _TOKENS)
     yield first.reason
     if work.key == "little-memory" and draft is not None and (smaller := _smaller(target, draft)):

@@ -24,6 +24,13 @@ class Calibrations:
         """The times of a pair; None where they are not known."""
         return self._read().get(_key(pair))
 
+    def of_files(self, target: str, draft: str = "") -> PassSeconds | None:
+        """The newest times of two files, however they were loaded; "" stands for no draft."""
+        for key, seconds in reversed(self._read().items()):
+            if key.startswith(f"{target} ") and (f" {draft} " in key if draft else key.endswith(" ")):
+                return seconds
+        return None
+
     def keep(self, pair: PairInfo, seconds: PassSeconds) -> None:
         """Keep the times of a pair; raises OSError."""
         known = self._read()

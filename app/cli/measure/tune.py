@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from app.base import numbers
-from app.cli.advise import add_work_option
+from app.cli.advise import add_work_option, first_of
 from app.cli.answer.draft_options import asked_strategies, draft_flags
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
@@ -85,10 +85,10 @@ def tune(argv: list[str]) -> int:
 
 def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interrupt) -> int:
     home = partial(make_home, arguments.engine)
-    first = arguments.work.first(asked.pair.draft is not None) if arguments.work else None
+    first = first_of(arguments.work, asked.pair.target, asked.pair.draft) if arguments.work else None
     if first is not None:
-        say(f"{first.strategy} is tried first. {first.reason}")
-    before = first.strategy if first is not None else ""
+        say(f"{first.strategy} is tried first. {first.reason}" if first.spec.parts else first.reason)
+    before = first.strategy if first is not None and first.spec.parts else ""
     tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy, first=before)
     tuner.experiment = local_experiment(tuner.experiment, interrupt)  # after the options are checked
     interrupt.stops(tuner.control.cancel)

@@ -1,143 +1,160 @@
-"""What people do with a model, and the strategy to begin with for each."""
+"""“What are you doing?”: a strategy to begin with for each kind of work.
+
+Rounds were measured on prompts of each kind; the times of passes on this machine turn them into speed-ups.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import harmonic_mean
 from typing import NamedTuple
 
-from app.engine.strategy import StrategySpec
+import msgspec
+
+from app.base import numbers
+from app.base.paths import find_paths
+from app.engine.explain.cost import in_order, times_of
+from app.engine.explain.facts import Factor
+from app.engine.process.messages import PassSeconds
+from app.engine.strategy import NONE, StrategySpec
+
+FILE = "typical.json"  # in the resources; tests/benchmarks/advice/typical.py makes it
+GAIN = 1.03  # of the mean: less is none
+LEAST = 0.98  # of the slowest prompt; passes are not all that takes time, and 0.97 is the limit
 
 
-class FirstStrategy(NamedTuple):
-    """A strategy to begin with, as written, and why."""
+class TypicalRounds(msgspec.Struct, frozen=True):
+    """The rounds of a setting on a prompt."""
 
-    strategy: str
-    reason: str
+    rounds: dict[int, int]  # by the tokens drafted
+    steps: int = 0  # tokens that the draft model computed
+    copying: float = 0.0  # seconds of copying
 
-    @property
-    def spec(self) -> StrategySpec:
-        return StrategySpec.parse(self.strategy)
+
+class TypicalPrompt(msgspec.Struct, frozen=True):
+    """A prompt that was measured, with every setting."""
+
+    target: str  # its file's name, with its folder if that alone says little
+    draft: str  # "" without one
+    prompt: str  # its kind
+    tokens: int  # of the answer
+    passes: dict[int, float]  # seconds, by their tokens, where it was measured
+    draft_seconds: float  # of a pass of the draft model over one token
+    settings: dict[str, TypicalRounds]
+
+    def is_of(self, target: str, draft: str) -> bool:
+        """Whether these files answered; "" for no draft."""
+        both = (self.target, target), (self.draft, draft)
+        return all(f"/{path}".endswith(f"/{name}") and bool(path) == bool(name) for name, path in both)
+
+    def factor(self, strategy: str, passes: PassSeconds | None) -> float:
+        """The speed-up of a setting with these times of passes, or with those of the prompt's machine."""
+        seconds, draft = (
+            (passes.target, passes.draft) if passes is not None else (self.passes, self.draft_seconds)
+        )
+        known, done = times_of(in_order(seconds)), self.settings[strategy]
+        single = known.seconds(1) or 1.0
+        taken = sum(rounds * (known.seconds(k + 1) or single) for k, rounds in done.rounds.items())
+        return self.tokens * single / (taken + done.steps * draft + done.copying)
+
+
+class Typical(msgspec.Struct, frozen=True):
+    """What was measured, and where and when: "machine, date"."""
+
+    tables: list[str]
+    prompts: list[TypicalPrompt]
 
 
 @dataclass(frozen=True, slots=True)
 class KindOfWork:
-    """A kind of work and what to begin with. The prompts decide."""
+    """A kind of work, and the kinds of prompts that are like it."""
 
     name: str
-    with_draft: FirstStrategy  # where the pair has a draft model
-    without_draft: FirstStrategy
+    like: Sequence[str]
+    about: str
+    only: str = ""  # the one strategy, with any settings, that suits it
 
     @property
     def key(self) -> str:
         """Its name on the command line, such as "code-edits"."""
         return self.name.lower().replace(" ", "-")
 
-    def first(self, has_draft: bool) -> FirstStrategy:
-        return self.with_draft if has_draft else self.without_draft
 
-
+_ALL = ("talk", "story", "list", "rewrite", "code", "json", "quote", "long")
 PURPOSES = (
-    KindOfWork(
-        "Chat",
-        FirstStrategy(
-            "draft-simple:length=auto",
-            "Free talk repeats little, so a draft model finds more than a look-up. Measured costs decide how "
-            "long drafts are.",
-        ),
-        FirstStrategy(
-            "suffix",
-            "Free talk repeats little. suffix finds phrases of earlier answers; a draft model would find "
-            "more.",
-        ),
-    ),
-    KindOfWork(
-        "Code edits",
-        FirstStrategy(
-            "ngram-mod+draft-simple",
-            "An edit repeats most of the code that it was given. ngram-mod drafts such runs at almost no "
-            "cost, and the draft model drafts what is new.",
-        ),
-        FirstStrategy(
-            "ngram-mod",
-            "An edit repeats most of the code that it was given. ngram-mod drafts such runs at almost no "
-            "cost.",
-        ),
-    ),
-    KindOfWork(
-        "Reasoning",
-        FirstStrategy(
-            "ngram-mod+draft-simple",
-            "The answer repeats what the model has thought. ngram-mod drafts such runs at almost no cost, "
-            "and the draft model drafts the thoughts.",
-        ),
-        FirstStrategy(
-            "ngram-mod",
-            "The answer repeats what the model has thought. ngram-mod drafts such runs at almost no cost.",
-        ),
-    ),
-    KindOfWork(
-        "Structured output",
-        FirstStrategy(
-            "suffix+draft-simple",
-            "Keys, quotes and brackets return in every record. suffix learns them from this answer and "
-            "earlier ones, and the draft model drafts the values.",
-        ),
-        FirstStrategy(
-            "suffix",
-            "Keys, quotes and brackets return in every record. suffix learns them from this answer and "
-            "earlier ones.",
-        ),
-    ),
-    KindOfWork(
-        "Long sessions",
-        FirstStrategy(
-            "suffix+draft-simple",
-            "suffix remembers the answers of a session, so it drafts more the longer the session lasts. The "
-            "draft model drafts where it finds nothing.",
-        ),
-        FirstStrategy(
-            "suffix",
-            "suffix remembers the answers of a session, so it drafts more the longer the session lasts.",
-        ),
-    ),
-    KindOfWork(
-        "Summarise and quote",
-        FirstStrategy(
-            "ngram-mod:n_match=4:n_min=1:n_max=16+draft-simple:n_max=4",
-            "Names and quotations are in the prompt. ngram-mod copies them from there, and the draft model "
-            "drafts the words between. llama.cpp's guide advises longer matches; measured with the bundled "
-            "pair on prompts that ask for quotations, these made 2.37×, and the draft model alone 1.42×.",
-        ),
-        FirstStrategy(
-            "prompt-lookup",
-            "Names and quotations are in the prompt. prompt-lookup copies them from there. llama.cpp's guide "
-            "proposes ngram-mod; measured with the bundled pair on prompts that ask for quotations, "
-            "prompt-lookup made 1.93× and ngram-mod 1.88×.",
-        ),
-    ),
+    KindOfWork("Chat", ("talk", "story", "list"), "Free talk repeats little."),
+    KindOfWork("Code edits", ("rewrite", "code"), "An edit repeats most of the text that it was given."),
+    KindOfWork("Structured output", ("json",), "Keys, quotes and brackets return in every record."),
+    KindOfWork("Summarise and quote", ("quote", "long"), "Names and quotations are in the prompt."),
     KindOfWork(
         "Little memory",
-        FirstStrategy(
-            "prompt-lookup",
-            "prompt-lookup needs no draft model and keeps 0.3 kB per token of the text. “No draft” in the "
-            "draft's panel frees the draft model's memory.",
-        ),
-        FirstStrategy(
-            "prompt-lookup",
-            "prompt-lookup keeps 0.3 kB per token of the text; ngram-mod keeps 16.8 MB, suffix up to 60 MB.",
-        ),
+        _ALL,
+        "prompt-lookup needs no draft model and keeps 0.3 kB per token of the text.",
+        "prompt-lookup",
     ),
-    KindOfWork(
-        "As fast as possible",
-        FirstStrategy(
-            "ngram-mod+draft-simple:length=auto",
-            "ngram-mod drafts first, the draft model where it finds nothing, and measured costs decide how "
-            "long drafts are. “Tune for me” in Compare finds the best settings for your own prompts.",
-        ),
-        FirstStrategy(
-            "ngram-mod:length=auto",
-            "ngram-mod drafts at almost no cost, and measured costs decide how long drafts are. “Tune for "
-            "me” in Compare finds the best settings for your own prompts.",
-        ),
-    ),
+    KindOfWork("A bit of everything", _ALL, "One setting has to suit all kinds of prompts."),
 )
+
+
+class FirstStrategy(NamedTuple):
+    """A strategy to begin with, and why."""
+
+    strategy: str
+    reason: str
+    expected: Factor | None = None  # over the prompts: the mean, the slowest and the fastest; None for none
+
+    @property
+    def spec(self) -> StrategySpec:
+        return StrategySpec.parse(self.strategy)
+
+
+@cache
+def typical() -> Typical:
+    """What was measured of every kind of prompt."""
+    return msgspec.json.decode(Path(find_paths().resources, FILE).read_bytes(), type=Typical)
+
+
+def first_strategy(
+    kind: KindOfWork,
+    target: str,
+    draft: str = "",
+    passes: PassSeconds | None = None,
+    prompts: Sequence[TypicalPrompt] | None = None,
+) -> FirstStrategy:
+    """The strategy that is fastest on prompts of this kind, and not clearly slower than none on any of them.
+
+    `target` and `draft` are the pair's files, "" for no draft. If this pair was measured, only its own
+    answers count. Without `passes`, the times are those of the machine where each answer was measured.
+    """
+    measured = typical()
+    like = [each for each in (measured.prompts if prompts is None else prompts) if each.prompt in kind.like]
+    like = [each for each in like if each.is_of(target, draft)] or like
+    safe = {
+        strategy: factor
+        for strategy, factor in _factors(like, passes, has_draft=bool(draft))
+        if factor.low >= LEAST and factor.value >= GAIN and strategy.startswith(kind.only)
+    }
+    best = max(safe, key=lambda strategy: safe[strategy].value, default=NONE)
+    times = (
+        "with the times of passes here" if passes is not None else "with the times where they were measured"
+    )
+    said = f"from {numbers.count(len(like), 'measured answer')} ({'; '.join(measured.tables)}), {times}"
+    if best == NONE:
+        return FirstStrategy(NONE, f"{kind.about} Nothing gains without losing elsewhere: {said}.")
+    value, low, high = factor = safe[best]
+    single = f", {low:.2f}× to {high:.2f}× on single prompts" if len(like) > 1 else ""
+    return FirstStrategy(best, f"{kind.about} {value:.2f}× is expected{single}: {said}.", factor)
+
+
+def _factors(
+    like: Sequence[TypicalPrompt], passes: PassSeconds | None, *, has_draft: bool
+) -> Iterator[tuple[str, Factor]]:
+    """Every setting, with its mean, lowest and highest factor."""
+    for strategy in dict.fromkeys(strategy for each in like for strategy in each.settings):
+        needs = StrategySpec.parse(strategy).needs_draft
+        if not needs or (has_draft and (passes is None or passes.draft)):
+            factors = [each.factor(strategy, passes) for each in like if strategy in each.settings]
+            yield strategy, Factor(harmonic_mean(factors), min(factors), max(factors))

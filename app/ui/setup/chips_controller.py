@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_command import template_kwargs
+from app.engine.process.messages import PassSeconds
 from app.engine.strategy import NONE, StrategySpec, is_synthetic
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
@@ -38,8 +39,10 @@ class ChipsController(QObject):
         settings: SettingsInUse,
         template_options: Callable[[], TemplateOptions],
         load: Callable[[ModelOptions, ModelOptions | None], None],
+        passes: Callable[[str, str], PassSeconds | None],
     ) -> None:
-        """`template_options` are those of the chat on the screen; `load` loads a pair."""
+        """`template_options` are those of the chat on the screen; `load` loads a pair; `passes` returns the
+        times of two files' passes."""
         super().__init__()
         self._strategy = strategy
         self._sampling = sampling
@@ -47,6 +50,7 @@ class ChipsController(QObject):
         self._settings = settings
         self._template_options = template_options
         self._load = load
+        self._passes = passes
         sampling.panel.options_changed.connect(self._sampling_changed)
         strategy.panel.spec_changed.connect(lambda spec: settings.change(strategy=spec))
         settings.changed.connect(self._settings_changed)
@@ -92,6 +96,7 @@ class ChipsController(QObject):
             pair.target.n_ctx if pair else 0,
             pair.target.n_vocab if pair else ANY_VOCABULARY,
             template_kwargs(self._template_options(), pair.thinking if pair else None),
+            self._passes,
         )
         self._strategy.panel.set_surroundings(around)
         self._strategy.set_alert(server is None and not _works(settings.strategy, around))

@@ -142,6 +142,7 @@ class MainWindow(QMainWindow):
         self.versions = VersionsController(theme, page, chat_store, session, self.controller.shown)
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
+        calibrations = Calibrations(paths.calibrations)
         self.chips = ChipsController(
             header.strategy,
             header.sampling,
@@ -149,6 +150,7 @@ class MainWindow(QMainWindow):
             settings,
             lambda: prompt.thinking.options,
             self.pair.load,
+            calibrations.of_files,
         )
         self.lookup_caches = LookupCacheController(header.strategy_panel, session, settings)
         self.trying = TryController(
@@ -171,7 +173,7 @@ class MainWindow(QMainWindow):
             settings,
             self.library_drafts,
             self.chips.apply,
-            Calibrations(paths.calibrations),
+            calibrations,
         )
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts

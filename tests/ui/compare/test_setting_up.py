@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 from app.base import numbers
 from app.base.paths import resource_folder
 from app.cli.measure.bench import parse_bench
-from app.engine.explain.purposes import PURPOSES
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
 from app.lab.runs.journal.run_record import RunRecord
@@ -276,8 +275,8 @@ def test_a_purpose_is_compared_with_the_strategy_in_use(windows: Windows) -> Non
     desk = windows.open(strategy="draft-simple:n_max=2")
     desk.qtbot.mouseClick(desk.header.strategy, Qt.MouseButton.LeftButton)
     purpose = desk.header.strategy_panel.purpose
-    purpose.choice.setCurrentText("Summarise and quote")
-    proposed = str(next(work for work in PURPOSES if work.name == "Summarise and quote").with_draft.spec)
+    purpose.choice.setCurrentText("Structured output")
+    proposed = purpose.use.text().removeprefix("Use ")
     desk.qtbot.mouseClick(purpose.compare, Qt.MouseButton.LeftButton)
     place = desk.place("compare")
     assert place.isVisible() and not desk.header.strategy_panel.isVisible()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.explain.purposes import PURPOSES, FirstStrategy, KindOfWork
+from app.engine.explain.purposes import PURPOSES, FirstStrategy, first_strategy
+from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategySpec
 
 ASK = "Choose a kind of work…"
@@ -19,8 +22,10 @@ class PurposeChoice(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._has_draft = True
         self._in_use = ""
+        self._files = "", ""  # of target and draft
+        self._passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
+        self._first: FirstStrategy | None = None  # what is proposed
         heading = QLabel("What are you doing?")
         heading.setProperty("role", "strong")
         self.choice = QComboBox()
@@ -51,10 +56,14 @@ class PurposeChoice(QWidget):
         layout.addLayout(buttons)
         self._show()
 
-    def set_context(self, in_use: str, has_draft: bool) -> None:
-        """Set the strategy in use, and whether the pair has a draft model."""
-        if (in_use, has_draft) != (self._in_use, self._has_draft):
-            self._in_use, self._has_draft = in_use, has_draft
+    def set_context(
+        self, in_use: str, target: str, draft: str, passes: Callable[[str, str], PassSeconds | None]
+    ) -> None:
+        """Set the strategy in use, the files of the pair, "" for no draft, and what tells the times of their
+        passes."""
+        self._passes = passes
+        if (in_use, (target, draft)) != (self._in_use, self._files):
+            self._in_use, self._files = in_use, (target, draft)
             self._show()
 
     def offer_compare(self) -> None:
@@ -63,27 +72,21 @@ class PurposeChoice(QWidget):
         self._show()
 
     @property
-    def purpose(self) -> KindOfWork | None:
-        """The chosen one."""
-        index = self.choice.currentIndex() - 1
-        return PURPOSES[index] if index >= 0 else None
-
-    @property
-    def _first(self) -> FirstStrategy | None:
-        return self.purpose.first(self._has_draft) if self.purpose is not None else None
-
-    @property
     def _spec(self) -> StrategySpec | None:
         return self._first.spec if self._first is not None else None
 
     @Slot()
     def _show(self) -> None:
+        at = self.choice.currentIndex() - 1
+        self._first = None
+        if at >= 0:
+            self._first = first_strategy(PURPOSES[at], *self._files, self._passes(*self._files))
         first, spec = self._first, self._spec
         self.reason.setText(first.reason if first is not None else "")
         self.reason.setVisible(first is not None)
         taken = str(spec) == self._in_use
         self.use.setVisible(spec is not None)
-        self.compare.setVisible(spec is not None and self._comparable)
+        self.compare.setVisible(bool(spec is not None and spec.parts) and self._comparable)
         self.use.setText("In use" if taken else f"Use {spec}")
         self.use.setEnabled(not taken)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import Signal, Slot
@@ -18,6 +19,7 @@ from app.engine.errors import SettingError
 from app.engine.explain.llama_command import CopiedCommand, llama_command
 from app.engine.explain.vllm_command import vllm_command
 from app.engine.lengths.ewma import EwmaParams
+from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
@@ -65,6 +67,8 @@ class StrategyContext:
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
     n_vocab: int = ANY_VOCABULARY  # the target's number of tokens
     template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
+    passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
+    """The times of two files' passes, as far as they were timed."""
 
 
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:
@@ -248,7 +252,8 @@ class StrategyPanel(QWidget):
             return
         context = self._with
         in_use = dataclasses.replace(self._spec, verification=None)
-        self.purpose.set_context(str(in_use), context.draft is not None)
+        draft = context.draft.path if context.draft is not None else ""
+        self.purpose.set_context(str(in_use), context.target.path, draft, context.passes)
         try:
             StrategySpec.parse(self.spec())
         except SettingError as error:  # its drafter was removed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import struct
 from collections.abc import Iterator
 from itertools import pairwise
@@ -28,6 +29,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.purposes import PURPOSES
 from app.engine.plugins import use_drafters
+from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategySpec
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.setup.strategy.rule_choice import IDLE
@@ -653,34 +655,45 @@ def choose_purpose(panel: StrategyPanel, name: str) -> QPushButton:
     return panel.purpose.use
 
 
+def of_the_bundled_pair(panel: StrategyPanel, passes: PassSeconds | None = None) -> None:
+    pair = ModelOptions("/x/demo_pair/target.gguf"), ModelOptions("/x/demo_pair/draft.gguf")
+    panel.set_surroundings(StrategyContext(*pair, Sampling(), 64, passes=lambda *_files: passes))
+
+
 def test_a_purpose_proposes_a_strategy_and_says_why(qtbot: QtBot, panel: StrategyPanel) -> None:
+    of_the_bundled_pair(panel)
     assert panel.purpose.use.isHidden() and panel.purpose.reason.isHidden()
-    use = choose_purpose(panel, "Code edits")
-    assert use.text() == "Use ngram-mod+draft-simple"
-    assert "repeats most of the code" in panel.purpose.reason.text()
+    use = choose_purpose(panel, "Chat")
+    assert use.text() == "Use draft-simple:n_max=4:p_min=0.5"
+    reason = r"1\.\d\d× is expected, .* on single prompts: from 3 measured answers"
+    assert re.search(reason, panel.purpose.reason.text())
     with qtbot.waitSignal(panel.spec_changed) as told:
         qtbot.mouseClick(use, Qt.MouseButton.LeftButton)
-    assert told.args == ["ngram-mod+draft-simple"] == [panel.spec()]
+    assert told.args == ["draft-simple:n_max=4:p_min=0.5"] == [panel.spec()]
     assert use.text() == "In use" and not use.isEnabled()
     assert panel.purpose.choice.hasFocus()
     panel.set_spec("suffix")
     assert use.isEnabled(), "another strategy is in use"
 
 
+def test_none_is_proposed_if_passes_over_several_tokens_save_nothing(panel: StrategyPanel) -> None:
+    of_the_bundled_pair(panel, PassSeconds({k: float(k) for k in (1, 2, 3, 5, 9, 17)}, 0.5))
+    for purpose in PURPOSES:
+        assert choose_purpose(panel, purpose.name).text() == "Use none"
+        assert panel.purpose.compare.isHidden()
+
+
 def test_without_a_draft_a_purpose_proposes_what_needs_none(panel: StrategyPanel) -> None:
     use_with(panel, draft=False)
     for purpose in PURPOSES:
-        proposed = purpose.first(has_draft=False)
-        assert choose_purpose(panel, purpose.name).text() in (f"Use {proposed.strategy}", "In use")
-        assert not proposed.spec.needs_draft and "the draft model" not in proposed.reason
-        with_draft = purpose.first(has_draft=True)
-        assert not with_draft.spec.needs_draft or "draft model" in with_draft.reason
+        assert "draft-simple" not in choose_purpose(panel, purpose.name).text()
 
 
 def test_a_purpose_leaves_the_verification_as_it_is(qtbot: QtBot, panel: StrategyPanel) -> None:
+    of_the_bundled_pair(panel)
     panel.set_spec("draft-simple:verify=match")
-    qtbot.mouseClick(choose_purpose(panel, "Long sessions"), Qt.MouseButton.LeftButton)
-    assert panel.spec() == "suffix+draft-simple:verify=match"
+    qtbot.mouseClick(choose_purpose(panel, "Chat"), Qt.MouseButton.LeftButton)
+    assert panel.spec() == "draft-simple:n_max=4:p_min=0.5:verify=match"
     assert panel.purpose.use.text() == "In use"
 
 
