@@ -25,4 +25,4 @@ def test_the_window_shows_its_answer_and_name(windows: Windows, real_file: Path)
     assert desk.notes() == [] and desk.error() == ""
     assert chip_text(desk.header.target).startswith("SmolLM2-135M-Instruct")
     assert desk.saved()["target"]["path"] == REAL_TARGET  # type: ignore[index]
-    assert desk.page.instruments.cost.advice.text()
+    desk.until(lambda: bool(desk.page.instruments.cost.advice.text()))

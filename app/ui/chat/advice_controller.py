@@ -27,6 +27,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine.engine_questions import Reply
 from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.widgets.work.background import Query
 
 _DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
 
@@ -61,6 +62,7 @@ class AdviceController(QObject):
         self._searched: AnswerModel | None = None  # the answer for which other drafts were looked for
         self._tries: AnswerModel | None = None  # its remedy is tried when the engine is ready
         self._measures = ""  # the chat whose new answer is to be measured
+        self._card.query = Query(library.askers, self._card.show_advice, self._not_advised)
         self._card.remedies.applies = self._applies
         self._card.remedies.tries = self._is_tried
         self._card.remedies.chosen.connect(self._use)
@@ -79,6 +81,10 @@ class AdviceController(QObject):
             self._searched = None
             self._look_for_drafts()
         return False
+
+    def _not_advised(self, _error: UserError) -> None:
+        """The log has the details; nothing is said about the answer."""
+        self._card.show_advice(None)
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy would change the settings; False while a recording is on the screen."""

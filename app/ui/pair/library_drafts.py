@@ -50,7 +50,7 @@ class LibraryDrafts(QObject):
     def find(self, target: str) -> None:
         """Look for the files that suit a target; the library may have changed since the last search."""
         if target not in self._searches:
-            self._searches[target] = Query(self._threads(), partial(self._keep_files, target), _unknown)
+            self._searches[target] = Query(self.askers, partial(self._keep_files, target), _unknown)
         self._searches[target].ask(partial(self._find, Path(target)))
 
     def _keep_files(self, target: str, files: Files) -> None:
@@ -74,7 +74,7 @@ class LibraryDrafts(QObject):
         if (target, draft) not in self._verdicts:
             self._verdicts[target, draft] = ""
             question: Query[str] = Query(
-                self._threads(), partial(self._keep_verdict, (target, draft)), _unknown
+                self.askers, partial(self._keep_verdict, (target, draft)), _unknown
             )
             question.ask(partial(self._judge, Path(target), Path(draft)))
 
@@ -88,7 +88,9 @@ class LibraryDrafts(QObject):
 
     # ------------------------------------------------------------------ behind both
 
-    def _threads(self) -> Askers:
+    @property
+    def askers(self) -> Askers:
+        """The threads that answer."""
         if self._askers is None:
             self._askers = Askers(Mailbox(call_each))
         return self._askers

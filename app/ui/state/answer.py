@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Advice, next_advice
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts, DraftFile, Factor
+from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.predict import predicted
 from app.engine.process.messages import PassSeconds
 from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
@@ -30,6 +30,38 @@ class Note:
     message: str
     hint: str = ""
     action: str = ""  # the button's words, such as "Continue"
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceQuestion:
+    """What advice on an answer is based on. Nothing of it changes, so that any thread may answer it, which
+    takes up to a second."""
+
+    trace: Trace = field(compare=False)
+    rounds: int
+    measurement: Measurement | None
+    calibration: PassSeconds | None
+    tried: tuple[tuple[str, Tried], ...]
+    target: ModelOptions | None
+    draft: ModelOptions | None
+    drafts: tuple[DraftFile, ...]
+
+    def answer(self) -> Advice | None:
+        """The advice; None if the answer's strategy is no longer known. If a baseline was measured, only that
+        measurement counts: the answer itself ran at another speed."""
+        measured = self.measurement
+        runs = measured.runs if measured is not None else ()
+        try:
+            facts = AdviceFacts.of(
+                runs[1::2] or [self.trace],
+                runs[::2],
+                measured.range if measured is not None else None,
+                dict(self.tried),
+                self.calibration,
+            )
+        except SettingError:  # its drafter was removed, or the trace came from elsewhere
+            return None
+        return next_advice(replace(facts, target=self.target, draft=self.draft, drafts=self.drafts))
 
 
 class AnswerModel(QObject):
@@ -73,8 +105,7 @@ class AnswerModel(QObject):
         self.pinned_at: int | None = None
         self._folds = folds if folds is not None else RoundFolds()
         self.calibration: PassSeconds | None = None  # of its pair, on this machine
-        self.tried: dict[str, Factor] = {}  # other strategies that were measured on its prompt
-        self._advised: tuple[tuple[object, ...], Advice | None] | None = None  # and what that is based on
+        self.tried: dict[str, Tried] = {}  # other strategies that were measured on its prompt
         self._length_fold: LengthFold | None = None
         self._lengths: list[LengthAt] | None = None  # of all known rounds, from the first question on
 
@@ -186,62 +217,28 @@ class AnswerModel(QObject):
         measurement = self.measurement
         return measurement.factor if measurement is not None and measurement.verdict is not UNCLEAR else None
 
-    def advice(
+    def question(
         self,
         target: ModelOptions | None = None,
         draft: ModelOptions | None = None,
         drafts: Sequence[DraftFile] = (),
-    ) -> Advice | None:
-        """Advice on a whole answer; None where its strategy is no longer known. Where a baseline was
-        measured, the advice uses that measurement alone, since the answer itself ran at another speed.
-        `target` and `draft` are the load options of the pair, for advice that changes them; `drafts` are the
-        files of the library that suit the target."""
+    ) -> AdviceQuestion | None:
+        """The question for advice on a whole answer; None on any other. `target` and `draft` are the load
+        options of the pair, for advice that changes them; `drafts` are the files of the library that suit the
+        target."""
         if self.trace is None or not self.whole or self.start:
             return None
-        try:
-            spec = StrategySpec.parse(self.trace.header.strategy)
-        except SettingError:  # its drafter was removed, or the trace came from elsewhere
-            return None
-        return self._advice(spec, self.trace, target, draft, tuple(drafts))
-
-    def _advice(
-        self,
-        spec: StrategySpec,
-        trace: Trace,
-        target: ModelOptions | None,
-        draft: ModelOptions | None,
-        drafts: tuple[DraftFile, ...],
-    ) -> Advice | None:
-        """The advice, which takes a moment, kept until something that it is based on changes."""
-        known = self.calibration
-        based_on = (
-            len(trace.rounds),
+        tried = tuple(self.tried.items())
+        return AdviceQuestion(
+            self.trace,
+            len(self.rounds),
             self.measurement,
-            known,
-            tuple(self.tried.items()),
+            self.calibration,
+            tried,
             target,
             draft,
-            drafts,
+            tuple(drafts),
         )
-        if self._advised is None or self._advised[0] != based_on:
-            measured = self.measurement
-            facts = AdviceFacts(
-                spec,
-                measured.statistics if measured is not None else self.statistics,
-                self.priced,
-                measured.strategy.rounds if measured is not None else trace.rounds,
-                trace.header.context_ids,
-                (measured.strategy if measured is not None else trace).token_ids,
-                measured.range if measured is not None else None,
-                self.tried,
-                trace.header.pair,
-                target,
-                draft,
-                drafts,
-                trace.header.max_tokens,
-            )
-            self._advised = based_on, next_advice(facts)
-        return self._advised[1]
 
     # ------------------------------------------------------------------ what becomes of it
 

@@ -25,8 +25,15 @@ def offered(desk: Desk) -> dict[str, QPushButton]:
 
 
 def show(desk: Desk, shown: Trace) -> None:
-    """Show a finished answer in the instruments."""
+    """Show a finished answer in the instruments, and wait for the advice."""
     desk.page.instruments.set_answer(AnswerModel(shown))
+    until_advised(desk)
+
+
+def until_advised(desk: Desk) -> None:
+    query = desk.page.instruments.cost.query
+    assert query is not None
+    desk.until(lambda: not query.pending)
 
 
 def nothing_accepted(strategy: str) -> Trace:
@@ -53,6 +60,7 @@ def test_a_click_tries_the_advice_measures_it_and_says_what_came_out(windows: Wi
     answer = shown.answer
     assert answer is not None and answer.header is not None and answer.header.strategy == "suffix"
     assert shown.stored is not None and len(shown.stored.versions) == 2
+    until_advised(desk)
     assert f"{answer.measurement.factor:.2f}×" in card.advice.text()
     desk.window.controller.shown.answer_shown.emit()
     assert not answer.tried, "the first version was not measured"
@@ -69,6 +77,7 @@ def test_a_good_answer_has_no_buttons(windows: Windows) -> None:
 def test_a_recording_offers_no_change(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(strategy="prompt-lookup")
     desk.window.show_trace(nothing_accepted("prompt-lookup"), tmp_path / "a.jsonl")
+    until_advised(desk)
     assert "None of the 40 drafted tokens" in desk.page.instruments.cost.advice.text()
     assert offered(desk) == {}
 
@@ -93,9 +102,35 @@ def test_passes_are_timed_once_after_an_answer_and_kept(
     desk.until(lambda: answer.calibration is not None)
     known = Calibrations(kept).of(answer.header.pair)
     assert known == answer.calibration and known.target[1] > 0 and known.draft > 0
+    until_advised(desk)
     assert desk.page.instruments.cost.advice.text(), "strategy none has advice too"
     written = kept.read_bytes()
     desk.ask("again")
     assert kept.read_bytes() == written
     kept.write_bytes(b"{")
     assert Calibrations(kept).of(answer.header.pair) is None, "a damaged file is as none"
+
+
+def test_advice_on_an_answer_that_is_gone_is_dropped(windows: Windows) -> None:
+    desk = windows.open(strategy="prompt-lookup")
+    card, plots = desk.page.instruments.cost, desk.page.instruments
+    plots.set_answer(AnswerModel(nothing_accepted("suffix")))
+    assert card.query is not None and card.query.pending and not card.advice.text()
+    plots.set_answer(None)
+    assert not card.query.pending
+    show(desk, nothing_accepted("prompt-lookup"))
+    assert "None of the 40 drafted tokens" in card.advice.text()
+
+
+def test_nothing_moves_when_advice_appears(windows: Windows) -> None:
+    desk = windows.open(strategy="prompt-lookup")
+    card = desk.page.instruments.cost
+    show(desk, nothing_accepted("prompt-lookup"))
+    desk.qtbot.wait(50)
+    moved: list[int] = []
+    card.canvas.resized.connect(lambda: moved.append(card.canvas.height()))
+    desk.page.instruments.set_answer(AnswerModel(nothing_accepted("prompt-lookup")))
+    assert not card.advice.text()
+    until_advised(desk)
+    desk.qtbot.wait(50)
+    assert card.advice.text() and not moved

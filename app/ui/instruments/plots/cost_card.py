@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Signal, Slot
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.engine.explain.advice import Finding
+from app.engine.explain.advice import Advice, Finding
 from app.engine.explain.cost import LONGEST
 from app.engine.explain.facts import DraftFile
 from app.engine.explain.predict import is_clear
@@ -22,9 +22,11 @@ from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.remedies import Remedies
 from app.ui.instruments.styles import pen, shade
+from app.ui.state.answer import AdviceQuestion
 from app.ui.widgets.data.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
+from app.ui.widgets.work.background import Query
 
 if TYPE_CHECKING:
     from app.ui.instruments.plots.view import PlotView
@@ -188,7 +190,7 @@ class CostPlot(PlotCard):
 
 
 class CostCard(CostPlot):
-    """The plot, with advice below."""
+    """The plot, with advice below. Advice takes a moment to work out, so space is reserved for it."""
 
     advised = Signal()
     """The advice has another finding."""
@@ -199,15 +201,24 @@ class CostCard(CostPlot):
         """The load options of target and draft, where the answer was made with them."""
         self.drafts: Sequence[DraftFile] = ()
         """Files that suit the target as drafts, as far as known."""
+        self.query: Query[Advice | None] | None = None
+        """What works advice out and calls `show_advice`; None: at once, on this thread."""
         self.finding: Finding | None = None
+        self._asked: AdviceQuestion | None = None
         self.advice = QLabel()
         self.advice.setWordWrap(True)
         self.advice.setAccessibleName("Advice")
         self.remedies = Remedies(self._theme)
+        self._room = QWidget()
+        inside = QVBoxLayout(self._room)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(2)
+        inside.addWidget(self.advice)
+        inside.addWidget(self.remedies)
+        inside.addStretch()
         column = self.layout()
         assert column is not None
-        column.addWidget(self.advice)
-        column.addWidget(self.remedies)
+        column.addWidget(self._room)
 
     def apply_theme(self) -> None:
         super().apply_theme()
@@ -217,13 +228,31 @@ class CostCard(CostPlot):
 
     def show_numbers(self) -> None:
         super().show_numbers()
-        advice = self.answer.advice(*self.models, self.drafts)
+        question, asked = self.answer.question(*self.models, self.drafts), self._asked
+        if question is not None and question == asked and question.trace is asked.trace:
+            self.remedies.refresh()
+            return
+        self._asked = question
+        if question is None or asked is None or question.trace is not asked.trace:
+            self.show_advice(None)  # that of another answer
+        if question is not None and self.query is None:
+            self.show_advice(question.answer())
+        elif question is not None and self.query is not None:
+            self.query.ask(question.answer)
+        elif self.query is not None:
+            self.query.drop()
+
+    def show_advice(self, advice: Advice | None) -> None:
+        """Show the advice on the answer, or nothing. The space for it only grows, so that the plots do not
+        move when the next one appears."""
         finding = advice.finding if advice is not None else None
-        if finding is not self.finding:
-            self.finding = finding
-            self.advised.emit()
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
         self.advice.setText(advice.text if advice is not None else "")
         self.advice.setVisible(advice is not None)
         self.remedies.show_remedies(advice.remedies if advice is not None else ())
+        height = self._room.heightForWidth(self._room.width()) if advice is not None else 0
+        self._room.setMinimumHeight(max(self._room.minimumHeight(), height))
+        if finding is not self.finding:
+            self.finding = finding
+            self.advised.emit()

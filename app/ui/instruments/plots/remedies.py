@@ -25,6 +25,7 @@ class Remedies(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+        self._remedies: tuple[Remedy, ...] = ()
         self._shown: tuple[tuple[Remedy, bool], ...] = ()
         self.applies: Callable[[Remedy], bool] = lambda remedy: False
         """Whether a remedy would change the settings in use; False until a controller sets this."""
@@ -35,6 +36,12 @@ class Remedies(QWidget):
 
     def show_remedies(self, remedies: tuple[Remedy, ...]) -> None:
         """Show buttons for the remedies that apply."""
+        self._remedies = remedies
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show buttons for those that apply now: the settings may have changed."""
+        remedies = self._remedies
         shown = tuple((remedy, self.tries(remedy)) for remedy in remedies if self.applies(remedy))
         if shown == self._shown:
             return
