@@ -142,7 +142,8 @@ class PromptRun:
         row = Row(
             self._case.name, self._prompt, self._case.threads, ids, answer,
             round(plain.totals.prompt_seconds / len(ids) * 1e3, 4), timed[1] * 1e3, 1.0,
-            {size: (seconds * 1e3, 1) for size, seconds in timed.items()}, drafts, reach, {}, {},
+            {size: (seconds * 1e3, 1) for size, seconds in timed.items()}, drafts, reach,
+            {}, {}, self._tokens,
         )  # fmt: skip
         leaders: dict[object, str] = {}
         for spec in settings(self._case):
@@ -234,7 +235,9 @@ class PromptRun:
                 (i for i, (a, b) in enumerate(zip(ids, rest, strict=False)) if a != b),
                 min(len(ids), len(rest)),
             )
-            reach.append([agreed, *(round(p, 2) for p in proposal.thoughts.draft_p)])
+            # Through text, p is not known: p_min ends no draft then.
+            known = proposal.thoughts.draft_p or [1.0] * len(ids)
+            reach.append([agreed, *(round(p, 2) for p in known)])
         whole = median(seconds[1:]) * 1e3
         return reach, {1: whole / self._case.depth, self._case.depth: whole}
 
