@@ -73,9 +73,7 @@ class LibraryDrafts(QObject):
         """Find out how well a file would do as a draft, unless that is known."""
         if (target, draft) not in self._verdicts:
             self._verdicts[target, draft] = ""
-            question: Query[str] = Query(
-                self.askers, partial(self._keep_verdict, (target, draft)), _unknown
-            )
+            question: Query[str] = Query(self.askers, partial(self._keep_verdict, (target, draft)), _unknown)
             question.ask(partial(self._judge, Path(target), Path(draft)))
 
     def _keep_verdict(self, pair: Pair, line: str) -> None:
