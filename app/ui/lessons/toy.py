@@ -26,9 +26,9 @@ from app.ui.widgets.words.numbers import ratio
 
 _STEPS = 100  # of a bar
 _INSIDE = 0.65  # from here on the number of a bar is inside it
-_PIXELS = 16  # of the smallest letters of the picture, at text scale 1
+_LEAST, _SHARE = 13, 0.029  # of the picture's smallest letters: pixels at text scale 1, share of its width
 _LETTERS = "ABC"
-_THREE = (0.5, 0.3, 0.2), (0.2, 0.6, 0.2)
+_THREE = (0.5, 0.3, 0.2), (0.3, 0.6, 0.1)
 THREE, TWO = "three letters", "two letters, drafts of two"
 TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
@@ -71,9 +71,9 @@ class LawToy(QWidget):
             chooser.picked.connect(self._show)
         for at, bar in enumerate(self.bars):
             bar.valueChanged.connect(lambda value, at=at: self._drag(at, value))
-        theme.changed.connect(self._restyle)
-        self._restyle()
         self._show()
+        self._large.changed.connect(self._restyle)
+        self._restyle()
 
     def _lay_out(self, title: QLabel) -> None:
         head = QHBoxLayout()
@@ -116,8 +116,8 @@ class LawToy(QWidget):
     @Slot()
     def _restyle(self) -> None:
         for label in (self.words, self.means):
-            label.setFont(self._theme.sans(2))
-        self._large.set_pixels(_PIXELS * self._theme.scale)
+            label.setFont(self._theme.sans(3))
+        self._fit()
         self.proof.setFont(self._large.mono(-1.5))
         for label in self._letters:
             label.setFont(self._large.mono(0))
@@ -161,6 +161,7 @@ class LawToy(QWidget):
 
     def _fit(self) -> None:
         width = max((self.width() - 72) // 2, 240)
+        self._large.set_pixels(max(_LEAST * self._theme.scale, width * _SHARE))
         self.card.setFixedSize(width, self.card.height_for(width))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

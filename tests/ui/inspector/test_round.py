@@ -146,7 +146,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     known = answer(engine, strategy=sampled, sampling=WARM, max_tokens=40)
     hidden = answer(engine, strategy=sampled, sampling=FILTERED, max_tokens=40)
     drafted = next(round for round in known.rounds if round.drafted)
-    assert "follows from it" in source_words(drafted, known.header)
+    assert "For the others it is derived" in source_words(drafted, known.header)
     assert cards_of(drafted, known.header)[0].headings == ("q", "p")
     cards = [
         (token, card, top.ids)
@@ -281,7 +281,7 @@ def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> No
             shared = cards[-2]
             assert shared.place == f"Places {judged + 1} to {len(round.drafted)} of {len(round.drafted)}"
             assert shared.word == "ignored" and re.match(
-                "Never judged, behind (“.+”, which was rejected|the end)", shared.notes[0]
+                "Not judged: (“.+” before it was rejected|the answer had ended)", shared.notes[0]
             )
 
 

@@ -17,8 +17,8 @@ _WRAP = Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 _CELL = 176  # pixels at text scale 1
 _WORDS = (
-    "A block is judged from its last token backwards: the first whose draw u is below its h passes, and with "
-    "it all before it."
+    "A block is judged from its end: the first token from the right with u < h is accepted, along with "
+    "everything before it."
 )
 
 

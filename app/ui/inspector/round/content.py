@@ -175,10 +175,8 @@ def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = Non
 
 def known_words(law: PlaceLaw) -> list[str]:
     """How much of p and q the record tells by token, if that is not all."""
-    p, q = law.named
-    if min(p, q) > 0.9995:
-        return []
-    return [f"Recorded by token: {p * 100:.0f} % of p, {q * 100:.0f} % of q. The rest is one bar."]
+    p, q = (min(int(share * 100), 100) for share in law.named)
+    return [f"Recorded by token: {p} % of p, {q} % of q. The rest is one bar."] if min(p, q) < 99 else []
 
 
 # ------------------------------------------------------------------------------------------ the final draw

@@ -138,7 +138,7 @@ def _bars(round: Round, place: int, header: TraceHeader, heading: str, most: int
             _named(odds),
             (draft, odds.p) if heading else (odds.p,),
             odds.id in fates,
-            ((odds.p, fates.get(odds.id, "")),) if odds.p is not None else ((draft or 0.0, ""),),
+            ((odds.p if odds.p is not None else draft or 0.0, fates.get(odds.id, "")),),
             draft if heading and odds.p is not None else None,
         )
         for odds, draft in rows
@@ -216,17 +216,17 @@ def _block_sums(test: BlockTest) -> list[Sum]:
 def _notes(round: Round, place: int, test: Test | None) -> list[str]:
     token = round.drafted[place]
     rejected = next((token for token in round.drafted if token.verdict is Verdict.REJECTED), None)
-    where = f"behind “{_name(rejected)}”, which was rejected" if rejected else "behind the end of the answer"
+    why = f"“{_name(rejected)}” before it was rejected" if rejected else "the answer had ended before it"
     if isinstance(test, BlockTest):
         if test.own is None and token.verdict is Verdict.ACCEPTED:
             return ["Accepted with the block: a later token passed."]
         if test.left is not None and written(test.left) != written(test.reach):
-            return ["Left is what no next token takes up of r. It follows from the recorded h."]
+            return ["“left” is the part of r that no next token can use. It is derived from the recorded h."]
         return []
     if test is not None:
         return []
     if token.verdict is Verdict.IGNORED:
-        return [f"Never judged, {where}."]
+        return [f"Not judged: {why}."]
     return ["The trace does not hold the numbers of this verdict."]
 
 

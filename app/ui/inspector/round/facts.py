@@ -81,8 +81,8 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     first = round.drafted[0]
     if first.draft_draw is not None and q_follows(header.sampling):
         return (
-            "The tokens were drawn from q. The trace holds q of the drafted token; q of the others follows "
-            "from it where that is one of the draft's ten best."
+            "The tokens were drawn from q, which is recorded for the drafted token. For the others it is "
+            "derived, if the drafted token was one of the draft's ten best."
         )
     if first.draft_draw is not None:
         return "The tokens were drawn from q. The trace does not hold q of the others."
