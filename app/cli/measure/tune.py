@@ -38,8 +38,8 @@ _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC
 _DESCRIPTION = """\
 Find the fastest strategy and settings on these prompts. A few answers and timed passes tell which settings
 cannot win; these are not run. The others are measured briefly, the better half of them for longer, and so on.
-The last line of standard output is the winner, or none if speculation does not pay; the line before says why,
-with the best for each kind of prompt, and those above what was not tried."""
+The last line of standard output is the winner, or none if speculation does not pay. The line before says why.
+The lines above are the best for each kind of prompt, where kinds differ, and what was not tried."""
 
 
 def tune(argv: list[str]) -> int:
@@ -113,7 +113,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     digest = partial(sha256, stopped=lambda: interrupt.pressed)
     problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
     left_out = [f"not tried: {left_out.what}: {left_out.reason}" for left_out in result.left_out]
-    put([*_tried(result), "", *left_out, result.reason, result.winner])
+    kinds = [f"best for {kind}" for kind in result.kinds] if result.by_kind else []
+    put([*_tried(result), "", *left_out, *kinds, result.reason, result.winner])
     for fault in progress.faults():
         say(fault)
     if problems:

@@ -58,8 +58,7 @@ def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
     """The registered strategies that `families` leaves out, and why."""
     found = [LeftOut(kind.name, SYNTHETIC) for kind in KINDS.values() if kind.is_synthetic]
     if not has_draft:
-        needing = [kind.name for kind in KINDS.values() if kind.needs_draft]
-        found += [LeftOut(f"{name} and mixes with it", "there is no draft model") for name in needing]
+        found.append(LeftOut("strategies with a draft model", "there is no draft model"))
     return tuple(found)
 
 

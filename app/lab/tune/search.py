@@ -135,10 +135,10 @@ class Search:
             what = numbers.count(len(hopeless), "setting")
             reason = f"the cost model predicts less than {WORTH_IT:g}× on each of {len(predictors)} prompts"
             self.left_out.append(LeftOut(what, reason, hopeless))
-        every = self._seconds_of_prompts(records)
+        each = self._seconds_of_kinds(records)
 
         def wanted(settings: int) -> float:
-            return rungs_left(settings) * (settings + 1) * every
+            return rungs_left(settings) * (settings + 1) * each
 
         most = len(ranked)
         while most > FINALISTS and wanted(most) > self._budget - self.spent:
@@ -146,13 +146,14 @@ class Search:
         self.left = ranked[:most]
         return Planned(most, len(ranked), len(candidates), self.spent + wanted(len(ranked)))
 
-    def _seconds_of_prompts(self, records: Sequence[RunRecord]) -> float:
-        """The time to answer every prompt once: reading takes as long as the text."""
+    def _seconds_of_kinds(self, records: Sequence[RunRecord]) -> float:
+        """The time to answer a prompt of each kind once: reading takes as long as the text."""
         prompts, asked = self.experiment.prompts, mixed(self.experiment.prompts, 0)
         letters = sum(_letters(asked[each.prompt_index]) for each in records)
         reading = sum(each.prompt_seconds for each in records) / max(1, letters)
         answering = sum(each.whole_seconds - each.prompt_seconds for each in records) / max(1, len(records))
-        return sum(map(_letters, prompts)) * reading + len(prompts) * answering
+        kinds = max(FEWEST_PROMPTS, len({prompt.category for prompt in prompts}))
+        return min(kinds, len(prompts)) * (sum(map(_letters, prompts)) / len(prompts) * reading + answering)
 
     # --- rungs
 

@@ -59,13 +59,13 @@ class Rung(msgspec.Struct, frozen=True):
 
 def winner_of(rung: Rung) -> Score | None:
     """The first setting of a rung that is shown to be faster on these prompts: it wins, even over one with a
-    larger factor that may be chance."""
+    larger factor that may be chance, as is that of a setting of which nothing was accepted."""
     return next((score for score in rung.scores if _won(score)), None)
 
 
 def _won(score: Score) -> bool:
     gains = score.speedup is not None and score.speedup.factor >= WORTH_IT
-    return gains and score.low_here is not None and score.low_here > 1
+    return bool(gains and score.acceptance_rate and score.low_here is not None and score.low_here > 1)
 
 
 def kept_of(candidates: int, scored: int) -> int:
@@ -132,6 +132,12 @@ class Tuned(msgspec.Struct, frozen=True):
         return "Speculation does not pay here" if self.refuted else "No winner was found"
 
     @property
+    def by_kind(self) -> str:
+        """The best for each kind of prompt, in words; "" where it is the same for all."""
+        differ = len({kind.strategy for kind in self.kinds}) > 1
+        return f"By kind of prompt: {'; '.join(map(str, self.kinds))}." if differ else ""
+
+    @property
     def refuted(self) -> bool:
         """Whether it is shown that speculation does not pay."""
         return self.winner == NONE and self.complete and bool(self.rungs) and self.rungs[-1].refuted
@@ -168,14 +174,18 @@ def _factor(score: Score) -> float:
 
 
 def _noise(groups: Iterable[Mapping[int, RunRecord]]) -> float:
-    """The relative deviation of one measured speed-up, from repeats of the same prompts."""
+    """The relative deviation of one measured speed-up: from answers in which nothing was drafted, which take
+    as long as the baseline's, and from repeats of the same prompts."""
     cells: dict[tuple[int, int], list[float]] = {}
+    squares: list[float] = []
     for group in groups:
         for lane, run in group.items():
-            if run.speedup:
+            if run.speedup and run.drafted:
                 cells.setdefault((lane, run.prompt_index), []).append(log(run.speedup))
-    squares = [(value - fmean(cell)) ** 2 for cell in cells.values() for value in cell]
-    degrees = len(squares) - len(cells)
+            elif run.speedup:
+                squares.append(log(run.speedup) ** 2)
+    degrees = len(squares) + sum(len(cell) - 1 for cell in cells.values())
+    squares += [(value - fmean(cell)) ** 2 for cell in cells.values() for value in cell]
     return sqrt((sum(squares) + _USUAL_DEGREES * _USUAL_NOISE**2) / (degrees + _USUAL_DEGREES))
 
 

@@ -294,9 +294,6 @@ class Tuner:
             reason += f" {more} cannot win by the cost model and were not tried."
         if tried < every - hopeless:
             reason += f" Only {tried} of {every - hopeless} candidates could be tried in this time."
-        kinds = best_by_kind(self._search.runs)
-        if len({kind.strategy for kind in kinds}) > 1:
-            reason += f" By kind of prompt: {'; '.join(map(str, kinds))}."
         reason = " ".join([reason, *self._doubts])
         return Tuned(
             best.strategy if wins else NONE,
@@ -309,7 +306,7 @@ class Tuner:
             spent,
             complete,
             tuple(self._search.left_out),
-            kinds,
+            best_by_kind(self._search.runs),
         )
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:

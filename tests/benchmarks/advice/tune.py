@@ -64,7 +64,7 @@ class Searches:
 
     def __init__(self, table: Measurements) -> None:
         self.rows = {(row.case, row.prompt): row for row in table.rows}
-        self._true: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self._true: dict[tuple[str, str, str], Priced] = {}
         self._predictors: dict[tuple[str, str], Predictor] = {}
         still = [
             log(row.of(each)) for row in table.rows for each in row.settings.values() if not _drafted(each)
@@ -72,11 +72,10 @@ class Searches:
         self.noise = pstdev(still)
         """The relative deviation of one measured speed-up, from answers in which nothing was drafted."""
 
-    def true(self, row: Row, spec: str) -> tuple[float, int]:
-        """The expected speed-up of a setting on a prompt, and the tokens that are accepted."""
+    def true(self, row: Row, spec: str) -> Priced:
         key = row.case, row.prompt, str(StrategySpec.parse(spec))
         if key not in self._true:
-            self._true[key] = priced(row, key[2]) if key[2] != NONE else (1.0, 0)
+            self._true[key] = priced(row, key[2]) if key[2] != NONE else Priced(1.0, 0, 0)
         return self._true[key]
 
     def mean(self, rows: Sequence[Row], spec: str) -> float:
@@ -150,32 +149,41 @@ class Searches:
             key = f"{seed} {asked} {job.repeat} {len(part.jobs)}"
             return exp(random.Random(key).gauss(0.0, self.noise / 2**0.5))
 
-        factor, accepted = self.true(row, spec)
-        own = factor * noise(job.lane)
+        true = self.true(row, spec)
+        own = true.factor * noise(job.lane)
         return msgspec.structs.replace(
             RunRecord.of_failed(part.experiment, job, ""),
             finish_reason=FinishReason.LENGTH,
             n_tokens=len(row.answer_ids),
             seconds=len(row.answer_ids) * row.plain_ms / 1e3 / own,
             prompt_seconds=len(row.prompt_ids) * row.prompt_ms / 1e3,
-            accepted=accepted,
+            drafted=true.drafted,
+            accepted=true.accepted,
             speedup=own / noise(0) if spec != NONE else None,
         )
 
 
-def priced(row: Row, spec: str) -> tuple[float, int]:
-    """The speed-up of the rounds that a setting had, or would have, at the usual times of passes; and the
-    tokens that are accepted."""
+class Priced(NamedTuple):
+    """What a setting comes to on a prompt."""
+
+    factor: float
+    drafted: int  # tokens
+    accepted: int
+
+
+def priced(row: Row, spec: str) -> Priced:
+    """The speed-up of the rounds that a setting had, or would have, at the usual times of passes."""
     measured = row.settings.get(row.same.get(spec, spec))
     if measured is None:
         done = replay(row, spec)
-        return done.factor, sum(accepted for _drafted, accepted in done.rounds)
-    ms, tokens, accepted = measured.draft_ms, 0, 0
+        return Priced(done.factor, *map(sum, zip(*done.rounds, strict=True)))
+    ms, tokens, drafted, accepted = measured.draft_ms, 0, 0, 0
     for rounds, times in measured.rounds.items():
-        drafted, passed = map(int, rounds.split("/"))
-        ms += times * pass_time(row, drafted + 1)
-        tokens, accepted = tokens + times * (passed + 1), accepted + times * passed
-    return tokens * row.plain_ms / ms, accepted
+        size, passed = map(int, rounds.split("/"))
+        ms += times * pass_time(row, size + 1)
+        tokens += times * (passed + 1)
+        drafted, accepted = drafted + times * size, accepted + times * passed
+    return Priced(tokens * row.plain_ms / ms, drafted, accepted)
 
 
 def _experiment(rows: Sequence[Row], every: Sequence[str]) -> Experiment:

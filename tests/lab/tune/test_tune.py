@@ -237,7 +237,8 @@ def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> l
     groups = []
     for (repeat, prompt), ratio in ratios.items():
         runs = {lane: RunRecord.of_failed(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
-        groups.append({lane: msgspec.structs.replace(run, speedup=ratio) for lane, run in runs.items()})
+        told = {"speedup": ratio, "drafted": 9, "accepted": 9}
+        groups.append({lane: msgspec.structs.replace(run, **told) for lane, run in runs.items()})
     return groups
 
 
@@ -251,6 +252,11 @@ def test_what_gains_on_these_prompts_wins_though_others_may_differ(pair_files: t
     result = tuner_of(pair_files, PACE, 10.0).conclude([rung], True)
     assert (result.winner, result.headline) == ("suffix", "suffix wins on these prompts")
     assert "prompts like these may gain nothing" in result.reason
+    chance = groups_of(experiment, {(0, prompt): 1.5 for prompt in range(4)})
+    for at, group in enumerate(chance):
+        group[1] = msgspec.structs.replace(group[1], drafted=0, accepted=0, speedup=1.2 + at / 4)
+    rung = scored(experiment, chance, 1.0)
+    assert rung is not None and winner_of(rung) is None, "nothing was drafted: the times are chance"
     few = {at: ratio for at, ratio in kinds.items() if at[1] in (1, 2)}
     rung = scored(experiment, groups_of(experiment, few), 1.0)
     assert rung is not None and winner_of(rung) is None, "two prompts are too few"
@@ -416,7 +422,7 @@ def test_every_registered_strategy_is_tried_alone_and_with_a_draft_model() -> No
             assert (f"{kind.name}+draft-simple" in tried) == (kind.name not in HEADS)
     assert [left_out.what for left_out in cannot_work(has_draft=True)] == ["oracle"]
     without = {left_out.what: left_out.reason for left_out in cannot_work(has_draft=False)}
-    assert without["draft-simple and mixes with it"] == "there is no draft model"
+    assert without["strategies with a draft model"] == "there is no draft model"
 
 
 def test_a_draft_is_drawn_only_above_temperature_0() -> None:

@@ -20,6 +20,7 @@ def tune_html(report: TuneReport) -> str:
         [
             f'<p class="soft">{_e(_what(report))}</p>',
             f'<p class="verdict">{_e(report.headline)}. {_e(report.reason)}</p>',
+            *([f"<p>{_e(report.by_kind)}</p>"] if report.by_kind else []),
             *_table(report),
             *facts(report),
             "<details><summary>Prompts</summary><ol>",

@@ -146,7 +146,7 @@ class TunePage(QWidget):
             )
         else:
             self.title.setText(result.headline)
-            self.reason.setText(result.reason)
+            self.reason.setText("\n".join(filter(None, (result.reason, result.by_kind))))
             self.use.setText(f"Use {result.winner} in the chat")
         # A difference that may be chance is no reason to change a setting.
         self.use.setVisible(result is not None and over and (result.winner != NONE or result.refuted))

@@ -46,11 +46,14 @@ def search_words(tuning: TuneSession) -> tuple[str, str]:
     if not tuning.at_work:
         tried = f"{result.tried} of {result.candidates} settings tried, {runs}" if result is not None else ""
         return tried or "Nothing was measured.", ""
-    done = f"round {tuning.rung + 1} of {tuning.of}" if tuning.of else "the search is starting"
+    done = "finding out which settings may win"
+    if tuning.of:
+        settings = numbers.count(len(tuning.strategies), "setting")
+        done = f"round {tuning.rung + 1} of {tuning.of} · {settings}"
     shown = _stage_words(tuning, done)
     left = tuning.seconds * (1 - tuning.rung_share)
     return (
-        shown or f"{done} · {numbers.count(len(tuning.strategies), 'setting')} · {runs}",
+        shown or f"{done} · {runs}",
         f"{numbers.duration(left)} left in this round" if left >= 1 and not shown else "",
     )
 
