@@ -218,4 +218,4 @@ def test_a_headline_is_no_surer_than_the_search() -> None:
     unsure = msgspec.structs.replace(rung.scores[0], speedup=Speedup(4.7))
     chance = msgspec.structs.replace(lost, rungs=(msgspec.structs.replace(rung, scores=(unsure,)),))
     assert chance.headline == "No winner was found"
-    assert msgspec.structs.replace(lost, winner="suffix").headline == "suffix wins"
+    assert msgspec.structs.replace(lost, winner="suffix").headline == "suffix wins on these prompts"
