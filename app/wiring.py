@@ -30,10 +30,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
 from app.ui.widgets.lazy_place import LazyPlace
-from app.ui.window.application import make_application
-from app.ui.window.bug_watch import BugWatch
-from app.ui.window.commands import commands
-from app.ui.window.end_signals import EndSignals
+from app.ui.window.application import BugWatch, EndSignals, make_application
 from app.ui.window.main_window import MainWindow
 from app.ui.window.rail import Place
 
@@ -51,7 +48,9 @@ SLOW_MODULES = (
     "app.hub.catalogue",
     "app.hub.downloads",
     "app.hub.library.library",
-    "app.hub.search",
+    "app.hub.repo",
+    "app.hub.library",
+    "app.hub.repo",
     "app.hub.token",
     "app.lab.drafts.kept",
 )  # of the Models place, slow to import: most of them import the Hub's client
@@ -82,7 +81,6 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         _HOMES[engine],
         read_prompts(paths),
         partial(_make_places, theme, paths, engine),
-        commands,
         drafters,
     )
     styler.apply()  # last: earlier, every step of building would style the widgets again
@@ -167,16 +165,16 @@ def _make_models(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Mod
     """Build the Models place, when it is first opened."""
     from app.lab.drafts.kept import KeptDrafts
     from app.lab.suites import built_in
-    from app.ui.models.drafts.drafts_page import DraftsPage
-    from app.ui.models.drafts.drafts_work import DraftsWork
-    from app.ui.models.here.library_page import ask_for_files
+    from app.ui.models.drafts_page import DraftsPage
+    from app.ui.models.drafts_table import DraftsWork
     from app.ui.models.hub_session import HubSession
+    from app.ui.models.library_page import ask_for_files
     from app.ui.models.place import ModelsPlace
 
-    session = HubSession(paths, chat.settings)
+    session = HubSession(paths, chat.settings, chat.use_models)
     work = DraftsWork(chat.engine, partial(make_home, engine), KeptDrafts(paths.data / "drafts"))
     drafts = DraftsPage(theme, session, chat, work, built_in(paths.resources), ask_for_files)
-    return ModelsPlace(theme, session, chat.use_models, chat.models_in_use, drafts)
+    return ModelsPlace(theme, session, chat.models_in_use, drafts)
 
 
 def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ComparePlace:

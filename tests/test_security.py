@@ -17,7 +17,7 @@ from app.engine.templates import process, sandbox
 from app.hub import hub
 from app.hub.downloads import fetch
 from app.hub.library import reader
-from app.servers import http, rounds
+from app.servers import answer, http
 
 TESTS = Path(__file__).parent
 SECURITY = TESTS.parent / "SECURITY.md"
@@ -33,7 +33,7 @@ LIMITS = {
         f"twice the patience, {2 * http.PATIENCE:.0f} s"
     ),
     "values in an answer of a server or the Hub": f"{files.MOST_VALUES:,}",
-    "drafted tokens that a server counts for a round": f"{rounds.LONGEST_DRAFT:,}",
+    "drafted tokens that a server counts for a round": f"{answer.LONGEST_DRAFT:,}",
     "an answer of the Hub: a listing, any other": (
         f"{hub.LARGEST_LISTING // 2**20} MB, {hub.LARGEST_ANSWER // 2**20} MB; {hub.WHOLE_SECONDS:.0f} s"
     ),

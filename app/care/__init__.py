@@ -6,5 +6,5 @@ Python's faulthandler: the engine to its home, which passes it on with the failu
 window to a file that the next start reads.
 
 `check.py` finds what is damaged or left over and only then, if told to, mends it; nothing is deleted. A chat
-whose file is lost is made again from its traces (`saved/chats/rebuild.py`).
+whose file is lost is made again from its traces.
 """

@@ -7,20 +7,199 @@ goes to the trash of the chats, what is damaged is kept under another name.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from app.base.files import DamagedError, decode_object, is_left, read_file, reason, set_aside
 from app.base.paths import Paths
-from app.care.chat_check import TO_TRASH, ChatCheck
-from app.care.finding import DataFault
 from app.engine.errors import UserError
+from app.engine.record.trace import Trace, salvage_trace
+from app.engine.types import Message
 from app.lab.drafts.kept import results_in
 from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, trace_folder_of
+from app.saved.chats.chat_file import NAME, read_chat, read_head, write_chat
+from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn, title_from
+from app.saved.chats.store import ChatStore
+from app.saved.chats.trash import Superseded
+from app.saved.measured import run_files
+
+
+@dataclass(frozen=True, slots=True)
+class DataFault:
+    """A sentence for what is wrong and one for the remedy, "" where there is nothing to do.
+
+    `mend` applies the remedy; raises UserError or OSError. It deletes nothing: files are moved to the trash
+    or kept under another name.
+    """
+
+    words: str
+    remedy: str = ""
+    mend: Callable[[], object] | None = field(default=None, compare=False)
+
+
+def answers_of(folder: Path) -> dict[str, Trace]:
+    """The readable traces of a chat's answers by file name, the oldest first; those of measurements, whose
+    names have a second dot, are left out."""
+    found = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.name != NAME and path.name.count(".") == 1:
+            trace = salvage_trace(path).trace
+            if trace is not None:
+                found[path.name] = trace
+    return dict(sorted(found.items(), key=lambda item: item[1].header.started_at))
+
+
+def rebuilt(folder: Path, stamp: str) -> Conversation | None:
+    """The chat whose traces are in `folder`; None where no trace can be read. `stamp` is the time now.
+
+    The messages that the last answer was given say what came before it. Answers that they do not hold follow
+    with the question that each was given: nothing that can be read is left out.
+    """
+    answers = answers_of(folder)
+    if not answers:
+        return None
+    *_, last = answers
+    header = answers[last].header
+    system = next((message.content for message in header.messages if message.role == "system"), "")
+    turns, placed = _turns(last, answers)
+    for name in answers:
+        if name not in placed:
+            turns += [Question(_asked(answers[name])), _answer(name, answers[name])]
+    first = next(turn for turn in turns if isinstance(turn, Question))
+    mode = "chat" if header.messages else "completion"
+    head = ChatHead(folder.name, title_from(first.text), stamp, stamp, mode, revision=1)
+    return Conversation(head, system, tuple(turns), header.template_options)
+
+
+def _turns(last: str, answers: dict[str, Trace]) -> tuple[list[Turn], set[str]]:
+    """(the turns up to and with the answer `last`, the names of the traces among them)"""
+    messages = _dialogue(answers[last])
+    turns: list[Turn] = []
+    placed = {last}
+    for at, message in enumerate(messages):
+        if message.role == "user":
+            turns.append(Question(message.content))
+            continue
+        name = _trace_of(message.content, messages[:at], answers)
+        placed.add(name)
+        turns.append(Answer(name, message.content))
+    if not messages:
+        turns.append(Question(_asked(answers[last])))
+    return [*turns, _answer(last, answers[last])], placed
+
+
+def _trace_of(text: str, before: Sequence[Message], answers: dict[str, Trace]) -> str:
+    """The trace of an answer with this text that was given these messages; "" where there is none."""
+    named = (
+        name for name, trace in answers.items() if trace.text == text and _dialogue(trace) == tuple(before)
+    )
+    return next(named, "")
+
+
+def _dialogue(trace: Trace) -> tuple[Message, ...]:
+    return tuple(message for message in trace.header.messages if message.role != "system")
+
+
+def _asked(trace: Trace) -> str:
+    """The question of an answer: its last message, or the bare prompt."""
+    asked = _dialogue(trace)
+    return asked[-1].content if asked else trace.header.prompt
+
+
+def _answer(name: str, trace: Trace) -> Answer:
+    """An answer without totals was cut off: reading the chat takes its text from the trace."""
+    return Answer(name, trace.text, error=trace.totals.error) if trace.totals is not None else Answer(name)
+
+
+_YOUNG = 600  # seconds; a file may be about to be named by its chat
+TO_TRASH = "It is moved to the trash of the chats, for 7 days."
+
+
+class ChatCheck(ChatStore):
+    """A chat store that looks for damage, and mends it under the store's own lock."""
+
+    def findings(self) -> Iterator[DataFault]:
+        """What is wrong, chat by chat; nothing is changed. Raises UserError where the folder is gone."""
+        for folder in sorted(self._folders()):
+            try:
+                chat = read_chat(folder)
+            except UserError as error:
+                yield self._unreadable(folder, error)
+                continue
+            if chat.head.newer:
+                continue  # its rules are not known here
+            if chat.head.damaged:
+                yield self._damaged(folder, chat)
+            else:
+                yield from self._traces(folder, chat)
+
+    def put_away(self, path: Path) -> None:
+        """Move a file or a folder to the trash of the chats. Raises UserError or OSError."""
+        with self._locked():
+            self._trash.put_other(path, self._steady.now())
+
+    def _unreadable(self, folder: Path, error: UserError) -> DataFault:
+        if not any(folder.iterdir()):
+            return DataFault(
+                f"The folder of the chat {folder.name} is empty.", TO_TRASH, partial(self.put_away, folder)
+            )
+        if read_head(folder).newer:
+            return DataFault(error.message)
+        answers = len(answers_of(folder))
+        if not answers:
+            return DataFault(f"{error.message} ({folder.name})")
+        words = f"The chat {folder.name} cannot be read."
+        return DataFault(words, _made_again(answers), partial(self._rebuild, folder))
+
+    def _damaged(self, folder: Path, chat: Conversation) -> DataFault:
+        """Where the chat no longer names all its answers, they are the better source."""
+        words = f"The chat “{chat.head.title}” is damaged."
+        answers = answers_of(folder)
+        if answers.keys() <= {turn.trace for turn in chat.turns if isinstance(turn, Answer)}:
+            remedy = "It is written anew with what can be read; the damaged file stays beside it."
+            return DataFault(words, remedy, partial(self._change, chat.id, lambda found: found))
+        return DataFault(words, _made_again(len(answers)), partial(self._rebuild, folder))
+
+    def _rebuild(self, folder: Path) -> None:
+        with self._locked():
+            chat = rebuilt(folder, self._stamp())
+            if chat is None:
+                raise UserError(f"The chat {folder.name} has no answer that can be read.")
+            if (folder / NAME).exists():
+                set_aside(folder / NAME, "damaged")
+            write_chat(folder, chat)
+
+    def _traces(self, folder: Path, chat: Conversation) -> Iterator[DataFault]:
+        title = chat.head.title
+        answers = [turn for turn in chat.turns if isinstance(turn, Answer) and turn.trace]
+        named = {NAME}
+        for turn in answers:
+            path = Superseded(folder).trace(turn)
+            named |= {path.name, *(file.name for file in run_files(path))}
+            damage = salvage_trace(path).damage
+            if not path.exists():
+                yield DataFault(f"“{title}”: the trace of an answer is gone. Its text is kept.")
+            elif damage is not None:
+                yield DataFault(f"“{title}”: {damage.message} What can be read is shown.")
+        for path in sorted(folder.glob("*.jsonl")):
+            if path.name not in named and time.time() - path.stat().st_mtime > _YOUNG:
+                trace = salvage_trace(path).trace
+                held = len(trace.token_ids) if trace is not None else 0
+                yield DataFault(
+                    f"“{title}”: the chat does not name the trace {path.name} ({held:,} tokens).",
+                    TO_TRASH,
+                    partial(self.put_away, path),
+                )
+
+
+def _made_again(answers: int) -> str:
+    many = "s" * (answers != 1)
+    return f"It is made again from the trace{many} of {answers} answer{many}; a damaged file stays beside it."
+
 
 _SET_ASIDE = "It is kept under another name, and a new one is begun."
-_YOUNG = 600  # seconds; something may still be writing beside it
 
 
 def check_data(paths: Paths) -> tuple[DataFault, ...]:

@@ -23,7 +23,7 @@ from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.trace import Trace
 from app.engine.shards import size_of
 from app.engine.types import ModelOptions, Sampling
-from app.saved.calibrations import Calibrations
+from app.saved.measured import Calibrations
 
 PROG = "draftscope advise"
 _USAGE = f"{PROG} [--for WORK] [--target MODEL [--draft MODEL]] [options]"

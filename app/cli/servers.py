@@ -8,8 +8,7 @@ from functools import partial
 
 from app.cli.terminal.arguments import UsageError
 from app.engine.types import PairInfo
-from app.servers.address import server_address
-from app.servers.key import find_key
+from app.servers.address import find_key, server_address
 
 
 def add_server_options(group: argparse._ActionsContainer, what: str, *, several: bool) -> None:

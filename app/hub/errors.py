@@ -44,7 +44,7 @@ class Trouble(StrEnum):
     NO_SPACE = "no space"
     DISK = "disk"  # the folder cannot be written
     CHECKSUM = "checksum"
-    LEFT = "left"  # it was cancelled, but something could not be deleted
+    NOT_DELETED = "left"  # it was cancelled, but something could not be deleted
     NAME = "name"  # a name that would leave the folder
     CRASHED = "crashed"  # the download process ended
 
@@ -147,10 +147,10 @@ def disk_error(error: OSError) -> HubError:
     )
 
 
-def left_error(why: OSError, where: Sequence[Path]) -> HubError:
+def not_deleted_error(why: OSError, where: Sequence[Path]) -> HubError:
     """The sentence for files of a cancelled download that could not be deleted."""
     return HubError(
-        Trouble.LEFT,
+        Trouble.NOT_DELETED,
         f"Cancelled, but not all of it could be deleted: {reason(why)}.",
         f"Left on the disk: {', '.join(map(str, where))}. Delete again, or take it off this list.",
     )

@@ -81,7 +81,7 @@ def rough_context(size: int) -> int:
     return max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
 
 
-def judge(size: int, room: Room, context: int | Callable[[int], int] = rough_context) -> Fit:
+def fit_in(size: int, room: Room, context: int | Callable[[int], int] = rough_context) -> Fit:
     """The light of a file (or of a pair: give the sum) of `size` bytes.
 
     `context` is what KV cache and compute buffers need beside the weights, or a function from `size` to it.

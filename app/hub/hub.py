@@ -18,7 +18,7 @@ from app import __version__
 from app.base import threads
 from app.base.files import DamagedError, check_count
 from app.hub.errors import HubError, Trouble, explain, offline_error, unusable_answer
-from app.hub.offline import is_forced_offline
+from app.hub.token import is_forced_offline
 
 ANSWER_SECONDS = 20.0  # without one byte of an answer
 WHOLE_SECONDS = 60.0  # for a whole answer; for a file, until its bytes begin

@@ -22,7 +22,7 @@ from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.engine.process.limits import go_first
 from app.engine.shards import shard_of
 from app.engine.types import UNQUANTISED
-from app.hub.library.scan import model_at
+from app.hub.library.shelf import model_at
 from app.hub.names import without_quantisation
 
 USUAL = ("Q4_0", "Q4_K_M", "Q8_0", "F16")

@@ -1,4 +1,5 @@
-"""The Hugging Face token: kept where huggingface_hub keeps it, never in the settings, never in a log."""
+"""The Hugging Face token, kept where huggingface_hub keeps it, never in the settings, never in a log; and the
+variable for offline mode."""
 
 from __future__ import annotations
 
@@ -16,6 +17,12 @@ from app.engine.errors import UserError
 
 if TYPE_CHECKING:
     from app.hub.hub import Hub  # which loads all of the client
+
+
+def is_forced_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the use of the network, whatever the switch says. Quick."""
+    return huggingface_hub.is_offline_mode()
+
 
 _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 

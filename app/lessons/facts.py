@@ -12,7 +12,7 @@ from app.engine.record.length_fold import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
-from app.saved.chats.measurement import Measurement
+from app.saved.measured import Measurement
 
 
 class Quoted(str):

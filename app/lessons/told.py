@@ -17,7 +17,7 @@ from app.engine.strategy import StrategySpec
 from app.lessons.condition import holds
 from app.lessons.facts import AnswerFacts, Quoted, RoundFacts
 from app.lessons.lesson import Lesson, LessonError, LessonStep, read_lesson
-from app.saved.chats.measurement import Measurement, run_files
+from app.saved.measured import Measurement, run_files
 
 _FORMATS: dict[str, Callable[[float | None], str]] = {"%": percent, "x": times, "ms": milliseconds}
 

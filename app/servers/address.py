@@ -1,10 +1,18 @@
-"""The address of a server, as it stands in lanes, journals and reports."""
+"""The address of a server, as it stands in lanes, journals and reports; its key; and what is said of it.
+
+A key comes from an environment variable or the system's keyring, and is never in a setting, a log or a
+result. `keyring` is optional: where it is not installed, or the system has no store, only variables serve.
+"""
 
 from __future__ import annotations
 
+import os
+from typing import Any
 from urllib.parse import urlsplit
 
-from app.engine.errors import SettingError
+from app.base import numbers
+from app.engine.errors import SettingError, UserError
+from app.engine.types import ServerInfo, WholeServer
 
 _SCHEMES = ("http://", "https://")
 _LOCAL = ("localhost", "::1")
@@ -40,3 +48,103 @@ def is_local(address: str) -> bool:
     """Whether a server is on this machine: no proxy stands between."""
     host = urlsplit(address).hostname or ""
     return host in _LOCAL or host.startswith("127.")
+
+
+_SERVICE = "draftscope"
+
+
+def find_key(address: str, variable: str = "") -> str:
+    """The key for a server: that of the named variable, else the kept one, else "". Raises UserError where
+    the variable is empty, and where it holds what no key can be."""
+    if not variable:
+        return kept_key(address)
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"The environment variable {variable} is not set.", "Put the server's key into it.")
+    return checked_key(key)
+
+
+def checked_key(key: str) -> str:
+    """A key that can be sent; raises UserError, without the key."""
+    if not key.isascii() or not key.isprintable() or any(letter.isspace() for letter in key):
+        raise UserError("That is not a key: it has spaces or special characters.", "Copy it again.")
+    return key
+
+
+def can_keep() -> bool:
+    """Whether this system can keep a key."""
+    return _keyring() is not None
+
+
+def kept_key(address: str) -> str:
+    """The key that the system keeps for a server; "" without one."""
+    keyring = _keyring()
+    if keyring is None:
+        return ""
+    try:
+        return keyring.get_password(_SERVICE, address) or ""
+    except keyring.errors.KeyringError:  # locked, or its service is gone: the server will ask for a key
+        return ""
+
+
+def keep_key(address: str, key: str) -> None:
+    """Keep a key for a server; an empty one removes it. Raises UserError."""
+    keyring = _keyring()
+    if keyring is None:
+        raise UserError("This system has no keyring.", "Install keyring, or use an environment variable.")
+    try:
+        if key:
+            keyring.set_password(_SERVICE, address, checked_key(key))
+        elif keyring.get_password(_SERVICE, address):
+            keyring.delete_password(_SERVICE, address)
+    except keyring.errors.KeyringError as error:
+        why = type(error).__name__  # its text could hold the key
+        raise UserError(f"The keyring did not keep the key ({why}).", "Unlock it, then try again.") from None
+
+
+def _keyring() -> Any:
+    """The library, if it is installed and the system has a store; else None."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return None
+    return keyring if getattr(keyring.get_keyring(), "priority", 0) > 0 else None
+
+
+def server_words(server: ServerInfo) -> str:
+    """A server, as it describes itself, in a sentence."""
+    version = f" {server.version}" if server.version else ""
+    drafts = f"drafts with {numbers.listed(server.speculation)}" if server.speculation else "does not draft"
+    slots = f", {numbers.count(server.slots, 'slot')}" if server.slots else ""
+    settings = "".join(f", {name} {value:.4g}" for name, value in _numbers(server))
+    by_default = f"; by default{settings.removeprefix(',')}" if settings else ""
+    return f"{server.kind}{version} at {server.address}: {server.model}, {drafts}{slots}{by_default}."
+
+
+def fate_words(server: ServerInfo) -> str:
+    """A sentence on what a server tells of its drafts."""
+    if not server.speculation:
+        return "Without drafts every token is plain."
+    if server.tells_fates:
+        return "It tells how many tokens of every draft were accepted; p and q are unknown."
+    return "It does not tell what became of its drafts: fates, p and q are unknown."
+
+
+def whole_words(whole: WholeServer) -> str:
+    """The drafts of a whole server in a few words; "" where it had none."""
+    share = numbers.percent(whole.accepted / whole.drafted) if whole.drafted else ""
+    return f"{share} of {whole.drafted:,} drafted tokens" if share else ""
+
+
+def baseline_words(server: ServerInfo) -> str:
+    """A sentence on what a server's answers can be compared with."""
+    if not server.speculation:
+        return "It is a baseline for itself and for other servers of the same model."
+    if server.switches_off:
+        return "It answers without drafts where it is asked to: that is its baseline."
+    return "It cannot leave drafting out: its baseline is another server of the same model without drafts."
+
+
+def _numbers(server: ServerInfo) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in server.settings.items() if not isinstance(value, str)]

@@ -1,16 +1,163 @@
-"""What both kinds of servers are asked and answer."""
+"""What both kinds of servers are asked and answer, and the rounds of an answer, from what they tell of its
+tokens and their counters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from app.engine.types import FinishReason, GenerationRequest, PairInfo, Verification, WholeServer
-from app.servers.errors import strange
-from app.servers.rounds import Told
+from app.base import numbers
+from app.engine.fates import Origin, Verdict
+from app.engine.strategy import SERVER
+from app.engine.types import (
+    UNTOLD,
+    DraftedToken,
+    EmittedToken,
+    FinishReason,
+    GenerationRequest,
+    PairInfo,
+    Round,
+    Verification,
+    WholeServer,
+)
+from app.servers.http import ServerError, strange
+
+_UNKNOWN_TEXT = "?"  # how a drafted token that was never told is shown
+LONGEST_DRAFT = 1024  # tokens; the most that any strategy of llama.cpp can be set to
+_DRAFTED_FOR_EACH = 256  # token of an answer, beyond one longest draft
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A token of the answer as a server told it. Its text may be that of earlier tokens, too: a server holds
+    back incomplete characters, and what may begin a stop string."""
+
+    id: int = UNTOLD
+    text: str = ""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A round whose tokens are still coming."""
+
+    drafted: int
+    accepted: int
+    tokens: list[Told] = field(default_factory=list)
+
+    @property
+    def full(self) -> bool:
+        """Whether all tokens of the round are there: the accepted ones, and the target's own."""
+        return len(self.tokens) > self.accepted
+
+
+class RoundFold:
+    """Folds tokens and counters into rounds.
+
+    Counters move before the tokens of a round are sent: the first tokens under new counters are those that
+    were accepted and the target's own behind them; further tokens under the same counters come from rounds
+    without a draft, one each. (Where a target goes back by checkpoints, the pass that computes an accepted
+    draft again is such a round.)
+    """
+
+    def __init__(self, rule: Verification, *, untold: bool = False) -> None:
+        """`untold`: the server drafts and has no counters of that; every token is taken for a round."""
+        self._rule = rule
+        self._untold = untold
+        self._drafted = self._accepted = 0  # the counters
+        self._open: _Open | None = None
+        self._rounds = self._position = 0
+        self._end = 0.0
+
+    def add(self, tokens: list[Told], drafted: int, accepted: int, at: float) -> Iterator[Round]:
+        """Add tokens that came with these counters, `at` seconds behind the first token; yields the rounds
+        that are complete. Raises ServerError for counters that contradict each other or the tokens."""
+        self._check(drafted, accepted)
+        for token in tokens:
+            if self._open is None:
+                self._open = _Open(drafted - self._drafted, accepted - self._accepted)
+                self._drafted, self._accepted = drafted, accepted
+            self._open.tokens.append(token)
+            if self._open.full:
+                yield self._close(self._open, at)
+        if self._open is not None and (drafted, accepted) != (self._drafted, self._accepted):
+            raise ServerError(
+                f"The server counts {self._open.accepted} accepted tokens in a round and sent "
+                f"{len(self._open.tokens)}: its numbers cannot be used."
+            )
+
+    def finish(self, at: float) -> Iterator[Round]:
+        """Yield the round that the end of the answer cut, if any: what was drafted behind it was not
+        judged."""
+        if self._open is not None and self._open.tokens:
+            yield self._close(self._open, at)
+
+    def _check(self, drafted: int, accepted: int) -> None:
+        more, taken = drafted - self._drafted, accepted - self._accepted
+        if more < 0 or taken < 0 or taken > more:
+            raise ServerError(
+                f"The server's counters contradict each other: {drafted} drafted and {accepted} accepted "
+                f"after {self._drafted} and {self._accepted}.",
+                "Its numbers cannot be used.",
+            )
+        here = self._position + (len(self._open.tokens) if self._open is not None else 0)
+        if more > LONGEST_DRAFT or drafted > LONGEST_DRAFT + _DRAFTED_FOR_EACH * (here + 1):
+            raise ServerError(
+                f"The server counts {drafted:,} drafted tokens behind {numbers.count(here, 'token')} of its "
+                "answer: its numbers cannot be used."
+            )
+
+    def _close(self, open: _Open, at: float) -> Round:
+        start, self._end = self._end, max(at, self._end)
+        emitted = len(open.tokens)
+        accepted = min(open.accepted, emitted)
+        round = Round(
+            index=self._rounds,
+            position=self._position,
+            offset=start,
+            seconds=self._end - start,
+            draft_seconds=0.0,
+            verify_seconds=0.0,
+            sample_seconds=0.0,
+            native_seconds=0.0,
+            drafted=tuple(self._judged(open, accepted)),
+            emitted=tuple(_emitted(open, accepted)),
+            strategy=SERVER if open.drafted or self._untold else None,
+        )
+        self._rounds += 1
+        self._position += emitted
+        self._open = None
+        return round
+
+    def _judged(self, round: _Open, accepted: int) -> Iterator[DraftedToken]:
+        greedy = self._rule is Verification.GREEDY  # the target's most probable token is the emitted one
+        for token in round.tokens[:accepted]:
+            yield DraftedToken(
+                token.id, token.text.encode(), Verdict.ACCEPTED, target_id=token.id if greedy else None
+            )
+        for place in range(accepted, round.drafted):
+            if place == accepted and round.full:
+                best = round.tokens[-1].id if greedy else None
+                yield DraftedToken(UNTOLD, b"", Verdict.REJECTED, target_id=best, label=_UNKNOWN_TEXT)
+            else:
+                yield _IGNORED
+
+
+_IGNORED = DraftedToken(UNTOLD, b"", Verdict.IGNORED, label=_UNKNOWN_TEXT)
+
+
+def _emitted(round: _Open, accepted: int) -> Iterator[EmittedToken]:
+    for token in round.tokens[:accepted]:
+        yield EmittedToken(token.id, token.text.encode(), Origin.ACCEPTED)
+    if not round.drafted:
+        own = Origin.PLAIN
+    else:
+        own = Origin.BONUS if accepted == round.drafted else Origin.RESAMPLED
+    for token in round.tokens[accepted:]:
+        yield EmittedToken(token.id, token.text.encode(), own)
+
 
 T = TypeVar("T")
 

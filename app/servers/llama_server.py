@@ -21,8 +21,7 @@ from app.engine.types import (
     WholeServer,
 )
 from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
-from app.servers.errors import ServerError, strange
-from app.servers.http import Asker
+from app.servers.http import Asker, ServerError, strange
 
 KIND = "llama-server"
 _OFF = {"speculative.n_max": 0}

@@ -21,8 +21,7 @@ from app.engine.types import (
     WholeServer,
 )
 from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
-from app.servers.errors import ServerError, strange
-from app.servers.http import Asker
+from app.servers.http import Asker, ServerError, strange
 
 KIND = "vLLM"
 _SAME = ("temperature", "top_k", "top_p", "min_p", "frequency_penalty", "presence_penalty")

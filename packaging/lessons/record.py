@@ -22,7 +22,7 @@ from app.engine.record.trace import Trace, write_trace
 from app.engine.types import Sampling, TraceHeader
 from app.lessons.lesson import lesson_files, read_lesson
 from app.lessons.told import recorded, trace_file, untrue
-from app.saved.chats.measurement import Measurement, run_files
+from app.saved.measured import Measurement, run_files
 
 RESOURCES = Path("resources")  # relative: traces hold the paths of the models
 CUT = "smollm2-without-layers.gguf"  # the name of a draft that is made here

@@ -19,7 +19,7 @@ from app.engine.explain.purposes import PURPOSES, first_strategy
 from app.engine.process.messages import PassSeconds
 from app.engine.record.trace import Trace, read_trace
 from app.engine.types import ModelInfo, ModelOptions, PairInfo
-from app.saved.calibrations import Calibrations
+from app.saved.measured import Calibrations
 from app.ui.state.answer import AnswerModel
 from tests.answers import answer
 from tests.commands import Command

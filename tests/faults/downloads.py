@@ -22,8 +22,7 @@ import msgspec
 from huggingface_hub import close_session
 
 from app.hub.downloads.fetch import Fetcher
-from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import DownloadBegun, DownloadJob, FileDone, Patience, Report
+from app.hub.downloads.item import DownloadBegun, DownloadJob, FileDone, ItemFile, Patience, Report
 from app.hub.errors import HubError
 from app.hub.hub import Hub
 from app.hub.repo import read_repo

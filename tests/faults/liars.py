@@ -28,8 +28,7 @@ from app.engine.record.trace import line_of, parse_trace
 from app.engine.strategy import SERVER
 from app.engine.types import GenerationRequest, Message
 from app.hub.hub import Hub
-from app.hub.repo import read_repo
-from app.hub.search import search
+from app.hub.repo import read_repo, search
 from app.servers.client import ServerClient
 from tests.faults.campaign import Fate, checked
 from tests.faults.damage import damaged, damaged_text

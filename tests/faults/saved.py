@@ -19,7 +19,7 @@ from app.engine.errors import TraceError, UserError
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import read_trace, salvage_trace
-from app.hub.cache.checked import Checked
+from app.hub.cache_entry import Checked
 from app.hub.downloads.store import read_queue, write_queue
 from app.hub.library.remembered import Places, RememberedFiles
 from app.lab.runs.journal.journal import Journal

@@ -14,8 +14,7 @@ from app.hub.catalogue import confirm
 from app.hub.downloads import Wanted
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
-from app.hub.repo import read_repo
-from app.hub.search import search
+from app.hub.repo import read_repo, search
 from app.hub.token import save_token
 from tests.hub.server import TOKEN, FakeHub, FakeRepo, Fault
 from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from app.hub.fits import Fit, Light, Room, judge
+from app.hub.fits import Fit, Light, Room, fit_in
 
 
 def test_the_light_and_its_numbers() -> None:
     room = Room(memory=8_000_000_000, device=4_000_000_000)
-    assert judge(3_000_000_000, room).light is Light.GPU
-    assert judge(3_600_000_000, room).light is Light.MEMORY  # with its context it does not fit any more
-    assert judge(7_500_000_000, Room(8_000_000_000)).light is Light.NOT
-    assert judge(3_000_000_000, Room(8_000_000_000)).light is Light.MEMORY
-    fit = judge(3_000_000_000, room, 500_000_000)
+    assert fit_in(3_000_000_000, room).light is Light.GPU
+    assert fit_in(3_600_000_000, room).light is Light.MEMORY  # with its context it does not fit any more
+    assert fit_in(7_500_000_000, Room(8_000_000_000)).light is Light.NOT
+    assert fit_in(3_000_000_000, Room(8_000_000_000)).light is Light.MEMORY
+    fit = fit_in(3_000_000_000, room, 500_000_000)
     assert fit == Fit(Light.GPU, 3_000_000_000, 500_000_000, room)
     assert str(fit) == (
         "fits on the GPU: needs about 3.50 GB (3.00 GB weights, 500 MB context); "
         "free: 4.00 GB on the GPU and 8.00 GB of memory"
     )
-    assert judge(1000, room, lambda size: size * 2).needed == 3000
+    assert fit_in(1000, room, lambda size: size * 2).needed == 3000
 
 
 def test_layers_can_lie_on_both() -> None:
     room = Room(memory=8_000_000_000, device=4_000_000_000)
-    assert judge(6_900_000_000, room).light is Light.MEMORY
-    assert judge(7_500_000_000, room).light is Light.BOTH
-    assert judge(10_300_000_000, room).light is Light.BOTH  # with its context 11.3 of 11.4 GB
-    assert judge(10_400_000_000, room).light is Light.NOT
-    assert judge(7_500_000_000, room).light == "fits on GPU and memory together"
+    assert fit_in(6_900_000_000, room).light is Light.MEMORY
+    assert fit_in(7_500_000_000, room).light is Light.BOTH
+    assert fit_in(10_300_000_000, room).light is Light.BOTH  # with its context 11.3 of 11.4 GB
+    assert fit_in(10_400_000_000, room).light is Light.NOT
+    assert fit_in(7_500_000_000, room).light == "fits on GPU and memory together"
     same = Room(8_000_000_000, 4_000_000_000, shared=True)
-    assert judge(7_500_000_000, same).light is Light.NOT
-    assert judge(3_000_000_000, same).light is Light.GPU
+    assert fit_in(7_500_000_000, same).light is Light.NOT
+    assert fit_in(3_000_000_000, same).light is Light.GPU
 
 
 @pytest.mark.parametrize(

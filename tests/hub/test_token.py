@@ -14,8 +14,7 @@ from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
-from app.hub.repo import read_repo
-from app.hub.search import search
+from app.hub.repo import read_repo, search
 from app.hub.token import forget_token, kept_token, save_token
 from tests.hub.server import BAD_TOKEN, SECRET, TOKEN, FakeHub, Fault
 from tests.hub.stock import stock, trouble
@@ -95,8 +94,7 @@ def test_no_log_holds_a_token_or_a_signature(
     hub: Hub, server: FakeHub, home: Path, cache: Cache, caplog: pytest.LogCaptureFixture
 ) -> None:
     from app.hub.downloads.fetch import Fetcher
-    from app.hub.downloads.item import ItemFile
-    from app.hub.downloads.messages import DownloadJob
+    from app.hub.downloads.item import DownloadJob, ItemFile
 
     caplog.set_level(logging.DEBUG)
     (home / "token").write_text(TOKEN)

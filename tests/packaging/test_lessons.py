@@ -14,7 +14,7 @@ from app.engine import Engine
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import read_trace
 from app.lessons.lesson import lesson_files
-from app.saved.chats.measurement import run_files
+from app.saved.measured import run_files
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from app.engine.errors import SettingError, UserError
-from app.servers.address import is_address, server_address
-from app.servers.key import can_keep, find_key, keep_key, kept_key
+from app.servers.address import can_keep, find_key, is_address, keep_key, kept_key, server_address
 
 ADDRESS = "http://127.0.0.1:8080"
 

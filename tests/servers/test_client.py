@@ -20,8 +20,7 @@ from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
-from app.servers.errors import ServerError, of_transport
-from app.servers.http import Asker
+from app.servers.http import Asker, ServerError, of_transport
 from tests.servers.scripted import (
     PROPS,
     Answer,

@@ -23,7 +23,7 @@ from app.engine.types import (
 from app.lab.report.summary import summarise
 from app.lab.runs.journal.run_record import RunRecord
 from app.servers.client import ServerClient
-from app.servers.errors import ServerError
+from app.servers.http import ServerError
 from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, METRICS, SUMMARY, chunk, vllm
 from tests.servers.scripted import Answer, Asked, serving

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions
-from app.ui.chat.try_panel import TryPanel
+from app.ui.chat.try_prompts import TryPanel
 from tests.quiet import stays
 from tests.ui.windows import Desk, Windows
 

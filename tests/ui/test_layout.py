@@ -198,8 +198,8 @@ def test_text_and_placeholder_of_the_prompt_box_follow_the_text_size(windows: Wi
     desk = windows.open(ready=False)
     desk.window.go("settings")
     for scale in (2.0, 1.0, 1.5):
-        desk.window.look.set_scale(scale)
-        wanted = desk.window.look.theme.sans(0.5).pointSizeF()
+        desk.window.appearance.set_scale(scale)
+        wanted = desk.window.appearance.theme.sans(0.5).pointSizeF()
         QApplication.processEvents()
         assert desk.prompt.font().pointSizeF() == desk.prompt.viewport().font().pointSizeF() == wanted
 
@@ -231,7 +231,7 @@ def test_large_text_leaves_plots_their_height_and_instruments_scroll(windows: Wi
     resize(desk, 1920, 800)
     panel = desk.page.instruments
     for scale in (1.0, 2.0):
-        desk.window.look.set_scale(scale)
+        desk.window.appearance.set_scale(scale)
         desk.page.set_instruments(True)
         QApplication.processEvents()
         for card in panel.cards:

@@ -18,7 +18,7 @@ from app.engine.process.host import EngineHome, ProcessHome
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
-from app.ui.chat.prompt.prompt_edit import PromptEdit
+from app.ui.chat.prompt_edit import PromptEdit
 from app.ui.state.engine.engine_session import BUSY, Activity
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
@@ -260,7 +260,7 @@ class Windows:
     def close(self, desk: Desk) -> None:
         """Close a window as a user does."""
         self._open.remove(desk)
-        theme = desk.window.look.theme
+        theme = desk.window.appearance.theme
         desk.window.close()
         desk.window.deleteLater()
         theme.deleteLater()

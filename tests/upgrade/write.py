@@ -24,8 +24,8 @@ from app.hub.downloads.store import write_queue
 from app.hub.library.remembered import Places
 from app.lab.runs.journal.journal import lock_of, trace_folder_of
 from app.saved.chats.conversation import Answer, Conversation
-from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
+from app.saved.measured import Measurement
 from app.saved.presets import Preset, PresetStore
 from app.saved.settings import Settings, SettingsStore
 from tests.files.tiny import Tiny, write_tiny

@@ -32,8 +32,7 @@ from app.engine.params import check_params
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import LIKE_TARGET, GenerationRequest, Message, ModelOptions, PairInfo, Sampling
 from app.saved.settings import Settings
-from app.servers.address import server_address
-from app.servers.key import find_key
+from app.servers.address import find_key, server_address
 
 PROG = "draftscope run"
 STANDARD_INPUT = "-"

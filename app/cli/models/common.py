@@ -7,8 +7,7 @@ from pathlib import Path
 from app.base.files import DamagedError, decode_object, read_file
 from app.base.paths import find_paths
 from app.hub.hub import Hub
-from app.hub.library.scan import own_models
-from app.hub.library.shelf import Shelf
+from app.hub.library.shelf import Shelf, own_models
 
 
 def make_hub() -> Hub:

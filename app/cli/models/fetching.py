@@ -18,7 +18,7 @@ from app.engine.compat import head_words
 from app.engine.errors import ModelFileError
 from app.engine.types import ModelOptions
 from app.hub.cache import Cache
-from app.hub.cache.here import find_here
+from app.hub.catalogue import find_here
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub

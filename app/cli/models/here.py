@@ -11,8 +11,7 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import hand_over, put, say
 from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
-from app.hub.library.drafts import DraftVerdict, best_first
-from app.hub.library.model import LocalModel, names_apart
+from app.hub.library.model import DraftVerdict, LocalModel, best_first, names_apart
 from app.hub.library.shelf import Shelf, find_model
 
 PROG = "draftscope models"

@@ -13,8 +13,7 @@ from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import hand_over, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.hub.cache import Cache
-from app.hub.cache.here import find_entry, find_here
-from app.hub.catalogue import CataloguePair, confirm, load_catalogue, wanted_pair
+from app.hub.catalogue import CataloguePair, confirm, find_entry, find_here, load_catalogue, wanted_pair
 from app.hub.downloads import Wanted
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub

@@ -9,13 +9,12 @@ from app.cli.terminal.console import put, say
 from app.cli.terminal.table import aligned
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.fits import Fit, judge
-from app.hub.library.facts import short_number
+from app.hub.fits import Fit, fit_in
+from app.hub.library.probe import short_number
 from app.hub.library.reader import Reader
 from app.hub.names import parse_address
-from app.hub.repo import Quantisation, Repo, read_repo
-from app.hub.search import LIMIT, RepoHit
-from app.hub.search import search as search_hub
+from app.hub.repo import LIMIT, Quantisation, Repo, RepoHit, read_repo
+from app.hub.repo import search as search_hub
 
 PROG = "draftscope search"
 _DESCRIPTION = """\
@@ -101,6 +100,6 @@ def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
         return ["?"] * len(quantisations)
     finally:
         reader.close()
-    fits: list[Fit] = [judge(quantisation.size, room) for quantisation in quantisations]
+    fits: list[Fit] = [fit_in(quantisation.size, room) for quantisation in quantisations]
     say(f"Free now: {room}.")
     return [f"{fit.light}, needs about {file_size(fit.needed)}" for fit in fits]

@@ -24,10 +24,16 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 from app.base.files import open_file
 from app.base.numbers import file_size
 from app.hub.cache import Cache
-from app.hub.cache.checked import Checked
-from app.hub.cache.place import FilePlace
-from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, FileDone, Report, Waiting
+from app.hub.cache_entry import CacheEntry, Checked
+from app.hub.downloads.item import (
+    DownloadBegun,
+    DownloadJob,
+    DownloadProgress,
+    FileDone,
+    ItemFile,
+    Report,
+    Waiting,
+)
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
 from app.hub.hub import FILE, bounded_session
 
@@ -119,22 +125,22 @@ class Fetcher:
 
     def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
         remote = self._look(file)
-        place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
+        entry = self._cache.entry(self._job.repo, file.name, remote.etag, remote.commit)
         self._begun(index, remote, found=True)  # until its lock is held, it belongs to another program
-        if not self._is_here(file, remote, place):
-            with place.locked():
+        if not self._is_here(file, remote, entry):
+            with entry.locked():
                 # Another program may have downloaded it while this one waited: only now its owner is known.
-                if not self._is_here(file, remote, place):
+                if not self._is_here(file, remote, entry):
                     self._begun(index, remote, found=False)
-                    self._bring(file, remote, place)
-        path = place.link()
-        place.refer(self._job.revision, unless_known=self._goes_on)
+                    self._bring(file, remote, entry)
+        path = entry.link()
+        entry.refer(self._job.revision, unless_known=self._goes_on)
         return path, remote.size
 
-    def _is_here(self, file: ItemFile, remote: _Remote, place: FilePlace) -> bool:
+    def _is_here(self, file: ItemFile, remote: _Remote, entry: CacheEntry) -> bool:
         """Whether the file is in the cache, whoever downloaded it. A crash or a bad disk can leave wrong
         bytes of the right size, so they are read once."""
-        here = next((path for path in (place.pointer, place.blob) if _is_whole(path, remote)), None)
+        here = next((path for path in (entry.pointer, entry.blob) if _is_whole(path, remote)), None)
         if here is None:
             return False
         sha256 = _checksum_of(file, remote)
@@ -185,21 +191,21 @@ class Fetcher:
                 )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
-    def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:
+    def _bring(self, file: ItemFile, remote: _Remote, entry: CacheEntry) -> None:
         """Download what is missing, verify it, and make it the blob."""
-        start = place.begin()
+        start = entry.begin()
         if start > remote.size:
-            place.partial.unlink()
+            entry.partial.unlink()
             start = 0
         self._check_space(remote.size - start)
         checksum: _Hash = hashlib.sha256()
         if start:
-            self._read_again(place.partial, checksum)
+            self._read_again(entry.partial, checksum)
         if start < remote.size or not remote.size:
-            checksum = self._receive(remote, place.partial, start, checksum)
+            checksum = self._receive(remote, entry.partial, start, checksum)
         sha256 = _checksum_of(file, remote)
         if sha256 and checksum.hexdigest() != sha256:
-            place.partial.unlink()
+            entry.partial.unlink()
             self._report(DownloadProgress(self._before))  # the partial file is gone
             if not self._look(file).is_same(remote):
                 raise HubError(
@@ -210,9 +216,9 @@ class Fetcher:
                 f"{file.name} arrived damaged: its checksum is wrong. It was deleted.",
                 "Try again to download it once more.",
             )
-        place.settle()
+        entry.settle()
         if sha256:
-            self._checked.add(place.blob, sha256)
+            self._checked.add(entry.blob, sha256)
 
     def _check_space(self, missing: int) -> None:
         free = self._free_bytes()

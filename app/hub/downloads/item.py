@@ -1,14 +1,17 @@
-"""What is downloaded: one model is one item, however many files it has."""
+"""What is downloaded: one model is one item, however many files it has. Its child process reports, and each
+report makes the next snapshot of the item."""
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
-from app.hub.errors import Trouble
+from app.hub.errors import HubError, Trouble
 from app.hub.repo import HubFile, Quantisation, Repo
 
 
@@ -76,7 +79,7 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_over(self) -> bool:
         """Whether it is done, or was cancelled and stays only because something could not be deleted: nothing
         more is downloaded by itself, and the same model may be requested anew."""
-        return self.state is State.DONE or self.trouble is Trouble.LEFT
+        return self.state is State.DONE or self.trouble is Trouble.NOT_DELETED
 
     @property
     def path(self) -> str:
@@ -123,3 +126,178 @@ class DownloadRemoved:
 
 
 QueueEvent = DownloadChanged | DownloadRemoved
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a download waits, and how often it tries, before it gives up. Times are in seconds."""
+
+    stall: float = 20.0  # without one byte: the connection is closed and opened again
+    first_wait: float = 1.0  # after the first failure; doubled after each further one
+    longest_wait: float = 60.0
+    attempts: int = 10  # in a row that brought no bytes
+
+
+class DownloadJob(msgspec.Struct, frozen=True):
+    """Everything that a child process needs to know, except the token, which it reads itself."""
+
+    repo: str
+    revision: str
+    files: tuple[ItemFile, ...]
+    cache: str
+    endpoint: str
+    patience: Patience = Patience()
+    checked: str = ""  # the file that lists the verified blobs; "" for none
+
+
+class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
+    """A file was looked up. `found`: it does not belong to this download; reported again, without `found`,
+    before any of it is written."""
+
+    index: int
+    etag: str
+    commit: str
+    size: int
+    found: bool
+
+
+class DownloadProgress(msgspec.Struct, frozen=True, tag=True):
+    """Bytes of the whole item that are here; `checking`: they are being read for the checksum."""
+
+    done: int
+    checking: bool = False
+
+
+class Waiting(msgspec.Struct, frozen=True, tag=True):
+    """Something failed that may work later; the next try is in `seconds`."""
+
+    trouble: Trouble
+    message: str
+    hint: str
+    seconds: float
+
+
+class FileDone(msgspec.Struct, frozen=True, tag=True):
+    """A file is complete, verified and in its place."""
+
+    index: int
+    path: str
+
+
+class DownloadFailed(msgspec.Struct, frozen=True, tag=True):
+    """The child has given up."""
+
+    trouble: Trouble
+    message: str
+    hint: str
+
+
+class DownloadFinished(msgspec.Struct, frozen=True, tag=True):
+    """Every file is done."""
+
+
+Report = DownloadBegun | DownloadProgress | Waiting | FileDone | DownloadFailed | DownloadFinished
+
+encode = msgspec.msgpack.Encoder().encode
+decode_report = msgspec.msgpack.Decoder(Report).decode
+decode_job = msgspec.msgpack.Decoder(DownloadJob).decode
+
+
+_MEMORY_SECONDS = 5.0  # how far back the smoothed speed looks
+_SETTLED_SECONDS = 1.0  # before that, no speed is given
+
+
+class Rate:
+    """Smoothed speed of a growing number; times are of one monotonic clock, in seconds."""
+
+    def __init__(self, done: int, now: float) -> None:
+        self._began = now
+        self._done = done
+        self._at = now
+        self._speed: float | None = None
+
+    def update(self, done: int, now: float) -> None:
+        elapsed = now - self._at
+        if elapsed <= 0:
+            return
+        current = max(done - self._done, 0) / elapsed
+        weight = 1 - math.exp(-elapsed / _MEMORY_SECONDS)
+        # The first seconds are a plain mean: a smoothed start would creep up from nothing.
+        weight = max(weight, elapsed / max(now - self._began, elapsed))
+        self._speed = current if self._speed is None else self._speed + weight * (current - self._speed)
+        self._done, self._at = done, now
+
+    def speed(self) -> float | None:
+        """Bytes a second; None while it is too early to tell."""
+        return self._speed if self._at - self._began >= _SETTLED_SECONDS else None
+
+    def seconds_left(self, total: int) -> float | None:
+        """None while nothing moves, or it is too early to tell."""
+        speed = self.speed()
+        return (total - self._done) / speed if speed and speed > 1 else None
+
+
+def folded(download: Download, report: Report, rate: Rate | None) -> Download:
+    """The item after a report; `rate` is that of the bytes being received, None while there are none."""
+    match report:
+        case DownloadBegun(index, etag, commit, size, found):
+            known = download.files[index]
+            # A file that this download brought earlier stays its own, also when it now finds it.
+            found = found and (known.found or known.etag != etag)
+            begun = settled(download, State.RUNNING, download.done)
+            # A file of another size is not the one that the Hub listed: its checksum differs too.
+            sha256 = known.sha256 if known.size in (0, size) else ""
+            return with_file(begun, index, etag=etag, commit=commit, size=size, sha256=sha256, found=found)
+        case DownloadProgress(done, checking=True):
+            return settled(download, State.CHECKING, done)
+        case DownloadProgress(done):
+            left = rate.seconds_left(download.total) if rate else None
+            return settled(download, State.RUNNING, done, rate.speed() if rate else None, left)
+        case Waiting(trouble, message, hint, seconds):
+            waiting = settled(download, State.WAITING, download.done)
+            return replace(waiting, trouble=trouble, message=message, hint=hint, retry_in=seconds)
+        case FileDone(index, path):
+            return with_file(download, index, path=path)
+        case DownloadFailed(trouble, message, hint):
+            return failed(download, HubError(trouble, message, hint))
+        case DownloadFinished():
+            return settled(download, State.DONE, download.total)
+
+
+def settled(
+    download: Download, state: State, done: int, speed: float | None = None, seconds_left: float | None = None
+) -> Download:
+    """The item in a new state, without the messages of the previous one."""
+    return replace(
+        download,
+        state=state,
+        done=done,
+        speed=speed,
+        seconds_left=seconds_left,
+        retry_in=None,
+        trouble=None,
+        message="",
+        hint="",
+    )
+
+
+def failed(download: Download, error: HubError) -> Download:
+    stopped = settled(download, State.FAILED, download.done)
+    return replace(stopped, trouble=error.trouble, message=error.message, hint=error.hint)
+
+
+def lasting(download: Download) -> Download:
+    """The item without its progress, which is not worth saving at once."""
+    return replace(download, done=0, speed=None, seconds_left=None, retry_in=None)
+
+
+def after_restart(download: Download) -> Download:
+    """The item of an earlier session: paused where it was running or queued."""
+    if download.state not in ACTIVE | {State.QUEUED}:
+        return download
+    return settled(download, State.PAUSED, download.done)
+
+
+def with_file(download: Download, index: int, **changes: object) -> Download:
+    files = list(download.files)
+    files[index] = replace(files[index], **changes)
+    return replace(download, files=tuple(files))

@@ -17,22 +17,29 @@ from pathlib import Path
 
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.downloads.fold import after_restart, failed, folded, lasting, settled
 from app.hub.downloads.item import (
     ACTIVE,
     RESUMABLE,
     Download,
+    DownloadBegun,
     DownloadChanged,
+    DownloadJob,
+    DownloadProgress,
     DownloadRemoved,
+    Patience,
     QueueEvent,
+    Rate,
+    Report,
     State,
+    Waiting,
     Wanted,
+    after_restart,
+    failed,
+    folded,
+    lasting,
+    settled,
 )
-from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, Patience, Report, Waiting
-from app.hub.downloads.rate import Rate
-from app.hub.downloads.removal import remove_files
-from app.hub.downloads.space import check_space
-from app.hub.downloads.store import hold_queue, read_queue, write_queue
+from app.hub.downloads.store import check_space, hold_queue, read_queue, remove_files, write_queue
 from app.hub.downloads.worker import Worker
 from app.hub.errors import Trouble, disk_error, offline_error
 from app.hub.hub import Hub
@@ -123,7 +130,7 @@ class DownloadQueue:
     def cancel(self, id: str) -> None:
         """Remove an item that is not done and everything that it downloaded, whatever it is doing; an item
         that is done when this runs stays as it is. Where something cannot be deleted the item stays, as
-        FAILED, and says what and where (Trouble.LEFT)."""
+        FAILED, and says what and where (Trouble.NOT_DELETED)."""
         self._do(partial(self._cancel, id))
 
     def delete(self, id: str) -> None:

@@ -1,18 +1,32 @@
-"""Saves the queue between two starts, as one JSON file."""
+"""What the queue does on the disk: it saves itself as one JSON file, checks the room before a download, and
+deletes what a cancelled one brought."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import OWN, make_own_folder, read_file, reason, write_atomic, write_hint
+from app.base.files import (
+    OWN,
+    decode_kept,
+    make_own_folder,
+    put_aside,
+    read_file,
+    reason,
+    write_atomic,
+    write_hint,
+)
+from app.base.numbers import file_size
 from app.engine.errors import UserError
-from app.hub.downloads.item import Download
-from app.hub.kept_file import decode_kept, put_aside
+from app.hub.cache import Cache
+from app.hub.downloads.item import ACTIVE, Download, ItemFile, State, Wanted
+from app.hub.errors import HubError, Trouble, disk_error, not_deleted_error
 
 VERSION = 1
 
@@ -73,3 +87,58 @@ def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
         raise UserError(
             f"The list of downloads was not saved: {reason(error)}.", write_hint(error, path.parent)
         ) from error
+
+
+def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
+    """Raise HubError where the disk has no room for the files that are missing, beside the rest of the
+    queue."""
+    missing = sum(
+        max(0, file.size - cache.came(item.repo, file.name, file.sha256))
+        for item in wanted
+        for file in item.files
+        if cache.find(item.repo, file.name, file.size, file.sha256) is None
+    )
+    coming = sum(
+        download.total - download.done for download in queued if download.state in ACTIVE | {State.QUEUED}
+    )
+    try:
+        free = cache.free_bytes()
+    except OSError as error:
+        raise disk_error(error) from error
+    if missing and missing + coming > free:
+        others = f", {file_size(coming)} of them for other downloads" if coming else ""
+        raise HubError(
+            Trouble.NO_SPACE,
+            f"There is no room on the disk: {file_size(missing + coming)} needed{others}; "
+            f"{file_size(free)} free.",
+            "Free some space, choose a smaller quantisation, or set HF_HOME to a folder on another disk.",
+        )
+
+
+def remove_files(cache: Cache, download: Download, others: Iterable[Download]) -> HubError | None:
+    """Delete what `download` brought and none of the `others` needs; returns an error where something is
+    left."""
+    needed = {(other.repo, file.name) for other in others for file in other.files}
+    left: dict[Path, OSError] = {}
+    for file in download.files:
+        # Never begun: no part of it is ours.
+        if not file.etag or (download.repo, file.name) in needed:
+            continue
+        error = _remove(cache, download.repo, file)
+        if error and (place := cache.remains(download.repo, file.name, file.etag, file.commit)):
+            left[place] = error
+    return not_deleted_error(next(iter(left.values())), list(left)) if left else None
+
+
+def _remove(cache: Cache, repo: str, file: ItemFile) -> OSError | None:
+    """Returns why it failed."""
+    if file.found:
+        with contextlib.suppress(OSError):  # an empty lock
+            cache.unlock(repo, file.etag)
+        return None
+    try:
+        cache.remove(repo, file.name, file.etag, file.commit)
+        cache.forget(repo, file.name)
+    except OSError as error:
+        return error
+    return None

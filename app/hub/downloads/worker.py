@@ -1,20 +1,64 @@
-"""The queue's side of a child process."""
+"""The child process that fetches one item, and the queue's side of it. It can be killed at any moment, which
+is what cancel does."""
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import threading
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 
 from app.base.processes import hear, start_child
-from app.hub.downloads.child import serve
-from app.hub.downloads.messages import (
+from app.hub.downloads.item import (
     DownloadFailed,
     DownloadFinished,
     DownloadJob,
     Report,
+    decode_job,
     decode_report,
     encode,
 )
-from app.hub.errors import Trouble
+from app.hub.errors import HubError, Trouble
+
+
+def serve(connection: Connection, job: bytes) -> None:
+    """Run the job and report on it, until DownloadFinished or DownloadFailed; the process ends early when
+    nothing reads its reports."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
+    # Addresses in the client's messages may carry signatures; what matters is reported.
+    logging.disable(logging.CRITICAL)
+
+    def send(report: Report) -> None:
+        try:
+            connection.send_bytes(encode(report))
+        except OSError:
+            os._exit(0)
+
+    threading.Thread(target=_leave_with_parent, args=(connection,), name="parent", daemon=True).start()
+    try:
+        from app.hub.downloads.fetch import Fetcher
+
+        Fetcher(decode_job(job), send).run()
+        send(DownloadFinished())
+    except HubError as error:
+        send(DownloadFailed(error.trouble, error.message, error.hint))
+    except BaseException as error:
+        # Only its type: its text could hold an address with a signature.
+        kind = type(error).__name__
+        send(DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
+    connection.close()
+    os._exit(0)
+
+
+def _leave_with_parent(connection: Connection) -> None:
+    """End the process when the parent closes its end of the pipe: nothing else ever arrives here."""
+    try:
+        connection.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(0)
+
 
 _GOODBYE_SECONDS = 5.0
 

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from app.engine.errors import ModelFileError, UserError
-from app.hub.library.drafts import Candidate, best_first
-from app.hub.library.model import LocalModel
+from app.hub.library.model import Candidate, LocalModel, best_first
 from app.hub.library.shelf import Shelf
 
 log = logging.getLogger("draftscope.library")

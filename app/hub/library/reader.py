@@ -9,12 +9,12 @@ from app.base.processes import hear, start_child
 from app.engine.compat import VocabularyFit
 from app.engine.errors import ModelFileError
 from app.hub.fits import Room
-from app.hub.library.facts import Facts
 from app.hub.library.probe import (
     Answer,
     Compare,
     Compared,
     Devices,
+    Facts,
     ProbeDevices,
     Question,
     Read,

@@ -7,12 +7,20 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import make_own_folder, read_file, reason, write_atomic, write_hint
+from app.base.files import (
+    NewerError,
+    decode_kept,
+    make_own_folder,
+    put_aside,
+    read_file,
+    reason,
+    write_atomic,
+    write_hint,
+)
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
-from app.hub.kept_file import NewerError, decode_kept, put_aside
-from app.hub.library.facts import Facts
 from app.hub.library.model import LocalModel
+from app.hub.library.probe import Facts
 
 VERSION = 1
 _LIST = "The list of added files"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.base import numbers
 from app.lab.load.report import BurstReport, LoadRow
 from app.lab.report.interval import SpeedFinding
-from app.servers.words import server_words
+from app.servers.address import server_words
 
 
 def load_sentences(report: BurstReport) -> list[str]:

@@ -19,10 +19,9 @@ from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, LabEvent, WarmingUp
 from app.lab.runs.journal.run_record import RunRecord
-from app.servers.address import is_address
+from app.servers.address import find_key, is_address
 from app.servers.client import ServerClient
 from app.servers.http import Stopped
-from app.servers.key import find_key
 
 _WARM_UP_TOKENS = 24
 _PATIENCE = 0.05  # seconds from Cancel until the next request is not waited for

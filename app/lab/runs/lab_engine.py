@@ -20,7 +20,7 @@ from app.engine.process.messages import (
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
-from app.servers.key import find_key
+from app.servers.address import find_key
 
 if TYPE_CHECKING:
     from app.servers.client import ServerClient  # its HTTP client takes a moment to import

@@ -46,7 +46,7 @@ from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
 from app.lab.runs.other_load import OtherLoad
 from app.lab.runs.time_left import TimeLeft
-from app.servers.key import find_key
+from app.servers.address import find_key
 
 MakeHome = Callable[[], EngineHome]
 

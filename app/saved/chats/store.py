@@ -45,12 +45,31 @@ from app.saved.chats.conversation import (
     with_head,
     with_versions,
 )
-from app.saved.chats.measurement import Measurement, read_measurement, write_measurement
 from app.saved.chats.recorder import AnswerRecorder
-from app.saved.chats.search import SearchTexts
-from app.saved.chats.superseded import Superseded
-from app.saved.chats.trash import KEPT, SteadyClock, Trash
+from app.saved.chats.trash import KEPT, SteadyClock, Superseded, Trash
 from app.saved.chats.unsent import Unsent
+from app.saved.measured import Measurement, read_measurement, write_measurement
+
+
+class SearchTexts:
+    """The searchable text of each chat file, read again only when the file has changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, int], str]] = {}
+
+    def of(self, file: Path, load: Callable[[], Conversation]) -> str:
+        """The chat's title and turns with their case folded; empty if the chat cannot be read."""
+        try:
+            status = file.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._known.get(file)
+            if known is None or known[0] != stamp:
+                known = (stamp, "\n".join(load().texts()).casefold())
+                self._known[file] = known
+        except (OSError, UserError):
+            return ""  # the list shows it as damaged; a search does not find it
+        return known[1]
+
 
 CUT_OFF = "The answer was cut off."
 _ID = re.compile(r"[0-9a-f-]{8,64}")

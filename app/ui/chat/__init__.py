@@ -1,1 +1,2 @@
-"""The Chat place: chats (`list/`), the prompt box (`prompt/`), answers on their way (`answers/`)."""
+"""The Chat place: the list of chats, the transcript and its prompt box, answers on their way and what they
+are measured against."""

@@ -15,11 +15,11 @@ from app.engine.explain.cost import disorder
 from app.engine.explain.remedies import Remedy
 from app.engine.process.messages import Forced
 from app.engine.types import ModelOptions, PairInfo
-from app.saved.calibrations import Calibrations
+from app.saved.measured import Calibrations
 from app.saved.presets import Preset
-from app.ui.chat.answers.answering import CONTINUE
-from app.ui.chat.answers.asking import loaded_alike
-from app.ui.chat.answers.baseline_controller import BaselineController
+from app.ui.chat.answers import CONTINUE
+from app.ui.chat.asking import loaded_alike
+from app.ui.chat.baseline import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts

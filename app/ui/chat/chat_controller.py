@@ -14,12 +14,11 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answers.answering import CONTINUE, Answering
-from app.ui.chat.answers.answers_controller import AnswersController
-from app.ui.chat.answers.asking import asked_in, loaded_alike, request_for, request_to_go_on, why_not
+from app.ui.chat.answers import CONTINUE, Answering, AnswersController
+from app.ui.chat.asking import asked_in, loaded_alike, request_for, request_to_go_on, why_not
+from app.ui.chat.chat_list_controller import ChatListController
 from app.ui.chat.chat_page import ChatPage
-from app.ui.chat.list.chat_list_controller import ChatListController
-from app.ui.chat.prompt.unsent_words import UnsentWords
+from app.ui.chat.prompt_box import UnsentWords
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.folds import RoundFolds

@@ -3,18 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QWidget
 
+from app.engine.record.trace import Trace
+from app.engine.strategy import SERVER
+from app.engine.types import TraceHeader
 from app.saved.chats.conversation import ChatHead
-from app.ui.chat.list.chat_list import ChatList
-from app.ui.chat.prompt.prompt_box import PromptBox
-from app.ui.chat.recording_bar import RecordingBar
+from app.ui.chat.chat_list import ChatList
+from app.ui.chat.prompt_box import PromptBox
 from app.ui.instruments import InstrumentsPanel
 from app.ui.theme import Theme
 from app.ui.transcript import Legend, TranscriptView
+from app.ui.transcript.text.answer_words import manner
+from app.ui.widgets import kit
+from app.ui.widgets.words.model_words import pair_words, where_words
+from app.ui.widgets.words.numbers import count
+
+
+class RecordingBar(QWidget):
+    """Takes the place of the chips of the loaded pair, which has nothing to do with the recording."""
+
+    close_requested = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.name = QLabel()
+        self.facts = QLabel()
+        for label in (self.name, self.facts):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)  # file names may contain markup
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.close_it = kit.button("Close recording", self.close_requested)
+        kit.row(
+            (kit.column(self.name, self.facts, spacing=2), 1),
+            (self.close_it, 0, Qt.AlignmentFlag.AlignVCenter),
+            margins=(16, 10, 16, 10),
+            spacing=16,
+            on=self,
+        )
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAccessibleName("Recording")
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.hide()
+
+    def show_recording(self, trace: Trace, file: str) -> None:
+        """Describe a trace that was read from a file."""
+        self.name.setText(f"Recording · {file}")
+        self.facts.setText("\n".join(recording_facts(trace.header)))
+        self.setAccessibleDescription(f"{self.name.text()}. {self.facts.text()}")
+        self.show()
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        palette = self._theme.palette
+        self.setStyleSheet(
+            f"RecordingBar {{ background: {palette.panel}; border-bottom: 1px solid {palette.line}; }}"
+        )
+        self.name.setFont(self._theme.sans(0, QFont.Weight.Medium))
+        self.facts.setFont(self._theme.sans(-1))
+        self.facts.setStyleSheet(f"color: {palette.secondary}")
+
+
+def recording_facts(header: TraceHeader) -> tuple[str, str]:
+    """When and where a trace was made, and with what: one line each."""
+    pair = header.pair
+    where = [header.machine, *reversed(where_words(pair))]
+    if pair.server is not None:
+        where = [*where_words(pair), "devices and threads unknown"]
+    made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
+    strategy = header.strategy
+    if pair.server is not None and strategy == SERVER:
+        strategy = f"{'+'.join(pair.server.speculation)}, the server's"
+    settings = [pair_words(pair), strategy, manner(header).replace("  ", " ")]
+    settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
+    return " · ".join(filter(None, made)), " · ".join(filter(None, settings))
+
+
+def _moment(stamp: str) -> str:
+    """A time stamp in local time; the text itself where it is no time."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone().strftime("%d %B %Y, %H:%M").lstrip("0")
+    except ValueError:
+        return stamp
+
 
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
@@ -47,24 +124,11 @@ class ChatPage(QWidget):
         self.instruments = InstrumentsPanel(theme)
 
         self._foot = QWidget()
-        foot = QVBoxLayout(self._foot)
-        foot.setContentsMargins(0, 8, 0, 16)
-        foot.setSpacing(8)
-        foot.addWidget(self.legend)
-        foot.addWidget(self.prompt)
-        self._foot_row = QHBoxLayout()
-        self._foot_row.setContentsMargins(16, 0, 16, 0)
-        self._foot_row.addStretch(1)
-        self._foot_row.addWidget(self._foot, 1000)
-        self._foot_row.addStretch(1)
+        kit.column(self.legend, self.prompt, margins=(0, 8, 0, 16), spacing=8, on=self._foot)
+        self._foot_row = kit.row(kit.Spring(1), (self._foot, 1000), kit.Spring(1), margins=(16, 0, 16, 0))
 
         middle = QWidget()
-        column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.recording)
-        column.addWidget(self.transcript, 1)
-        column.addLayout(self._foot_row)
+        kit.column(self.recording, (self.transcript, 1), self._foot_row, spacing=0, on=middle)
 
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(1)
@@ -74,9 +138,7 @@ class ChatPage(QWidget):
             self.splitter.setStretchFactor(self.splitter.count() - 1, stretch)
         self._middle = middle
         self.splitter.setSizes([self._scaled(CHATS), self._scaled(COLUMN), self._scaled(INSTRUMENTS)])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        kit.column(self.splitter, on=self)
         self._sidebar = self._instruments = True
         self._narrow = self._cramped = False
         theme.changed.connect(self._fit)

@@ -9,7 +9,7 @@ from app.engine.types import FinishReason, TraceHeader
 from app.saved.chats.conversation import INFILL, Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
-from app.ui.chat.answers.answering import Answering, continuing
+from app.ui.chat.answers import Answering, continuing
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.folds import RoundFolds

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.engine.types import FinishReason
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import count
@@ -43,10 +44,7 @@ class InstrumentsHead(QWidget):
         self.fold.setMinimumWidth(24)
         self.fold.setAccessibleName("Fold the instruments away")
         self.fold.setToolTip("Fold the instruments away")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.scope, 1)
+        row = kit.row((self.scope, 1), spacing=4, on=self)
         for button in (self.sums, self.reset, self.fold):
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.ui.instruments.head import InstrumentsHead
 from app.ui.instruments.plots.by_round import AcceptancePlot, LengthPlot, SpeedPlot
@@ -17,6 +17,7 @@ from app.ui.instruments.rounds.table import RoundTable
 from app.ui.instruments.styles import scroll_bar
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.data.export import ChooseFile, choose_file
 from app.ui.widgets.work.throttle import Throttle
 
@@ -62,10 +63,7 @@ class InstrumentsPanel(QScrollArea):
         self._rule = QFrame()
         self._rule.setFixedHeight(1)
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(20, 8, 20, 12)
-        column.setSpacing(12)
-        column.addWidget(self.head)
+        column = kit.column(self.head, margins=(20, 8, 20, 12), spacing=12, on=body)
         for card in self.cards:
             column.addWidget(card, 4 if card is self.length else 3)  # two lines stand below its plot
         column.addWidget(self.cost, 3)

@@ -12,14 +12,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.ui.instruments import definitions
 from app.ui.state.sums import Sums
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.words.numbers import NONE, count, percent, significant
 
@@ -98,14 +97,10 @@ class SumsPanel(QWidget):
         self.lines.setProperty("kind", "list")
         self.lines.setTabChangesFocus(True)
         self.lines.setAccessibleName("llama.cpp's statistics")
-        self.copy = QPushButton("Copy")
-        self.copy.setToolTip("Copy the table and the lines shown")
-        self.copy.clicked.connect(self._copy)
+        self.copy = kit.button("Copy", self._copy, tip="Copy the table and the lines shown")
         self.forget = QCheckBox("Forget what strategies have learned as well")
         self.forget.setToolTip("Smoothed acceptance, pools of n-grams, and the memory of earlier answers")
-        self.reset = QPushButton("Reset")
-        self.reset.setToolTip("Let “Since Reset” begin with the next round")
-        self.reset.clicked.connect(self._reset)
+        self.reset = kit.button("Reset", self._reset, tip="Let “Since Reset” begin with the next round")
         above, below = QHBoxLayout(), QHBoxLayout()
         above.addWidget(_label("In llama.cpp's words", "strong"))
         above.addStretch(1)
@@ -114,13 +109,7 @@ class SumsPanel(QWidget):
             below.addWidget(widget)
         below.addStretch(1)
         below.addWidget(self.copy)
-        body = QVBoxLayout(self)
-        body.setContentsMargins(0, 0, 0, 0)
-        body.setSpacing(10)
-        body.addLayout(grid)
-        body.addLayout(above)
-        body.addWidget(self.lines)
-        body.addLayout(below)
+        kit.column(grid, above, self.lines, below, spacing=10, on=self)
         theme.changed.connect(self._fit)
         self._fit()
 
@@ -161,7 +150,5 @@ class SumsPanel(QWidget):
 
 
 def _label(text: str, role: str) -> QLabel:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setProperty("role", role)
+    label = kit.label(text, role, plain=True)
     return label

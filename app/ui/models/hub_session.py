@@ -15,19 +15,18 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.cache.here import find_entry
-from app.hub.catalogue import Entry, load_catalogue
+from app.hub.catalogue import Entry, find_entry, load_catalogue
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import Trouble
-from app.hub.fits import Fit, Room, judge
+from app.hub.fits import Fit, Room, fit_in
 from app.hub.hub import Hub
 from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent
 from app.hub.library.model import LocalModel
 from app.hub.library.reader import Reader
-from app.hub.library.scan import own_models
-from app.hub.library.shelf import Shelf
-from app.hub.offline import is_forced_offline
+from app.hub.library.shelf import Shelf, own_models
 from app.hub.repo import HubFile
+from app.hub.token import is_forced_offline
+from app.ui.state.chat_side import KEEP, Keep, PairChange, Tell
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.work.background import Askers, Query
@@ -55,10 +54,16 @@ class HubSession(QObject):
     token_changed = Signal()
 
     def __init__(
-        self, paths: Paths, settings: SettingsInUse, measure: Callable[[], Room] = free_room
+        self,
+        paths: Paths,
+        settings: SettingsInUse,
+        use: Callable[[PairChange, Tell], None],
+        measure: Callable[[], Room] = free_room,
     ) -> None:
-        """`measure` gives the free memory of this machine; it may block."""
+        """`use` loads models into the chat, or tells why not; `measure` gives the free memory of this
+        machine, and may block."""
         super().__init__()
+        self._use = use
         self.settings = settings
         settings.changed.connect(self._settings_changed)
         self.hub = Hub(lambda: settings.now.offline)
@@ -157,7 +162,7 @@ class HubSession(QObject):
 
     def fit(self, size: int) -> Fit | None:
         """Where so many bytes of model would run; None while the memory is not known."""
-        return judge(size, self.room) if self.room is not None else None
+        return fit_in(size, self.room) if self.room is not None else None
 
     def _set_room(self, room: Room) -> None:
         self._measured = time.monotonic()
@@ -197,7 +202,7 @@ class HubSession(QObject):
     def download_of(self, repo: str, file: str) -> Download | None:
         """The item of the queue that downloads this file, or has downloaded it."""
         for download in self.downloads.values():
-            cancelled = download.trouble is Trouble.LEFT
+            cancelled = download.trouble is Trouble.NOT_DELETED
             if download.repo == repo and not cancelled and any(part.name == file for part in download.files):
                 return download
         return None
@@ -206,6 +211,18 @@ class HubSession(QObject):
         """Seconds until a waiting item tries again."""
         passed = time.monotonic() - self._heard.get(download.id, time.monotonic())
         return max(0.0, (download.retry_in or 0.0) - passed)
+
+    def use(
+        self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
+    ) -> None:
+        """Load files of this machine into the chat, or tell why not; no draft takes that of the chat away."""
+        self._use(
+            PairChange(
+                KEEP if target is KEEP else self.as_setting(target),
+                draft if draft is KEEP or draft is None else self.as_setting(draft),
+            ),
+            tell,
+        )
 
     def as_setting(self, path: Path | str) -> str:
         """A model's path as the settings name it: our own models by their symbol."""

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QStackedWidget, QWidget
 
-from app.engine.errors import UserError
-from app.ui.models.drafts.drafts_page import DraftsPage
-from app.ui.models.here.download_strip import DownloadStrip
-from app.ui.models.here.downloads_page import DownloadsPage
-from app.ui.models.here.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
-from app.ui.models.hub.catalogue_page import CataloguePage
-from app.ui.models.hub.model_details import ModelsInUse
-from app.ui.models.hub.search_page import SearchPage
+from app.ui.models.catalogue_page import CataloguePage
+from app.ui.models.downloads_page import DownloadsPage, DownloadStrip
+from app.ui.models.drafts_page import DraftsPage
 from app.ui.models.hub_session import HubSession
+from app.ui.models.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
+from app.ui.models.model_details import ModelsInUse
+from app.ui.models.search_page import SearchPage
 from app.ui.models.words import room_words
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
+from app.ui.widgets import kit
 from app.ui.widgets.fields.offline_switch import OfflineSwitch
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.lazy_place import PlaceWidget
-
-UseModels = Callable[[str | None, str | None], None]
-"""Load (target, draft) into the chat and go there. None keeps what is in use, "" removes the draft.
-Raises UserError."""
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library", "Drafts")
 
@@ -39,18 +33,16 @@ class ModelsPlace(PlaceWidget):
         self,
         theme: Theme,
         session: HubSession,
-        use: UseModels,
         in_use: ModelsInUse,
         drafts: DraftsPage,
         choose_files: Chooser = ask_for_files,
         choose_folder: Chooser = ask_for_folder,
     ) -> None:
-        """`use` loads models into the chat, `in_use` gives those that are loaded."""
+        """`in_use` gives the models of the chat."""
         super().__init__()
         self._theme = theme
         self.session = session
         session.setParent(self)
-        self._use = use
         self.catalogue = CataloguePage(theme, session)
         self.search = SearchPage(theme, session)
         self.downloads = DownloadsPage(theme, session)
@@ -60,15 +52,7 @@ class ModelsPlace(PlaceWidget):
         self._pages = QStackedWidget()
         for page in (self.catalogue, self.search, self.downloads, self.library, self.drafts):
             self._pages.addWidget(page)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._build_head())
-        line = QFrame()
-        line.setProperty("kind", "line")
-        layout.addWidget(line)
-        layout.addWidget(self._pages, 1)
-        layout.addWidget(self.strip)
+        kit.column(self._build_head(), kit.line(), (self._pages, 1), self.strip, spacing=0, on=self)
         self._connect()
         self._show_offline()
         self._show_room()
@@ -77,22 +61,23 @@ class ModelsPlace(PlaceWidget):
     def _build_head(self) -> QWidget:
         self.views = Segmented(self._theme, "View", VIEWS)
         self.views.picked.connect(self.show_view)
-        self._room = QLabel()
-        self._room.setProperty("role", "caption")
+        self._room = kit.label("", "caption")
         self._room.setToolTip("Free memory on this machine; the dots show what fits into it")
         self._offline_words = QLabel("Offline")
         self.offline = OfflineSwitch(self._theme)
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
         head = QWidget()
-        row = QHBoxLayout(head)
-        row.setContentsMargins(24, 8, 16, 8)
-        row.setSpacing(8)
-        row.addWidget(self.views)
-        row.addStretch(1)
-        row.addWidget(self._room)
-        row.addSpacing(16)
-        row.addWidget(self._offline_words)
-        row.addWidget(self.offline)
+        kit.row(
+            self.views,
+            kit.Spring(1),
+            self._room,
+            16,
+            self._offline_words,
+            self.offline,
+            margins=(24, 8, 16, 8),
+            spacing=8,
+            on=head,
+        )
         return head
 
     def _connect(self) -> None:
@@ -100,8 +85,6 @@ class ModelsPlace(PlaceWidget):
         session.downloads_changed.connect(self._show_strip)
         session.room_changed.connect(self._show_room)
         session.offline_changed.connect(self._show_offline)
-        for user in (self.catalogue, self.downloads, self.library, self.drafts):
-            user.use_wanted.connect(lambda target, draft, page=user: self._use_models(page, target, draft))
         for fetcher in (self.catalogue, self.search, self.strip):
             fetcher.downloads_wanted.connect(lambda: self.show_view("Downloads"))
         for finder in (self.search, self.downloads):
@@ -132,19 +115,6 @@ class ModelsPlace(PlaceWidget):
         """Before the window closes: pause the downloads, end threads and processes."""
         self.drafts.close_page()
         self.session.close()
-
-    def _use_models(
-        self,
-        page: CataloguePage | DownloadsPage | LibraryPage | DraftsPage,
-        target: Path | str | None,
-        draft: Path | str | None,
-    ) -> None:
-        """Load models into the chat; where that fails, say so where it was asked for."""
-        name = self.session.as_setting
-        try:
-            self._use(name(target) if target else None, name(draft) if draft else _kept(draft))
-        except UserError as error:
-            page.show_use_error(error)
 
     @Slot(object)
     def _show_in_library(self, path: Path | str | None) -> None:
@@ -189,8 +159,3 @@ class ModelsPlace(PlaceWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-
-
-def _kept(draft: Path | str | None) -> str | None:
-    """The draft to load: None keeps the one in use, "" removes it."""
-    return None if draft is None else ""

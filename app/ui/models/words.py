@@ -8,8 +8,7 @@ from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Light, Room
 from app.hub.library.model import FileOrigin, LocalModel
-from app.hub.repo import Repo
-from app.hub.search import RepoHit
+from app.hub.repo import Repo, RepoHit
 from app.ui.widgets.words.model_words import parameters
 from app.ui.widgets.words.numbers import SPACE, count, file_size, percent
 from app.ui.widgets.words.relative_time import relative_time
@@ -71,7 +70,7 @@ def state_words(download: Download, retry_in: float) -> str:
         case State.FAILED:
             if download.trouble is Trouble.OFFLINE:
                 return "resumes once offline mode is off"
-            return "cancelled" if download.trouble is Trouble.LEFT else "stopped"
+            return "cancelled" if download.trouble is Trouble.NOT_DELETED else "stopped"
         case State.DONE:
             return "here"
 

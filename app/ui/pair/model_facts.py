@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from app.base.paths import OWN
 from app.engine.types import ModelInfo, Role
+from app.ui.widgets import kit
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.model_words import (
@@ -31,32 +32,23 @@ class ModelFacts(QWidget):
     def __init__(self, role: Role) -> None:
         super().__init__()
         self._role = role
-        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        self._name.setProperty("role", "strong")
-        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        self._file.setProperty("role", "caption")
-        self._state, self._load, self._verdict = _wrapped("caption"), QLabel(), _wrapped("caption")
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="strong")
+        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="caption")
+        self._state, self._verdict, self._warning, self._unused = (
+            kit.label("", role, wrap=True, plain=True)
+            for role in ("caption", "caption", "error", "secondary")
+        )
+        self._load = kit.label("", "caption")
         self._verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._load.setProperty("role", "caption")
-        self._warning, self._unused = _wrapped("error"), _wrapped("secondary")
         self._progress = QProgressBar()
         self._progress.setTextVisible(False)
         for widget in (self._verdict, self._unused, self._progress):
             widget.hide()
-        does = _wrapped("secondary")
-        does.setText(ROLES[role])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(does)
-        column.addWidget(self._unused)
-        column.addSpacing(8)
-        block = QVBoxLayout()
-        block.setSpacing(2)
-        for widget in (self._name, self._state, self._file, self._load, self._verdict, self._warning):
-            block.addWidget(widget)
-        column.addLayout(block)
-        column.addWidget(self._progress)
+        does = kit.label(ROLES[role], "secondary", wrap=True, plain=True)
+        block = kit.column(
+            self._name, self._state, self._file, self._load, self._verdict, self._warning, spacing=2
+        )
+        kit.column(does, self._unused, 8, block, self._progress, spacing=8, on=self)
 
     def set_unused(self, why: str) -> None:
         """Say why the model has no effect at the moment; "" where it has one."""
@@ -110,12 +102,3 @@ class ModelFacts(QWidget):
         else:
             self._name.set_text(unread_name(path) if path.startswith(OWN) else file_name(path))
             self._state.setText(unloaded)
-
-
-def _wrapped(role: str) -> QLabel:
-    """A label of plain text in as many lines as it needs."""
-    label = QLabel()
-    label.setProperty("role", role)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label

@@ -1,4 +1,5 @@
-"""How a model is loaded: a few settings first, the rest folded in two parts."""
+"""How a model is loaded: a few settings first, the rest folded in two parts; and which backends this build
+has."""
 
 from __future__ import annotations
 
@@ -6,21 +7,74 @@ import dataclasses
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.engine.devices.builds import gpu_backends
+from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import Device, offload_devices
 from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.engine.types import ModelOptions, Role
-from app.ui.pair.build_text import BuildText
-from app.ui.pair.placement.layers_field import LayersField
-from app.ui.pair.placement.placement import Placement
-from app.ui.pair.placement.split import with_workers
+from app.ui.pair.layers_field import LayersField
+from app.ui.pair.placement import Placement, with_workers
 from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.field import Field, make_field
+from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fold import Fold
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.text.mono_text import MonoText
+
+
+class BuildText(QWidget):
+    """One command at a time: that of the backend chosen."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._commands: dict[str, str] = {}
+        self._choice: Segmented | None = None
+        self._has = kit.label("", "caption", wrap=True)
+        self._command = MonoText(theme)
+        self._copy_button = IconButton(theme, "copy", "Copy the command", act=self._copy)
+        self._row = kit.row((self._command, 1), self._copy_button)
+        kit.column(kit.label("This build of llama.cpp", "strong"), self._has, self._row, spacing=6, on=self)
+        self.hide()
+
+    def set_backends(self, backends: Sequence[str]) -> None:
+        """The backends of this build, in llama.cpp's words."""
+        self._has.setText(describe_backends(backends))
+        self._commands = other_builds(backends)
+        if self._choice is not None:
+            self._choice.deleteLater()
+            self._choice = None
+        self.show()
+        for widget in (self._command, self._copy_button):
+            widget.setVisible(bool(self._commands))
+        if not self._commands:
+            return
+        self._choice = Segmented(self._theme, "Build for", tuple(self._commands))
+        self._choice.picked.connect(self._picked)
+        self._row.insertWidget(0, self._choice)
+        self._picked(self._choice.choice())
+
+    @Slot(str)
+    def _picked(self, choice: str) -> None:
+        self._command.set_text(self._commands[choice])
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._command.text())
+
+
+def describe_backends(backends: Sequence[str]) -> str:
+    """What it computes on, and what the command is for."""
+    gpus = gpu_backends(backends)
+    has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU alone"
+    workers = "and on workers" if "RPC" in backends else "and cannot use workers"
+    return f"{has}, {workers}. To make another build, run this in {SOURCE_FOLDER}:"
+
 
 GAP = 12
 FIRST = ("ctx_size", "threads")
@@ -57,9 +111,7 @@ class ModelForm(QWidget):
         self.placement = Placement(theme)
         self.workers = WorkerList(theme)
         self.build = BuildText(theme)
-        self._where = QLabel()
-        self._where.setProperty("role", "caption")
-        self._where.setWordWrap(True)
+        self._where = kit.label("", "caption", wrap=True)
         self._where.hide()
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -73,12 +125,8 @@ class ModelForm(QWidget):
         self.more_fold = Fold(theme, f"{len(names) - len(FIRST)} more settings", self._more_part())
         self._layout.addWidget(self.devices_fold)
         self._layout.addWidget(self.more_fold)
-        self._reset = QPushButton("Reset to defaults")
-        self._reset.setProperty("kind", "flat")
-        self._reset.clicked.connect(self.reset)
-        foot = QHBoxLayout()
-        foot.addStretch()
-        foot.addWidget(self._reset)
+        self._reset = kit.button("Reset to defaults", self.reset, kind="flat")
+        foot = kit.row(kit.Spring(), self._reset)
         self._layout.addLayout(foot)
         for field in self._fields.values():
             field.edited.connect(self._edited)
@@ -151,13 +199,12 @@ class ModelForm(QWidget):
     # ------------------------------------------------------------------ building
 
     def _devices_part(self) -> QWidget:
-        return _column(self.placement, _line(), self.workers, _line(), self.build)
+        return _column(self.placement, kit.line(), self.workers, kit.line(), self.build)
 
     def _more_part(self) -> QWidget:
         widgets: list[QWidget] = []
         for title, names in MORE.items():
-            heading = QLabel(title)
-            heading.setProperty("role", "strong")
+            heading = kit.label(title, "strong")
             widgets += [heading, *(self._fields[name] for name in names)]
         return _column(*widgets)
 
@@ -208,17 +255,7 @@ def no_device_words(backends: Sequence[str]) -> str:
     return "The CPU computes all layers: this build of llama.cpp uses no GPU."
 
 
-def _line() -> QFrame:
-    made = QFrame()
-    made.setProperty("kind", "line")
-    return made
-
-
 def _column(*widgets: QWidget) -> QWidget:
     made = QWidget()
-    layout = QVBoxLayout(made)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(GAP)
-    for widget in widgets:
-        layout.addWidget(widget)
+    kit.column(*widgets, spacing=GAP, on=made)
     return made

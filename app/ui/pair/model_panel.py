@@ -12,7 +12,6 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -22,11 +21,12 @@ from app.base.paths import OWN
 from app.demo import OwnPair
 from app.engine.errors import SettingError
 from app.engine.types import ModelInfo, ModelOptions, Role
-from app.ui.pair.memory.memory_view import MemoryView
+from app.ui.pair.memory_view import MemoryView
 from app.ui.pair.model_facts import ModelFacts
 from app.ui.pair.model_form import ModelForm
 from app.ui.pair.server_form import ServerForm
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.two_line_button import TwoLineButton
 from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedButton
@@ -67,12 +67,11 @@ class ModelPanel(QWidget):
         role: Role,
         bundled: str,
         choose_file: FileChooser = ask_for_model,
-        parent: QWidget | None = None,
         server_form: ServerForm | None = None,
     ) -> None:
         """`bundled` is the path that stands for the bundled model; `server_form` chooses a server in place of
         a model."""
-        super().__init__(parent)
+        super().__init__()
         self._theme = theme
         self._role = role
         self._bundled = bundled
@@ -250,39 +249,23 @@ class ModelPanel(QWidget):
     def _build_head(self) -> None:
         """Build the title, Apply and the error: a part of its own, so that a popover can keep it in place
         whatever unfolds below."""
-        title = QLabel(TITLES[self._role])
-        title.setProperty("role", "title")
+        title = kit.label(TITLES[self._role], "title")
         self.notice = Notice(self._theme)
-        self._apply = QPushButton("Apply")
-        self._apply.setProperty("kind", "primary")
-        self._apply.clicked.connect(self._send)
+        self._apply = kit.button("Apply", self._send, kind="primary")
         other = Role.DRAFT if self._role is Role.TARGET else Role.TARGET
-        self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
-        self._beside_words.setProperty("role", "caption")
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(title)
-        row.addStretch()
-        row.addWidget(self._beside_words)
-        row.addWidget(self._apply)
+        self._beside_words = kit.label(f"The {other}'s changes are loaded too.", "caption")
+        row = kit.row(title, kit.Spring(), self._beside_words, self._apply, spacing=8)
         self.head = QWidget()
-        column = QVBoxLayout(self.head)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(row)
-        column.addWidget(self.notice)
+        kit.column(row, self.notice, spacing=8, on=self.head)
         self._layout.addWidget(self.head)
 
     def _build_choices(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(8)
-        self._choose = QPushButton("Choose file…")
-        self._choose.clicked.connect(self._ask)
-        self._demo = QPushButton("Small pair's draft")
-        self._demo.clicked.connect(self._pick_bundled)
+        self._choose = kit.button("Choose file…", self._ask)
+        self._demo = kit.button("Small pair's draft", self._pick_bundled)
         row.addWidget(self._choose)
-        self._none = QPushButton("No draft")
-        self._none.clicked.connect(self._pick_none)
+        self._none = kit.button("No draft", self._pick_none)
         if self._role is Role.DRAFT:
             row.addWidget(self._demo)
             row.addWidget(self._none)
@@ -302,14 +285,11 @@ class ModelPanel(QWidget):
         self._layout.addLayout(row)
         if self._server_form is not None:
             self._layout.addWidget(self._server_form)
-        self._pairs = QVBoxLayout()
-        self._pairs.setSpacing(2)
+        self._pairs = kit.column(spacing=2)
         self._layout.addLayout(self._pairs)
-        self._recent_title = QLabel("Recent")
-        self._recent_title.setProperty("role", "caption")
+        self._recent_title = kit.label("Recent", "caption")
         self._recent_title.hide()
-        self._recent = QVBoxLayout()
-        self._recent.setSpacing(0)
+        self._recent = kit.column(spacing=0)
         self._layout.addWidget(self._recent_title)
         self._layout.addLayout(self._recent)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.types import PairInfo
-from app.servers.address import server_address
-from app.servers.key import can_keep
-from app.servers.words import baseline_words, fate_words, server_words
+from app.servers.address import baseline_words, can_keep, fate_words, server_address, server_words
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.words.model_words import parameters
 
@@ -35,8 +34,7 @@ class ServerForm(QWidget):
         self.address.setAccessibleName("Address of the server")
         self.address.setPlaceholderText("http://127.0.0.1:8080")
         self.address.returnPressed.connect(self._act)
-        self.act = QPushButton(action)
-        self.act.clicked.connect(self._act)
+        self.act = kit.button(action, self._act)
         self.key = QLineEdit()
         self.key.setAccessibleName("Key of the server")
         self.key.setPlaceholderText("Key")
@@ -44,30 +42,15 @@ class ServerForm(QWidget):
         self.key.returnPressed.connect(self._act)
         self.keep = QCheckBox("Keep it in the system's keyring")
         self.notice = Notice(theme)
-        self.facts = QLabel()
-        self.facts.setProperty("role", "secondary")
-        self.facts.setWordWrap(True)
-        self.facts.setTextFormat(Qt.TextFormat.PlainText)  # a server's own words
-        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.facts = kit.label(
+            "", "secondary", wrap=True, plain=True, selectable=True
+        )  # a server's own words
         self._key_row = QWidget()
-        keys = QHBoxLayout(self._key_row)
-        keys.setContentsMargins(0, 0, 0, 0)
-        keys.setSpacing(8)
-        keys.addWidget(self.key, 1)
-        keys.addWidget(self.keep)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.address, 1)
-        row.addWidget(self.act)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        kit.row((self.key, 1), self.keep, spacing=8, on=self._key_row)
+        row = kit.row((self.address, 1), self.act, spacing=8)
         for part in (self._key_row, self.notice, self.facts):
             part.hide()
-        column.addLayout(row)
-        column.addWidget(self.notice)
-        column.addWidget(self._key_row)
-        column.addWidget(self.facts)
+        kit.column(row, self.notice, self._key_row, self.facts, spacing=8, on=self)
         servers.changed.connect(self._changed)
 
     def set_address(self, address: str, *, fixed: bool) -> None:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.engine.devices.memory import Device
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.types import split_list
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedLabel
@@ -36,31 +37,18 @@ class WorkerList(QWidget):
         self._workers: tuple[str, ...] = ()
         self._devices: tuple[Device, ...] = ()
         self._lost: tuple[str, ...] = ()  # workers that a problem is about
-        title = QLabel("Workers on other machines")
-        title.setProperty("role", "strong")
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        title = kit.label("Workers on other machines", "strong")
+        self._list = kit.column(spacing=2)
         self._address = QLineEdit()
         self._address.setPlaceholderText(f"host:port, such as 192.168.1.20:{DEFAULT_PORT}")
         self._address.setAccessibleName("Address of a worker, as host:port")
         self._address.returnPressed.connect(self._add)
-        self._add_button = QPushButton("Add")
-        self._add_button.clicked.connect(self._add)
+        self._add_button = kit.button("Add", self._add)
         self._notice = Notice(theme)
-        warning = _caption(WARNING)
-        how = _caption(HOW)
-        row = QHBoxLayout()
-        row.addWidget(self._address, 1)
-        row.addWidget(self._add_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(title)
-        layout.addLayout(self._list)
-        layout.addLayout(row)
-        layout.addWidget(self._notice)
-        layout.addWidget(warning)
-        layout.addWidget(how)
+        warning = kit.label(WARNING, "caption", wrap=True)
+        how = kit.label(HOW, "caption", wrap=True)
+        row = kit.row((self._address, 1), self._add_button)
+        kit.column(title, self._list, row, self._notice, warning, how, spacing=6, on=self)
 
     def value(self) -> str:
         """The option `rpc`."""
@@ -119,29 +107,17 @@ class WorkerList(QWidget):
         self.edited.emit()
 
     def _show(self) -> None:
-        while (item := self._list.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        kit.empty(self._list)
         for worker in self._workers:
             self._list.addWidget(self._row(worker))
 
     def _row(self, worker: str) -> QWidget:
         made = QWidget()
-        name = QLabel(worker)
-        name.setProperty("role", "mono")
-        words = ElidedLabel()
-        words.setProperty("role", "caption")
-        words.set_text(self._state(worker))
-        remove = IconButton(self._theme, "close", f"Remove the worker at {worker}")
-        remove.clicked.connect(lambda: self._remove(worker))
-        row = QHBoxLayout(made)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(name)
-        row.addWidget(words, 1)
-        row.addWidget(remove)
+        words = ElidedLabel(role="caption", text=self._state(worker))
+        remove = IconButton(
+            self._theme, "close", f"Remove the worker at {worker}", act=lambda: self._remove(worker)
+        )
+        kit.row(kit.label(worker, "mono"), (words, 1), remove, spacing=8, on=made)
         return made
 
     def _state(self, worker: str) -> str:
@@ -157,10 +133,3 @@ def _is_here(worker: str) -> bool:
         return Endpoint.parse(worker).is_loopback
     except WorkerError:
         return False
-
-
-def _caption(text: str) -> QLabel:
-    made = QLabel(text)
-    made.setProperty("role", "caption")
-    made.setWordWrap(True)
-    return made

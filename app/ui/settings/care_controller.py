@@ -5,21 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QGuiApplication
 
 from app.base.paths import Paths
-from app.care.finding import DataFault
 from app.engine.process.messages import DevicesListed, Failed
-from app.ui.settings.care_settings import COPIED, CareSettings
+from app.ui.settings.sections import COPIED, CareSettings
 from app.ui.state.engine.engine_questions import Reply
 from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets.notice import Notices, WayOut
 from app.ui.widgets.work.ask_first import Confirmation
 from app.ui.widgets.work.background import Askers, Query
+
+if TYPE_CHECKING:
+    from app.care.check import DataFault
 
 T = TypeVar("T")
 
@@ -58,7 +60,7 @@ class CareController(QObject):
             from app.care.report import make_report
 
             QGuiApplication.clipboard().setText(make_report(self._paths, devices, texts=texts))
-            self._view.show_report(COPIED)
+            self._view.report_words.setText(COPIED)
             copied()
 
         def told(answer: Reply) -> None:
@@ -68,7 +70,7 @@ class CareController(QObject):
                 put(f"not known: {answer.message} {answer.hint}")
 
         if self._session.activity in _IDLE:
-            self._view.show_report("The report is being made…")
+            self._view.report_words.setText("The report is being made…")
             self._session.questions.list_devices("", told)
         else:
             pair = self._session.pair

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine.drafters.outside.foreign import foreign_kinds
-from app.engine.errors import UserError
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from app.engine.errors import SettingError, UserError
+from app.engine.strategy import StrategySpec
 from app.ui.pair.model_panel import FileChooser
+from app.ui.state.engine.engine_session import BUSY, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.text.elided import ElidedLabel
@@ -43,41 +48,28 @@ class DrafterFiles(QWidget):
         self._theme = theme
         self._choose_file = choose_file
         self._files: tuple[str, ...] = ()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 8, 0, 0)
-        layout.setSpacing(12)
-        warning = QLabel(WARNING)
-        warning.setProperty("role", "secondary")
-        warning.setWordWrap(True)
-        layout.addWidget(warning)
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(12)
-        layout.addLayout(self._rows)
+        self._rows = kit.column(spacing=12)
         self.notice = Notice(theme)
-        layout.addWidget(self.notice)
-        add = QPushButton("Add file…")
-        add.setAccessibleName("Add a drafter file")
-        add.clicked.connect(self._add)
-        self._reload = QPushButton("Reload")
-        self._reload.setAccessibleName("Reload the drafter files")
-        self._reload.setToolTip("Read changed files again")
-        self._reload.clicked.connect(self._read_again)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(add)
-        buttons.addWidget(self._reload)
-        buttons.addStretch(1)
-        layout.addLayout(buttons)
+        add = kit.button("Add file…", self._add, name="Add a drafter file")
+        self._reload = kit.button(
+            "Reload", self._read_again, tip="Read changed files again", name="Reload the drafter files"
+        )
+        kit.column(
+            kit.label(WARNING, "secondary", wrap=True),
+            self._rows,
+            self.notice,
+            kit.row(add, self._reload, kit.Spring(1), spacing=8),
+            margins=(0, 8, 0, 0),
+            spacing=12,
+            on=self,
+        )
         self.set_files(())
 
     def set_files(self, files: Sequence[str], problems: Mapping[str, UserError] | None = None) -> None:
         """Show the files in use and, by file, why one cannot be used."""
         self._files = tuple(files)
         self.notice.clear()
-        while (item := self._rows.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+        kit.empty(self._rows)
         kinds = {kind.source: kind for kind in foreign_kinds()}
         for file in self._files:
             problem = (problems or {}).get(file)
@@ -91,26 +83,19 @@ class DrafterFiles(QWidget):
         self._reload.setVisible(bool(self._files))
 
     def _row(self, file: str, words: str, wrong: bool) -> QWidget:
-        name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        name.set_text(file_name(file))
+        name = ElidedLabel(Qt.TextElideMode.ElideMiddle, text=file_name(file))
         name.setToolTip(as_text(file))
         name.setProperty("role", "strong")
-        told = QLabel(words)
-        told.setTextFormat(Qt.TextFormat.PlainText)
-        told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        told.setWordWrap(True)
+        told = kit.label(words, wrap=True, plain=True, selectable=True)
         set_role(told, role="error" if wrong else "caption")
-        remove = IconButton(self._theme, "trash", f"Remove {file_name(file)} from the list; the file stays")
-        remove.clicked.connect(lambda _checked=False: self._remove(file))
-        column = QVBoxLayout()
-        column.setSpacing(2)
-        column.addWidget(name)
-        column.addWidget(told)
+        remove = IconButton(
+            self._theme,
+            "trash",
+            f"Remove {file_name(file)} from the list; the file stays",
+            act=lambda _checked=False: self._remove(file),
+        )
         row = QWidget()
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(column, 1)
-        layout.addWidget(remove, 0, Qt.AlignmentFlag.AlignTop)
+        kit.row((kit.column(name, told, spacing=2), 1), (remove, 0, Qt.AlignmentFlag.AlignTop), on=row)
         return row
 
     @Slot()
@@ -127,3 +112,49 @@ class DrafterFiles(QWidget):
 
     def _remove(self, file: str) -> None:
         self.files_changed.emit(tuple(kept for kept in self._files if kept != file))
+
+
+class DraftersController(QObject):
+    """Connects the list, the known strategies, and the engine, which is sent the files."""
+
+    used = Signal()
+    """Strategies may have come or gone."""
+
+    def __init__(
+        self,
+        files: DrafterFiles,
+        drafters: TriedDrafters,
+        session: EngineSession,
+        settings: SettingsInUse,
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._drafters = drafters
+        self._session = session
+        self._settings = settings
+        files.files_changed.connect(self._files_changed)
+
+    def use(self, files: tuple[str, ...]) -> None:
+        """Register the strategies of exactly these files, and say what is wrong with the others."""
+        problems = self._drafters.use(files)
+        self._files.set_files(files, problems)
+        self._session.drafters = tuple(file for file in files if file not in problems)
+
+    @Slot(object)
+    def _files_changed(self, files: tuple[str, ...]) -> None:
+        """Use exactly these drafter files; what they bring is offered at once."""
+        settings = self._settings
+        if self._session.activity in BUSY:
+            self._files.notice.tell("The engine is still at work.", "Stop the answer first.")
+            return
+        if files == settings.now.drafters:  # nothing added or removed: to be tried again
+            self._drafters.forget()
+        self.use(files)
+        settings.change(drafters=files)
+        before = settings.now.strategy
+        try:
+            StrategySpec.parse(before)
+        except SettingError:
+            settings.change(strategy=settings.now.usual_strategy)
+            self._files.notice.tell(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
+        self.used.emit()

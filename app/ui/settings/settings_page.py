@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -23,12 +22,12 @@ from app import __version__
 from app.base.paths import Paths
 from app.engine.params import params_of
 from app.saved.settings import Settings
-from app.ui.settings.care_settings import CareSettings
 from app.ui.settings.drafter_files import DrafterFiles
-from app.ui.settings.network_settings import NetworkSettings
+from app.ui.settings.sections import CareSettings, NetworkSettings
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
 from app.ui.theme.theme import MODES, MOTIONS
+from app.ui.widgets import kit
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
 
@@ -74,9 +73,7 @@ class SettingsPage(QScrollArea):
     def _title(self, words: str) -> None:
         if self._column.count():
             self._column.addSpacing(24)
-        label = QLabel(words)
-        label.setProperty("role", "title")
-        self._column.addWidget(label)
+        self._column.addWidget(kit.label(words, "title"))
 
     def _form(self) -> QFormLayout:
         holder = QWidget()
@@ -105,8 +102,7 @@ class SettingsPage(QScrollArea):
         self._scale.setAccessibleName("Text size")
         self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
         self._scale.edited.connect(self._scale_edited)
-        self._scale_error = QLabel()
-        self._scale_error.setProperty("role", "error")
+        self._scale_error = kit.label("", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
         form.addRow(self._label("Palette"), _left(self._palette))
         form.addRow(self._label("Motion"), _left(self._motion))
@@ -129,21 +125,16 @@ class SettingsPage(QScrollArea):
         self._title("Folders")
         form = self._form()
         for words, folder in (("Chats", paths.chats), ("Settings", paths.config), ("Logs", paths.logs)):
-            row = QHBoxLayout()
-            text = QLabel(str(folder))
-            text.setTextFormat(Qt.TextFormat.PlainText)
-            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            text.setWordWrap(True)
-            button = QPushButton("Open")
-            button.setAccessibleName(f"Open the folder of {words.lower()}")
+            text = kit.label(str(folder), wrap=True, plain=True, selectable=True)
+            button = kit.button("Open", name=f"Open the folder of {words.lower()}")
             url = QUrl.fromLocalFile(str(folder))
             button.clicked.connect(lambda _checked=False, url=url: QDesktopServices.openUrl(url))
-            row.addWidget(text, 1)
-            row.addWidget(button)
-            form.addRow(self._label(words), row)
-        trash = QPushButton("Empty the trash")
-        trash.setToolTip("Deleted chats are kept for 7 days. This removes them now, for good.")
-        trash.clicked.connect(self.empty_trash_requested)
+            form.addRow(self._label(words), kit.row((text, 1), button))
+        trash = kit.button(
+            "Empty the trash",
+            self.empty_trash_requested,
+            tip="Deleted chats are kept for 7 days. This removes them now, for good.",
+        )
         form.addRow(self._label("Deleted chats"), _left(trash))
 
     def _add_care(self) -> None:
@@ -163,13 +154,11 @@ class SettingsPage(QScrollArea):
             ("System", f"{platform.system()} {platform.release()}, {sys.platform}"),
         )
         for words, value in versions:
-            text = QLabel(value)
-            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            text = kit.label(value, selectable=True)
             form.addRow(self._label(words), text)
 
     def _label(self, words: str) -> QLabel:
-        label = QLabel(words)
-        label.setProperty("role", "secondary")
+        label = kit.label(words, "secondary")
         self._labels.append(label)
         return label
 
@@ -195,8 +184,4 @@ class SettingsPage(QScrollArea):
 
 
 def _left(*widgets: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    for widget in widgets:
-        row.addWidget(widget)
-    row.addStretch(1)
-    return row
+    return kit.row(*widgets, kit.Spring(1))

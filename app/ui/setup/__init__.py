@@ -1,1 +1,1 @@
-"""The choice of strategy (`strategy/`), sampling and presets (`presets/`)."""
+"""The choice of strategy, sampling and presets."""

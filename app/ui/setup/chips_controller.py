@@ -13,9 +13,9 @@ from app.engine.strategy import NONE, StrategySpec, is_synthetic
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
-from app.servers.words import fate_words
+from app.servers.address import fate_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
-from app.ui.setup.strategy.strategy_panel import (
+from app.ui.setup.strategy_panel import (
     ANY_VOCABULARY,
     StrategyContext,
     StrategyPanel,

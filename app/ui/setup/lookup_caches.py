@@ -1,19 +1,82 @@
-"""Makes lookup caches in the engine, and puts them into use."""
+"""Lookup caches for ngram-cache: made from text files in the engine, and put into use."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.process.messages import Failed, TextsCounted
 from app.engine.strategy import StrategySpec
-from app.ui.setup.strategy.strategy_panel import StrategyPanel
 from app.ui.state.engine.engine_questions import Reply
 from app.ui.state.engine.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.theme.style import set_role
+from app.ui.widgets import kit
+from app.ui.widgets.words.numbers import count
+
+if TYPE_CHECKING:
+    from app.ui.setup.strategy_panel import StrategyPanel
+
+WORDS = (
+    "Texts like the answers that you expect: documents, code, earlier answers. ngram-cache then drafts what "
+    "followed each pair of tokens there."
+)
+
+
+def ask_for_texts(parent: QWidget) -> tuple[str, ...]:
+    """Let the user choose text files with the system's dialog; none where nothing was chosen."""
+    return tuple(QFileDialog.getOpenFileNames(parent, "Choose texts in UTF-8", str(Path.home()))[0])
+
+
+def ask_for_output(parent: QWidget, folder: str) -> str:
+    """Let the user name the file to write; "" where nothing was named."""
+    proposed = str(Path(folder) / "static.lookup")
+    return QFileDialog.getSaveFileName(parent, "Save the lookup cache", proposed)[0]
+
+
+class LookupMaker(QWidget):
+    """A button, and below it what it is for, then what came of it."""
+
+    wanted = Signal(object, str)
+    """(text files, the file to write)"""
+
+    def __init__(
+        self,
+        texts: Callable[[QWidget], tuple[str, ...]] = ask_for_texts,
+        output: Callable[[QWidget, str], str] = ask_for_output,
+    ) -> None:
+        super().__init__()
+        self._texts, self._output = texts, output
+        self.button = kit.button("Make a lookup cache from texts…", self._ask)
+        self.told = kit.label(WORDS, "caption", wrap=True, plain=True)
+        kit.column((self.button, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=4, on=self)
+
+    def show_made(self, tokens: int, n_grams: int) -> None:
+        """Say what was counted; the file is in use."""
+        self._say(f"{count(n_grams)} pairs of tokens, from {count(tokens)} tokens. It is in use.")
+
+    def show_failure(self, words: str) -> None:
+        """Say why there is no lookup cache."""
+        self._say(words, "error")
+
+    @Slot()
+    def _ask(self) -> None:
+        texts = self._texts(self)
+        output = self._output(self, str(Path(texts[0]).parent)) if texts else ""
+        if output:
+            self._say("Counting…")
+            self.wanted.emit(texts, output)
+
+    def _say(self, words: str, role: str = "caption") -> None:
+        self.told.setText(words)
+        set_role(self.told, role=role)
 
 
 class LookupCacheController(QObject):

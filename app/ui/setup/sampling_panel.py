@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.saved.settings import Settings
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.fields.form import ParamForm
 from app.ui.widgets.fields.typing import Typing
@@ -72,25 +73,18 @@ class SamplingPanel(QWidget):
     options_changed = Signal(object)
     """The user changed the AnswerOptions, all of which are valid."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._options = AnswerOptions()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        title = QLabel("Sampling")
-        title.setProperty("role", "title")
         self._form = ParamForm(theme, Sampling, first=_FIRST)
         self._form.changed.connect(self._edited)
         self._limit = NumberField(next(param for param in params_of(Settings) if param.name == "max_tokens"))
         self._limit.edited.connect(self._edited)
-        heading = QLabel("The answer ends")
-        heading.setProperty("role", "title")
-        stop_name = QLabel("stop")
-        stop_name.setProperty("role", "mono")
-        stop_help = QLabel("The answer ends before any of these texts. One per line; \\n is a line break.")
-        stop_help.setProperty("role", "caption")
-        stop_help.setWordWrap(True)
+        stop_help = kit.label(
+            "The answer ends before any of these texts. One per line; \\n is a line break.",
+            "caption",
+            wrap=True,
+        )
         self._stop = QPlainTextEdit()
         self._stop.setProperty("kind", "field")
         self._stop.setAccessibleName("stop")
@@ -98,14 +92,18 @@ class SamplingPanel(QWidget):
         self._stop.setFont(theme.mono())
         self._typing = Typing(self._stop, self._stop.textChanged)
         self._typing.settled.connect(self._edited)
-        layout.addWidget(title)
-        layout.addWidget(self._form)
-        layout.addSpacing(8)
-        layout.addWidget(heading)
-        layout.addWidget(self._limit)
-        layout.addWidget(stop_name)
-        layout.addWidget(stop_help)
-        layout.addWidget(self._stop)
+        kit.column(
+            kit.label("Sampling", "title"),
+            self._form,
+            8,
+            kit.label("The answer ends", "title"),
+            self._limit,
+            kit.label("stop", "mono"),
+            stop_help,
+            self._stop,
+            spacing=8,
+            on=self,
+        )
         self._theme = theme
         theme.changed.connect(self._restyle)
         self._restyle()

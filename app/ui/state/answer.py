@@ -18,7 +18,7 @@ from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
-from app.saved.chats.measurement import UNCLEAR, Measurement
+from app.saved.measured import UNCLEAR, Measurement
 from app.ui.state.folds import RoundFolds
 from app.ui.state.series import RoundSeries, RunClock
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.base.paths import BUNDLED
 from app.demo import REAL_PAIR, SMALL_PAIR
@@ -25,6 +26,23 @@ Tell = Callable[[UserError | str], None]
 """Says what went wrong, where the user acted."""
 OpenTrace = Callable[[Path, Tell], None]
 """Shows a trace file as soon as it is read, and tells what is damaged in it."""
+
+
+class Keep(Enum):
+    """Stands for the model that is in use."""
+
+    KEEP = "keep"
+
+
+KEEP: Final = Keep.KEEP
+
+
+@dataclass(frozen=True, slots=True)
+class PairChange:
+    """Models to load into the chat, each as the settings name it; None takes the draft away."""
+
+    target: str | Keep = KEEP
+    draft: str | Keep | None = KEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +96,24 @@ class ChatSide:
         target, draft = self.settings.real_pair()
         return target.path, draft.path if draft is not None else ""
 
-    def use_models(self, target: str | None, draft: str | None) -> None:
-        """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away, and the
-        strategies that need it. A target of our own brings its draft and the strategy that suits it.
-
-        Raises UserError.
-        """
+    def use_models(self, change: PairChange, tell: Tell) -> None:
+        """Load models that were chosen elsewhere, or tell why not. Strategies that need a draft go with it. A
+        target of our own brings its draft and the strategy that suits it."""
         if self.engine.activity in BUSY:
-            raise UserError("The engine is still at work.", "Stop the answer first.")
-        if draft == "":
-            self.settings.change(strategy=undrafted(self.settings.now.strategy))
-        settings = self.settings.now
-        own = next((pair for pair in (REAL_PAIR, SMALL_PAIR) if pair.target.path == target), None)
-        if own is not None and draft is None and settings.target.path != target:
+            tell(UserError("The engine is still at work.", "Stop the answer first."))
+            return
+        now = self.settings.now
+        target = now.target if change.target is KEEP else ModelOptions(change.target)
+        carried = change.draft is KEEP and target.path != now.target.path
+        own = next((pair for pair in (REAL_PAIR, SMALL_PAIR) if pair.target.path == target.path), None)
+        if carried and own is not None:
             self.settings.change(strategy=own.strategy)
             self._load(own.target, own.draft, False)
-            return
-        self._load(
-            settings.target if target is None else ModelOptions(target),
-            settings.draft if draft is None else ModelOptions(draft) if draft else None,
-            target not in (None, settings.target.path) and draft is None,
-        )
+        elif change.draft is None:
+            self.settings.change(strategy=undrafted(now.strategy))
+            self._load(target, None, False)
+        else:
+            self._load(target, now.draft if change.draft is KEEP else ModelOptions(change.draft), carried)
 
     def compare(self, spec: str) -> None:
         """Go to Compare with the strategy in use and another one as lanes; the baseline is always one."""

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
-from app.servers.key import checked_key, find_key, keep_key
+from app.servers.address import checked_key, find_key, keep_key
 from app.ui.state.mailbox import Mailbox, call_each
 
 log = logging.getLogger("draftscope")
@@ -102,8 +102,7 @@ class Servers(QObject):
 
     def _work(self, address: str, inquiry: _Inquiry) -> None:
         from app.servers.client import ServerClient  # its HTTP client takes a moment to import
-        from app.servers.errors import ServerError
-        from app.servers.http import Stopped
+        from app.servers.http import ServerError, Stopped
 
         end: Callable[[], None] = partial(self._end, address, None, None)
         try:

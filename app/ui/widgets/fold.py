@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.icons import icon
 
 
@@ -39,14 +40,7 @@ class Fold(QWidget):
         self._contents = contents
         self.button = FoldButton(theme, title)
         self.button.toggled.connect(self._toggle)
-        row = QHBoxLayout()
-        row.addWidget(self.button)
-        row.addStretch()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addLayout(row)
-        layout.addWidget(contents)
+        kit.column(kit.row(self.button, kit.Spring()), contents, spacing=8, on=self)
         contents.hide()
 
     @Slot(bool)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
-from PySide6.QtCore import QByteArray, QDeadlineTimer, QEvent, QObject, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import (
+    QByteArray,
+    QDeadlineTimer,
+    QEvent,
+    QObject,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    SignalInstance,
+    Slot,
+)
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QStyleOption, QToolButton, QWidget
@@ -101,9 +113,10 @@ class IconButton(QToolButton):
         parent: QWidget | None = None,
         side: int = 16,
         kind: str = "",
+        act: Callable[..., object] | SignalInstance | None = None,
     ) -> None:
         """`side` is the icon's, in pixels at text scale 1; `kind` is that of the style sheet, which the
-        icon's colour goes by."""
+        icon's colour goes by. A click does `act`."""
         super().__init__(parent)
         self.setProperty("kind", kind)
         self._theme = theme
@@ -112,6 +125,8 @@ class IconButton(QToolButton):
         self.setAutoRaise(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.set_tooltip(tooltip)
+        if act is not None:
+            self.clicked.connect(act)
         theme.changed.connect(self._refresh)
         self._refresh()
 

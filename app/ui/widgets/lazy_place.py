@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, QThread, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.base.files import reason
+from app.ui.widgets import kit
 
 
 class PlaceWidget(QWidget):
@@ -32,13 +33,9 @@ class LazyPlace(PlaceWidget):
         self._closed = False
         self._imports = _Imports(modules, self)
         self._imports.finished.connect(self._open)
-        self._words = QLabel("Opening…" if modules else "")
-        self._words.setTextFormat(Qt.TextFormat.PlainText)
-        self._words.setProperty("role", "secondary")
+        self._words = kit.label("Opening…" if modules else "", "secondary", plain=True)
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._words)
+        kit.column(self._words, on=self)
 
     @property
     def words(self) -> str:

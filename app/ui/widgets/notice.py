@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app.engine.errors import UserError
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 
 _MOST = 4  # notices at once: older ones have been seen
@@ -35,8 +36,7 @@ class MessageStrip(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._message = QLabel()
-        self._hint = QLabel()
-        self._hint.setProperty("role", "secondary")
+        self._hint = kit.label("", "secondary")
         for label in (self._message, self._hint):
             label.setWordWrap(True)
             # Messages may name untrusted files: they are shown as plain text.
@@ -44,12 +44,8 @@ class MessageStrip(QWidget):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._buttons = (QPushButton(), QPushButton())  # as many ways out as a message may have
         self._offers: tuple[WayOut, ...] = ()
-        self._close = IconButton(theme, "close", "Dismiss")
-        self._close.clicked.connect(self._dismiss)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._message)
-        words.addWidget(self._hint)
+        self._close = IconButton(theme, "close", "Dismiss", act=self._dismiss)
+        words = kit.column(self._message, self._hint, spacing=2)
         self._way_out = QWidget()
         below = QHBoxLayout(self._way_out)
         below.setContentsMargins(0, 6, 0, 2)
@@ -58,10 +54,7 @@ class MessageStrip(QWidget):
             below.addWidget(button)
         below.addStretch()
         words.addWidget(self._way_out)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(16, 8, 8, 8)
-        layout.addLayout(words, 1)
-        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        kit.row((words, 1), (self._close, 0, Qt.AlignmentFlag.AlignTop), margins=(16, 8, 8, 8), on=self)
         theme.changed.connect(self.update)
         self.hide()
 
@@ -207,10 +200,11 @@ class Remark(MessageStrip):
         self._close.set_tooltip("Dismiss this remark")
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
-        side = QVBoxLayout()
-        side.addWidget(self._close, 0, Qt.AlignmentFlag.AlignRight)
-        side.addStretch()
-        side.addWidget(self._way_out, 0, Qt.AlignmentFlag.AlignRight)
+        side = kit.column(
+            (self._close, 0, Qt.AlignmentFlag.AlignRight),
+            kit.Spring(),
+            (self._way_out, 0, Qt.AlignmentFlag.AlignRight),
+        )
         row.addLayout(side)
 
     def _colours(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, Q
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore, by_mouse
+from app.ui.widgets import kit
 
 SHADOW = 16  # room around the card, in pixels
 MARGIN = 8  # between the card and the window's edge
@@ -52,10 +53,9 @@ class Popover(QWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget(self)
         inner.hide()
-        inner_layout = QVBoxLayout(inner)
-        inner_layout.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
-        inner_layout.addWidget(content)
-        inner_layout.addStretch()
+        inner_layout = kit.column(
+            content, kit.Spring(), margins=(PADDING, PADDING, PADDING, PADDING), on=inner
+        )
         self._inner = inner
         layout = QVBoxLayout(self)
         edge = SHADOW + 1  # the card's own border

@@ -1,13 +1,31 @@
-"""Qt's application, under this program's name."""
+"""Qt's application, under this program's name: how a system ends it, and errors that nothing caught."""
 
 from __future__ import annotations
 
+import logging
+import signal
+import socket
 import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
 
-from PySide6.QtCore import QLoggingCategory
+from PySide6.QtCore import (
+    QLoggingCategory,
+    QMessageLogContext,
+    QObject,
+    QSocketNotifier,
+    QtMsgType,
+    Signal,
+    Slot,
+    qInstallMessageHandler,
+)
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
+from app.base.bugs import bug_line
 from app.ui.widgets.work.collector import Collector
 
 
@@ -21,3 +39,89 @@ def make_application() -> QApplication:
     application.setDesktopFileName("draftscope")
     Collector(application)
     return application
+
+
+_NAMES = ("SIGTERM", "SIGHUP", "SIGINT")  # not every system has SIGHUP
+
+
+class EndSignals(QObject):
+    """Reports signals on the window's thread. A signal that is ignored (nohup) stays ignored."""
+
+    came = Signal(int)
+    """The signal's number."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        # Python runs handlers only between its own instructions, and Qt's loop may wait long: the system
+        # writes each signal's number into a socket that Qt watches.
+        self._read_end, self._write_end = socket.socketpair()
+        self._read_end.setblocking(False)
+        self._write_end.setblocking(False)
+        signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
+        for number in (getattr(signal, name) for name in _NAMES if hasattr(signal, name)):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, lambda _number, _frame: None)
+        notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
+        notifier.activated.connect(self._take)
+
+    @Slot()
+    def _take(self) -> None:
+        for number in self._read_end.recv(64)[:1]:
+            self.came.emit(number)
+
+
+log = logging.getLogger("draftscope")
+_QT_LEVELS = {
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+_LOGGED = 3  # times that the same error is logged: one that paints itself comes sixty times a second
+
+
+class BugWatch(QObject):
+    """Python's hooks for errors on the window's thread and on others, and Qt's for its messages."""
+
+    met = Signal(str)
+    """A kind of error and its place, the first times that it comes; from any thread."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """`tell` prints lines on standard error."""
+        super().__init__()
+        self._tell = tell
+        self._met: Counter[str] = Counter()
+        self._before = sys.excepthook, threading.excepthook
+        sys.excepthook = self._uncaught
+        threading.excepthook = self._uncaught_on_thread
+        self._qt_before = qInstallMessageHandler(self._qt_message)
+
+    def close(self) -> None:
+        """Put the earlier hooks back."""
+        sys.excepthook, threading.excepthook = self._before
+        qInstallMessageHandler(self._qt_before)
+
+    def _uncaught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        self._take(error.with_traceback(trace), bug_line(error))
+
+    def _uncaught_on_thread(self, told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None and not issubclass(told.exc_type, SystemExit):
+            name = told.thread.name if told.thread is not None else "a thread"
+            self._take(told.exc_value, f"{bug_line(told.exc_value)} (on the thread {name})")
+
+    def _take(self, error: BaseException, what: str) -> None:
+        self._tell("".join(traceback.format_exception(error)))  # what went wrong may quote a file
+        if self._is_wanted(what):
+            log.error("%s", what, exc_info=error)
+            self.met.emit(what)
+
+    def _qt_message(self, kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        self._tell(f"{message}\n")
+        level = _QT_LEVELS.get(kind)
+        if level is not None and self._is_wanted(message):
+            log.log(level, "Qt: %s", message)
+            if level >= logging.ERROR:
+                self.met.emit(f"Qt says “{message}”")
+
+    def _is_wanted(self, what: str) -> bool:
+        self._met[what] += 1
+        return self._met[what] <= _LOGGED

@@ -10,10 +10,10 @@ from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import Role
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.server_form import ServerForm
-from app.ui.setup.presets.presets_panel import PresetsPanel
+from app.ui.setup.presets import PresetsPanel
 from app.ui.setup.sampling_panel import SamplingPanel
-from app.ui.setup.strategy.strategy_panel import WIDTH as STRATEGY_WIDTH
-from app.ui.setup.strategy.strategy_panel import StrategyPanel
+from app.ui.setup.strategy_panel import WIDTH as STRATEGY_WIDTH
+from app.ui.setup.strategy_panel import StrategyPanel
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QMainWindow,
     QMenuBar,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,31 +19,27 @@ from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
-from app.saved.calibrations import Calibrations
 from app.saved.chats.store import ChatStore
+from app.saved.measured import Calibrations
 from app.saved.presets import PresetStore
 from app.servers.address import is_address
 from app.ui.chat.advice_controller import AdviceController
-from app.ui.chat.answers.baseline_controller import BaselineController
-from app.ui.chat.answers.versions_controller import VersionsController
+from app.ui.chat.baseline import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
-from app.ui.chat.list.chat_list_controller import heads_found
-from app.ui.chat.prompt.prompt_edit import KEYS as PROMPT_KEYS
+from app.ui.chat.prompt_edit import KEYS as PROMPT_KEYS
 from app.ui.chat.sums_controller import SumsController
-from app.ui.chat.try_controller import TryController
-from app.ui.help import sections
-from app.ui.help.panel import HelpPanel
-from app.ui.help.sections import HelpSection
-from app.ui.pair.draft_judge import DraftJudge
-from app.ui.pair.library_drafts import LibraryDrafts
+from app.ui.chat.try_prompts import TryController
+from app.ui.chat.versions import VersionsController
+from app.ui.help import HelpPanel, HelpSection, help_sections
+from app.ui.pair.library_drafts import DraftJudge, LibraryDrafts
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.care_controller import CareController
-from app.ui.settings.drafters_controller import DraftersController
+from app.ui.settings.drafter_files import DraftersController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
-from app.ui.setup.presets.presets_controller import PresetsController
+from app.ui.setup.presets import PresetsController
 from app.ui.state.chat_side import ChatSide, Tell
 from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.folds import RoundFolds
@@ -54,15 +48,15 @@ from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
+from app.ui.widgets import kit
 from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.words.model_words import where_words
-from app.ui.window.actions import AppAction, WindowActions
+from app.ui.window.actions import WindowActions, commands
+from app.ui.window.appearance_controller import AppearanceController
 from app.ui.window.header import Header
-from app.ui.window.look_controller import LookController
-from app.ui.window.place_stack import PlaceStack
-from app.ui.window.rail import Place, Rail
+from app.ui.window.rail import Place, PlaceStack, Rail
 from app.ui.window.status_bar import StatusBar
 from app.ui.window.trace_opener import TraceOpener
 
@@ -89,12 +83,10 @@ class MainWindow(QMainWindow):
         engine_words: str,
         prompts: tuple[DemoPrompt, ...],
         make_places: MakePlaces,
-        commands: Callable[[MainWindow], Iterable[AppAction]],
         drafters: TriedDrafters,
     ) -> None:
         """`engine_words` says where the engine runs; `prompts` are those to try;
-        `make_places` makes the places between the chat and the settings; `commands` lists what the menu and
-        the keys of a window that is made do."""
+        `make_places` makes the places between the chat and the settings."""
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
@@ -108,7 +100,7 @@ class MainWindow(QMainWindow):
         self._first = True
 
         self.header = Header(theme, servers)
-        self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
+        self.page = ChatPage(theme, chat_store.search)
         self.settings_page = SettingsPage(theme, paths, settings, engine_words)
         self.status = StatusBar(theme)
         self.chat_side = ChatSide(
@@ -124,7 +116,7 @@ class MainWindow(QMainWindow):
         self._build()
         self._control(prompts, chat_store, drafters)
         self._connect()
-        self.commands = self._add_actions(commands(self))
+        self.commands = self._add_actions()
         self.go("chat")
         self._show_settings()
         self._show_answer()
@@ -183,32 +175,17 @@ class MainWindow(QMainWindow):
         )
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
         self.care = CareController(self.settings_page.care, prompt.notices, paths, session)
-        self.look = LookController(theme, page, header, settings)
+        self.appearance = AppearanceController(theme, page, header, settings)
 
     def _chat(self) -> QWidget:
         chat = QWidget()
-        column = QVBoxLayout(chat)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self.page, 1)
+        kit.column(self.header, (self.page, 1), spacing=0, on=chat)
         return chat
 
     def _build(self) -> None:
-        middle = QHBoxLayout()
-        middle.setSpacing(0)
-        middle.addWidget(self.rail)
-        shown = QVBoxLayout()
-        shown.setSpacing(0)
-        shown.addWidget(self.opener.strip)
-        shown.addWidget(self._stack, 1)
-        middle.addLayout(shown, 1)
+        shown = kit.column(self.opener.strip, (self._stack, 1), spacing=0)
         root = QWidget()
-        layout = QVBoxLayout(root)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(middle, 1)
-        layout.addWidget(self.status)
+        kit.column((kit.row(self.rail, (shown, 1), spacing=0), 1), self.status, spacing=0, on=root)
         self.setCentralWidget(root)
         self.help = HelpPanel(self._theme, self._stack, self.rail.help, self._help_sections)
 
@@ -217,12 +194,7 @@ class MainWindow(QMainWindow):
         keys = self.commands.listed()
         for place in self.places:
             keys[place.title] = [*keys.get(place.title, ()), *place.keys()]
-        return [
-            sections.words(),
-            *(sections.keys(title, rows) for title, rows in keys.items() if rows),
-            sections.files(self._paths),
-            sections.about(self._engine_words),
-        ]
+        return help_sections(keys, self._paths, self._engine_words)
 
     def _connect(self) -> None:
         header, page, settings = self.header, self.page, self.settings
@@ -262,9 +234,9 @@ class MainWindow(QMainWindow):
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
 
-    def _add_actions(self, commands: Iterable[AppAction]) -> WindowActions:
+    def _add_actions(self) -> WindowActions:
         """The actions, and a menu bar where the system shows it outside the window."""
-        actions = WindowActions(self, commands)
+        actions = WindowActions(self, commands(self))
         bar = QMenuBar()
         if bar.isNativeMenuBar():
             actions.fill(bar)
@@ -282,7 +254,7 @@ class MainWindow(QMainWindow):
         state = settings.splitters.get("chat", "")
         if state:
             self.page.splitter.restoreState(_read(state))
-        self.look.show()
+        self.appearance.show()
         self.pair.show()
         self.drafters.use(settings.drafters)
         self.chips.show_panels()

@@ -11,13 +11,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
 from app.engine.types import ServerInfo
-from app.saved.chats.measurement import Measurement
-from app.servers.words import baseline_words
+from app.saved.measured import Measurement
+from app.servers.address import baseline_words
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words import numbers
@@ -107,17 +108,20 @@ class StatusBar(QWidget):
         self.device.setToolTip("Threads of the target, and the devices that hold its layers.")
         self._numbers = Throttle(self._show_numbers, self)
 
-        row = QHBoxLayout(self)
-        row.setContentsMargins(EDGE, 0, EDGE, 0)
-        row.setSpacing(SPACING)
-        row.addWidget(self.state)
-        for readout in (self.alpha, self.tau, self.speed):
-            row.addWidget(readout)
-        row.addWidget(self.speed_up)
-        row.addWidget(self.measure)
-        row.addStretch(1)
-        row.addWidget(self.context)
-        row.addWidget(self.device)
+        kit.row(
+            self.state,
+            self.alpha,
+            self.tau,
+            self.speed,
+            self.speed_up,
+            self.measure,
+            kit.Spring(1),
+            self.context,
+            self.device,
+            margins=(EDGE, 0, EDGE, 0),
+            spacing=SPACING,
+            on=self,
+        )
         self.measure.clicked.connect(self.measure_baseline_requested)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()

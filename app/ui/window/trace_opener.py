@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_in_parts
@@ -16,6 +16,7 @@ from app.ui.state.chat_side import Tell
 from app.ui.state.folds import RoundFolds
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.work.background import Askers, Query
 
@@ -37,10 +38,7 @@ class OpeningStrip(QWidget):
         self.words = ElidedLabel()
         self.cancel = QPushButton("Cancel")
         set_role(self.cancel, kind="flat")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(24, 8, 16, 8)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.cancel)
+        kit.row((self.words, 1), self.cancel, margins=(24, 8, 16, 8), on=self)
         self.hide()
 
 

@@ -23,8 +23,8 @@ from pytestqt.qtbot import QtBot
 from app import wiring
 from app.base.paths import Paths
 from app.engine.types import ModelOptions
-from app.ui.chat.list.chat_rows import ID
-from app.ui.chat.prompt.prompt_edit import PromptEdit
+from app.ui.chat.chat_rows import ID
+from app.ui.chat.prompt_edit import PromptEdit
 from app.ui.state.engine.engine_session import Activity
 from app.ui.window.main_window import MainWindow
 from tests.faults.window.look import Look

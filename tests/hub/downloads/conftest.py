@@ -11,8 +11,7 @@ import pytest
 
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
-from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import DownloadJob, FileDone, Patience, Report
+from app.hub.downloads.item import DownloadJob, FileDone, ItemFile, Patience, Report
 from app.hub.hub import Hub
 from tests.hub.downloads import fetching, watching
 from tests.hub.downloads.fetching import FILE, REPO, Fetch, Fetched

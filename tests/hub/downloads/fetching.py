@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from app.hub.cache import Cache
-from app.hub.downloads.messages import Patience, Report, Waiting
+from app.hub.downloads.item import Patience, Report, Waiting
 from app.hub.errors import HubError
 
 REPO = "owner/model-GGUF"

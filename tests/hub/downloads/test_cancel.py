@@ -12,7 +12,7 @@ import pytest
 
 from app.hub.cache import Cache
 from app.hub.downloads import Download, State
-from app.hub.downloads.messages import DownloadFailed, DownloadJob
+from app.hub.downloads.item import DownloadFailed, DownloadJob
 from app.hub.downloads.worker import Worker
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
@@ -120,7 +120,7 @@ def test_cancel_says_what_stays_and_where(
         patch.setattr(Path, "unlink", refuse)
         (watched.queue.delete if state is State.DONE else watched.queue.cancel)(id)
         item = watched.wait_for(id, State.FAILED)
-    assert item.trouble is Trouble.LEFT and "permission denied" in item.message
+    assert item.trouble is Trouble.NOT_DELETED and "permission denied" in item.message
     where = re.search(r"Left on the disk: (.*)\. Delete again", item.hint)
     assert where is not None and Path(where[1]).exists()
     assert where[1].endswith(".incomplete" if state is State.PAUSED else FILE)

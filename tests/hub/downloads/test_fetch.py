@@ -13,12 +13,12 @@ from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
-from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import (
+from app.hub.downloads.item import (
     DownloadBegun,
     DownloadJob,
     DownloadProgress,
     FileDone,
+    ItemFile,
     Patience,
     Report,
     Waiting,

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.hub.cache import Cache
-from app.hub.cache.place import FilePlace
-from app.hub.downloads.messages import DownloadBegun, DownloadProgress, Patience, Report, Waiting
+from app.hub.cache_entry import CacheEntry
+from app.hub.downloads.item import DownloadBegun, DownloadProgress, Patience, Report, Waiting
 from app.hub.errors import HubError, Trouble
 from tests.hub.downloads.fetching import FILE, REPO, SIZE, Fetch, partials, trouble
 from tests.hub.server import SECRET, TOKEN, FakeHub, Fault
@@ -179,7 +179,7 @@ def test_a_cache_that_cannot_be_written(fetch: Fetch, data: bytes, cache: Cache)
 
 
 def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cache, server: FakeHub) -> None:
-    place = cache.place(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
+    place = cache.entry(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
     reports: list[Report] = []
     with place.locked():
         assert trouble(lambda: fetch(reports=reports)).trouble is Trouble.LOCKED
@@ -192,14 +192,14 @@ def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cach
 def test_what_another_program_brought_meanwhile_is_found(
     fetch: Fetch, data: bytes, cache: Cache, server: FakeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locked = FilePlace.locked
+    locked = CacheEntry.locked
 
-    def brought(place: FilePlace) -> AbstractContextManager[None]:
+    def brought(place: CacheEntry) -> AbstractContextManager[None]:
         place.begin()
         place.blob.write_bytes(data)  # between the first look and the lock
         return locked(place)
 
-    monkeypatch.setattr(FilePlace, "locked", brought)
+    monkeypatch.setattr(CacheEntry, "locked", brought)
     begun = [report.found for report in fetch().reports if isinstance(report, DownloadBegun)]
     assert begun == [True]
     assert server.requests("cdn") == []
@@ -207,7 +207,7 @@ def test_what_another_program_brought_meanwhile_is_found(
 
 def test_removing_an_older_version_leaves_room_for_the_newer(cache: Cache) -> None:
     """Both at once: the queue removes what came of the older one, and its process begins the newer one."""
-    older, newer = (cache.place(REPO, FILE, etag * 64, etag * 40) for etag in "01")
+    older, newer = (cache.entry(REPO, FILE, etag * 64, etag * 40) for etag in "01")
     older.begin()
     older.partial.write_bytes(b"part")
     with older.locked():  # as the queue holds it, in that moment
@@ -220,8 +220,8 @@ def test_removing_an_older_version_leaves_room_for_the_newer(cache: Cache) -> No
 
 def test_what_another_program_writes_is_left_alone(data: bytes, cache: Cache, server: FakeHub) -> None:
     at = (hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
-    older = cache.place(REPO, FILE, "0" * 64, at[1])
-    place = cache.place(REPO, FILE, *at)
+    older = cache.entry(REPO, FILE, "0" * 64, at[1])
+    place = cache.entry(REPO, FILE, *at)
     with place.locked():
         place.begin()
         place.partial.write_bytes(data[:9])
@@ -256,6 +256,6 @@ def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub,
 
 @given(st.binary(max_size=64), st.binary(max_size=64))
 def test_keys_of_partial_files_are_of_their_names(first: bytes, other: bytes) -> None:
-    from app.hub.cache.place import _key
+    from app.hub.cache_entry import _key
 
     assert (_key(first.hex()) == _key(other.hex())) == (first == other)

@@ -12,8 +12,7 @@ from filelock import FileLock
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.downloads import DownloadChanged, State, Wanted
-from app.hub.downloads.fold import after_restart
-from app.hub.downloads.messages import Patience
+from app.hub.downloads.item import Patience, after_restart
 from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.errors import Trouble
 from app.hub.hub import Hub

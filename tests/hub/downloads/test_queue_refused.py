@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from app.hub.cache import Cache
 from app.hub.downloads import Download, State, Wanted
-from app.hub.downloads.space import check_space
+from app.hub.downloads.store import check_space
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.repo import HubFile
@@ -141,7 +141,7 @@ def test_what_came_earlier_needs_no_room(
             return SIZE - 100
 
     cache = Full(home / "hub")
-    place = cache.place(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
+    place = cache.entry(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
     place.begin()
     place.partial.write_bytes(data[:99])
     watched = open_queue(cache=cache)

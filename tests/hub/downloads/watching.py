@@ -15,7 +15,7 @@ from app.hub.downloads import (
     State,
     Wanted,
 )
-from app.hub.downloads.messages import Patience
+from app.hub.downloads.item import Patience
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
 from tests.hub.server import FakeHub, Fault

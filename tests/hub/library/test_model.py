@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from app.hub.library.facts import Facts
-from app.hub.library.model import FileOrigin, LocalModel, names_apart
+from app.engine.compat import FitKind, VocabularyFit
+from app.engine.errors import ModelFileError
+from app.hub.library.model import (
+    Candidate,
+    DraftVerdict,
+    FileOrigin,
+    LocalModel,
+    best_first,
+    judge_draft,
+    names_apart,
+)
+from app.hub.library.probe import Facts, short_number
+from app.hub.library.shelf import Shelf
+from tests.files.tiny import Tiny
 
 
 def model(path: str, name: str = "", quantisation: str = "", repo: str = "") -> LocalModel:
@@ -59,3 +72,97 @@ def test_models_of_one_name_are_told_apart() -> None:
         "same · /b",
         "same · /c",
     )
+
+
+PATIENCE = 40.0
+TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)
+DRAFT = Tiny(name="draft")
+Put = Callable[..., Path]
+
+
+def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, folder: Path) -> None:
+    path = put(TARGET)
+    put(DRAFT, "good.gguf")
+    put(Tiny(name="padded", padding=8), "padded.gguf")
+    put(Tiny(name="large", n_embd=128, n_ff=256, n_layers=4, seed=5), "large.gguf")
+    put(Tiny(name="other", order=3), "through-text.gguf")
+    put(Tiny(name="spm", sentencepiece=True), "through-text-too.gguf")
+    put(Tiny(name="hybrid", architecture="lfm2"), "hybrid.gguf")
+    put(Tiny(architecture="llada"), "diffusion.gguf")
+    put(Tiny(vocabulary=False), "mute.gguf")
+    put(DRAFT, "part-00001-of-00002.gguf")
+    (folder / "broken.gguf").write_bytes(b"GGUF")
+    shelf.add([folder])
+    models = shelf.scan()
+    target = shelf.at(path, models)
+    said = {candidate.model.path.stem: candidate for candidate in shelf.candidates(target, models)}
+    assert {name: candidate.verdict for name, candidate in said.items()} == {
+        "good": DraftVerdict.GOOD,
+        "padded": DraftVerdict.GOOD,
+        "large": DraftVerdict.WORKS,
+        "through-text": DraftVerdict.WORKS,
+        "through-text-too": DraftVerdict.WORKS,
+        "hybrid": DraftVerdict.WORKS,
+        "diffusion": DraftVerdict.CANNOT,
+        "mute": DraftVerdict.CANNOT,
+        "part-00001-of-00002": DraftVerdict.CANNOT,
+        "broken": DraftVerdict.CANNOT,
+    }
+    words = {
+        "good": "good",
+        "large": "works, because the vocabulary fits; 100 % of the target's size: it will hardly",
+        "through-text": "works, because its drafts can go through text; token 5 is",
+        "hybrid": "works, because the vocabulary fits; its state cannot be rolled back",
+        "diffusion": "cannot, because it does not write text token by token",
+        "mute": "cannot, because it has no vocabulary",
+        "part-00001-of-00002": "cannot, because 1 of its 2 parts are here",
+        "broken": "cannot, because broken.gguf is cut short or damaged",
+    }
+    for name, beginning in words.items():
+        assert str(said[name]).startswith(beginning), str(said[name])
+    assert "tokens" in said["padded"].reason
+    order = [candidate.verdict for candidate in best_first(said.values())]
+    assert order == sorted(order, key=list(DraftVerdict).index)
+
+
+def test_a_target_that_was_chosen_elsewhere(shelf: Shelf, put: Put, tmp_path: Path) -> None:
+    path = put(TARGET)
+    target = shelf.at(path, [])
+    assert list(shelf.candidates(target, [])) == []
+    with pytest.raises(ModelFileError, match="is not there"):
+        shelf.at(tmp_path / "gone.gguf", [])
+
+
+def test_a_target_of_no_use_is_said(shelf: Shelf, put: Put) -> None:
+    for tiny in (Tiny(vocabulary=False), Tiny(architecture="llada")):
+        target = shelf.at(put(tiny), [])
+        with pytest.raises(ModelFileError, match="is no language model"):
+            list(shelf.candidates(target, []))
+
+
+def local(size: int, architecture: str = "llama", name: str = "x") -> LocalModel:
+    facts = Facts(architecture, name, 1, "", 1, 1, 1, "v")
+    path = Path(f"/{name}-{size}.gguf")
+    return LocalModel(path, (path,), size, 0, FileOrigin.ADDED, facts=facts)
+
+
+def test_the_best_is_first() -> None:
+    """SmolLM2 1.7B: the 135M before the 360M, both before another family, a heavy one, another vocabulary."""
+    target = local(1_060_000_000)
+    same, text = VocabularyFit(FitKind.SAME), VocabularyFit(FitKind.THROUGH_TEXT, "token 7 differs")
+    wished = [
+        judge_draft(target, local(145_000_000), same),
+        judge_draft(target, local(386_000_000), same),
+        judge_draft(target, local(120_000_000, "qwen2"), same),
+        judge_draft(target, local(700_000_000), same),
+        judge_draft(target, local(700_000_000, "qwen2"), same),
+        judge_draft(target, local(110_000_000), text),
+        Candidate(local(1, name="c"), DraftVerdict.CANNOT, "it is broken"),
+    ]
+    assert list(best_first(reversed(wished))) == wished
+    assert [candidate.shares_vocabulary for candidate in wished] == [True] * 5 + [False] * 2
+
+
+def test_numbers_as_people_write_them() -> None:
+    written = [short_number(n) for n in (0, 135_000_000, 1_711_376_384, 8_030_261_248, 70_553_706_496, 1500)]
+    assert written == ["", "135M", "1.7B", "8B", "70.6B", "1.5K"]

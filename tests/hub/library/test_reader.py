@@ -18,8 +18,7 @@ from typing_extensions import override
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
 from app.hub.fits import Room
-from app.hub.library.facts import Facts
-from app.hub.library.probe import Answer, Question
+from app.hub.library.probe import Answer, Facts, Question
 from app.hub.library.reader import Reader
 from app.hub.library.shelf import Shelf
 from tests.engine.native.test_library import python

@@ -12,8 +12,7 @@ from huggingface_hub import scan_cache_dir
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
-from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import DownloadJob
+from app.hub.downloads.item import DownloadJob, ItemFile
 from app.hub.library.model import FileOrigin
 from app.hub.library.reader import Reader
 from app.hub.library.shelf import Shelf, find_model

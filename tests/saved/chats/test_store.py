@@ -23,8 +23,8 @@ from app.engine.types import FinishReason
 from app.saved.chats import chat_file
 from app.saved.chats.chat_file import NAME, write_chat
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question
-from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import CUT_OFF, ChatStore
+from app.saved.measured import Measurement
 from tests.saved.chats.samples import TEXT, Clock, header, rounds, totals
 
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton
 from app.engine.explain.remedies import Remedy
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
-from app.saved.calibrations import Calibrations
+from app.saved.measured import Calibrations
 from app.ui.chat import advice_controller
 from app.ui.state.answer import AnswerModel
 from tests.ui.instruments.answers import header, totals, trace

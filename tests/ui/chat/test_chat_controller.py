@@ -17,7 +17,7 @@ from app.demo import read_demo
 from app.engine.types import ModelOptions, Sampling
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.prompt.prompt_box import NO_TEMPLATE
+from app.ui.chat.prompt_box import NO_TEMPLATE
 from app.ui.state.engine.engine_session import Activity, EngineState
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton

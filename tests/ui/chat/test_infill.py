@@ -14,7 +14,7 @@ from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions
 from app.saved.chats.conversation import INFILL, Question
 from app.saved.chats.store import ChatStore
-from app.ui.chat.prompt.prompt_edit import PromptEdit
+from app.ui.chat.prompt_edit import PromptEdit
 from app.ui.state.engine.engine_session import Activity
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.widgets.fields.segmented import Segmented

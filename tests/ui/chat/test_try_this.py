@@ -15,7 +15,7 @@ from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET
 from app.demo import read_real
 from app.engine.types import ModelOptions, Sampling
 from app.saved.settings import SettingsStore
-from app.ui.chat.try_controller import GIVE_BACK
+from app.ui.chat.try_prompts import GIVE_BACK
 from app.ui.transcript.overlays.empty_state import MOST
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.two_line_button import TwoLineButton

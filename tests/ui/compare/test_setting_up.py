@@ -218,7 +218,7 @@ def test_rows_of_lanes_follow_the_theme(windows: Windows) -> None:
     desk = windows.open()
     panel = opened(desk).head.lanes_panel
     row = named(panel, "prompt-lookup", ElidedButton)
-    theme = desk.window.look.theme
+    theme = desk.window.appearance.theme
     for mode in ("dark", "light"):
         theme.set_mode(mode)
         assert chosen(theme.palette) in row.styleSheet()

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import Round
-from app.ui.chat.answers.answering import HELD
+from app.ui.chat.answers import HELD
 from app.ui.inspector.replay.player import Player
 from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
 from app.ui.inspector.replay.transport import SPEEDS, TransportBar

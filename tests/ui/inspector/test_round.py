@@ -26,7 +26,7 @@ from app.engine.types import (
     ServerInfo,
     Verification,
 )
-from app.servers.rounds import RoundFold, Told
+from app.servers.answer import RoundFold, Told
 from app.ui.inspector.round.content import CardContent
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words

@@ -16,7 +16,7 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round, Verification
-from app.saved.chats.measurement import Measurement
+from app.saved.measured import Measurement
 from app.ui.inspector.shape import contents, shape_view
 from app.ui.inspector.shape.bars import Bars
 from app.ui.inspector.shape.contents import Bar

@@ -21,7 +21,7 @@ from app.engine.types import (
     TraceHeader,
     Verification,
 )
-from app.saved.chats.measurement import Measurement
+from app.saved.measured import Measurement
 from app.ui.instruments import InstrumentsPanel
 from app.ui.state.answer import AnswerModel
 

@@ -15,8 +15,8 @@ from app.engine.process.host import make_home
 from app.hub.fits import Room
 from app.lab.drafts.kept import KeptDrafts
 from app.lab.suites import built_in
-from app.ui.models.drafts.drafts_page import DraftsPage
-from app.ui.models.drafts.drafts_work import DraftsWork
+from app.ui.models.drafts_page import DraftsPage
+from app.ui.models.drafts_table import DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.models.place import ModelsPlace
 from app.ui.state.chat_side import ChatSide
@@ -84,10 +84,13 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
     shops: list[Shop] = []
 
     def make(offline: bool = False, room: Room = ROOM, **choosers: object) -> Shop:
-        shop = Shop(qtbot, HubSession(paths, settings_in_use(paths, offline=offline), lambda: room))
+        shop = Shop(
+            qtbot,
+            lambda use: HubSession(paths, settings_in_use(paths, offline=offline), use, lambda: room),
+        )
         drafts = _drafts_page(theme, paths, shop.session)
         shop.open(
-            lambda use, in_use: ModelsPlace(theme, shop.session, use, in_use, drafts, **choosers)  # type: ignore[arg-type]
+            lambda in_use: ModelsPlace(theme, shop.session, in_use, drafts, **choosers)  # type: ignore[arg-type]
         )
         shops.append(shop)
         return shop

@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
-from app.ui.models.here.download_row import DownloadRow
-from app.ui.models.hub.pair_card import PairCard
-from app.ui.models.hub.quantisation_row import QuantisationRow
+from app.ui.models.download_row import DownloadRow
 from app.ui.models.hub_session import HubSession
+from app.ui.models.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
+from app.ui.models.quantisation_row import QuantisationRow
+from app.ui.state.chat_side import PairChange, Tell
 
 PATIENCE = 30_000  # milliseconds; the machine may be busy
 
@@ -24,16 +25,16 @@ FIRST = "SmolLM2 1.7B with 135M"
 class Shop:
     """Clicks, waits and reads. What would be loaded into the chat is kept in `used`."""
 
-    def __init__(self, qtbot: QtBot, session: HubSession) -> None:
+    def __init__(self, qtbot: QtBot, make: Callable[..., HubSession]) -> None:
         self.qtbot = qtbot
-        self.session = session
-        self.used: list[tuple[str | None, str | None]] = []
+        self.session = make(self.use)
+        self.used: list[PairChange] = []
         self.in_use: tuple[str, str] = ("", "")
         self.refusal: UserError | None = None
         self.place: ModelsPlace
 
     def open(self, build: Callable[..., ModelsPlace]) -> None:
-        self.place = build(self._use, lambda: self.in_use)
+        self.place = build(lambda: self.in_use)
         self.place.resize(1044, 660)
         self.place.show()
 
@@ -42,10 +43,16 @@ class Shop:
         self.place.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
-    def _use(self, target: str | None, draft: str | None) -> None:
+    def use(self, change: PairChange, tell: Tell) -> None:
         if self.refusal is not None:
-            raise self.refusal
-        self.used.append((target, draft))
+            tell(self.refusal)
+        else:
+            self.used.append(change)
+
+    def loaded(self) -> tuple[str, str]:
+        """Target and draft of the one pair that was loaded; "" without a draft."""
+        (change,) = self.used
+        return str(change.target), str(change.draft or "")
 
     # ------------------------------------------------------------------ acting
 

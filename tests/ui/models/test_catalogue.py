@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import REAL_TARGET, Paths, find_paths
 from app.engine.errors import UserError
 from app.hub.catalogue import load_catalogue
-from app.hub.fits import Room, judge
-from app.ui.models.hub.fit_light import FitLight, light_words
+from app.hub.fits import Room, fit_in
+from app.ui.models.quantisation_row import FitLight, light_words
 from app.ui.theme import Theme
 from tests.hub.server import FakeHub, FakeRepo, Fault
 from tests.quiet import stays
@@ -25,14 +25,14 @@ ALONE = "SmolLM2 135M, without a draft"
 
 def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
     page = shop.place.catalogue
-    shop.until(lambda: page.state == f"2 of {len(page.cards)} pairs confirmed with the Hub")
+    shop.until(lambda: page.state.text() == f"2 of {len(page.cards)} pairs confirmed with the Hub")
     exact = sum(len(stocked.repos[model.repo].files[model.file]) for model in shop.card().pair.models)
     assert shop.card().weight == exact
     assert shop.card().state == "Confirmed with the Hub."
     # A pair that the Hub does not have says so in its own card.
     other = page.cards[-1]
     assert "no repository" in other.state and other.weight == other.pair.size
-    assert page.error == ""
+    assert page.notice.message == ""
 
 
 def test_the_light_has_its_numbers_in_words_and_in_the_tooltip(
@@ -41,10 +41,10 @@ def test_the_light_has_its_numbers_in_words_and_in_the_tooltip(
     shop = make_shop(room=Room(memory=1_000_000_000, device=250_000_000))
     light = shop.card().light
     shop.until(lambda: shop.session.room is not None and shop.card().state == "Confirmed with the Hub.")
-    assert light.words.startswith("Fits on the GPU: needs about 20")
+    assert light.words.text().startswith("Fits on the GPU: needs about 20")
     assert "weights" in light.toolTip() and "on the GPU" in light.toolTip()
     large = next(card for card in shop.place.catalogue.cards if card.weight > 5_000_000_000)
-    assert large.light.words.startswith("Will not fit")
+    assert large.light.words.text().startswith("Will not fit")
 
 
 def test_while_free_memory_is_not_known_words_say_so_and_no_dot_lights(qtbot: QtBot, theme: Theme) -> None:
@@ -55,11 +55,11 @@ def test_while_free_memory_is_not_known_words_say_so_and_no_dot_lights(qtbot: Qt
     card, row = FitLight(theme), FitLight(theme, light_words, unknown="")
     for light in (card, row):
         qtbot.addWidget(light)
-    assert (card.words, row.words) == ("Free memory is not known yet", "")
+    assert (card.words.text(), row.words.text()) == ("Free memory is not known yet", "")
     assert card.toolTip() == row.toolTip() == "Free memory is not known yet"
     assert colours(row) == 1
-    row.set_fit(judge(1_000_000, Room(memory=10**9)))
-    assert colours(row) > 1 and row.words == "Fits in memory"
+    row.set_fit(fit_in(1_000_000, Room(memory=10**9)))
+    assert colours(row) > 1 and row.words.text() == "Fits in memory"
 
 
 def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
@@ -70,7 +70,7 @@ def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
     shop.until(card.use.isVisible)
     assert shop.used == []
     shop.click(card.use)
-    ((target, draft),) = shop.used
+    target, draft = shop.loaded()
     assert target is not None and target.endswith("/SmolLM2-1.7B-Instruct-Q4_K_M.gguf")
     assert draft is not None and draft.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf")
 
@@ -97,7 +97,7 @@ def test_a_draft_that_came_with_draftscope_is_not_fetched(own_model: Path, shop:
         "SmolLM2-1.7B-Instruct-Q4_K_M.gguf"
     ]
     shop.click(card.use)
-    ((_, draft),) = shop.used
+    _, draft = shop.loaded()
     assert draft == REAL_TARGET
 
 
@@ -107,7 +107,7 @@ def test_the_hub_has_the_model_that_set_up_could_not_fetch(shop: Shop) -> None:
     shop.click(card.button)
     shop.until(card.use.isVisible)
     shop.click(card.use)
-    ((target, draft),) = shop.used
+    target, draft = shop.loaded()
     assert target is not None and target.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf") and draft == ""
     assert len(shop.session.downloads) == 1 and not pair.use.isVisible()
 
@@ -119,7 +119,7 @@ def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub
     shop.click(card.button)
     shop.until(lambda: card.pause.isVisible() and card.findChild(QProgressBar).value() > 0)
     assert not card.button.isEnabled() and not card.use.isVisible()
-    assert shop.place.strip.isVisible() and "download" in shop.place.strip.words
+    assert shop.place.strip.isVisible() and "download" in shop.place.strip.words.text()
     shop.click(card.pause)
     shop.until(lambda: card.button.text() == "Resume")
     stocked.always.clear()
@@ -161,10 +161,10 @@ def test_a_pair_that_cannot_be_used_now_says_so_in_its_card(shop: Shop) -> None:
     shop.until(card.use.isVisible)
     shop.refusal = UserError("The engine is still at work.", "Stop the answer first.")
     shop.click(card.use)
-    assert card.error == "The engine is still at work." and shop.used == []
+    assert card.notice.message == "The engine is still at work." and shop.used == []
     shop.refusal = None
     shop.click(card.use)
-    assert card.error == "" and len(shop.used) == 1
+    assert card.notice.message == "" and len(shop.used) == 1
 
 
 def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
@@ -173,14 +173,17 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     stocked.always["api"] = Fault(status=503)
     shop = make_shop()
     page = shop.place.catalogue
-    shop.until(lambda: page.error)
-    assert "has a problem" in page.error and page.state == "Names and sizes as listed, not confirmed"
-    assert all(card.error == card.state == "" for card in page.cards)
+    shop.until(lambda: page.notice.message)
+    assert (
+        "has a problem" in page.notice.message
+        and page.state.text() == "Names and sizes as listed, not confirmed"
+    )
+    assert all(card.notice.message == card.state == "" for card in page.cards)
     assert len(stocked.requests("api")) <= 3  # the same answer is not asked for nine times
     stocked.always.clear()
     shop.click(page.refresh)
-    shop.until(lambda: page.state == f"2 of {len(page.cards)} pairs confirmed with the Hub")
-    assert page.error == ""
+    shop.until(lambda: page.state.text() == f"2 of {len(page.cards)} pairs confirmed with the Hub")
+    assert page.notice.message == ""
 
 
 def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
@@ -192,7 +195,7 @@ def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
     shop.until(shop.card().use.isVisible)
     shop.click(shop.place.offline)
     page = shop.place.catalogue
-    assert page.state.startswith("Offline: names and sizes as listed. Pairs can be fetched")
+    assert page.state.text().startswith("Offline: names and sizes as listed. Pairs can be fetched")
     other = page.cards[-1]
     assert other.state == "" and not other.button.isEnabled()
     shop.click(shop.card().use)
@@ -226,7 +229,7 @@ def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
     shop = make_shop(offline=True)
     assert shop.card().state == "Both files are here."
     shop.click(shop.card().use)
-    ((target, draft),) = shop.used
+    target, draft = shop.loaded()
     assert target is not None and target.endswith("renamed-Q4_K_M.gguf")
     assert draft is not None and draft.endswith(pair.models[1].file)
     assert stocked.asked == []
@@ -294,5 +297,5 @@ def test_a_target_alone_says_what_drafts_for_it_before_it_is_fetched(
     shop.click(card.button)
     shop.until(card.use.isVisible)
     shop.click(card.use)
-    ((target, draft),) = shop.used
+    target, draft = shop.loaded()
     assert target is not None and target.endswith("/gpt-oss-20b-mxfp4.gguf") and draft == ""

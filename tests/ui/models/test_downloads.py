@@ -49,7 +49,7 @@ def test_a_pair_stands_together_and_is_used_when_all_of_it_is_here(shop: Shop, s
     stocked.always.clear()
     shop.until(group.use.isVisible)
     shop.click(group.use)
-    ((target, draft),) = shop.used
+    target, draft = shop.loaded()
     assert target is not None and "1.7B" in target and draft is not None and "135M" in draft
 
 
@@ -59,7 +59,7 @@ def test_pause_resume_and_cancel(shop: Shop, stocked: FakeHub, hub_home: Path) -
     row = shop.download("1.7B")
     shop.until(lambda: row.download.done > 0)
     shop.click(row.pause)
-    shop.until(lambda: row.state == "paused")
+    shop.until(lambda: row.state.text() == "paused")
     assert not row.pause.isVisible() and row.resume.isVisible()
     shop.click(row.resume)
     shop.until(lambda: row.download.state is State.RUNNING and row.download.done > 0)
@@ -190,10 +190,10 @@ def test_a_wrong_checksum_is_told_and_tried_again(shop: Shop, stocked: FakeHub) 
     fetch(shop)
     row, other = shop.download("135M"), shop.download("1.7B")
     shop.until(lambda: row.download.state is other.download.state is State.FAILED)
-    assert "checksum" in row.message and row.resume.toolTip() == "Try again"
+    assert "checksum" in row.message.text() and row.resume.toolTip() == "Try again"
     shop.view("Catalogue")
     assert shop.card().button.text() == "Try again" and "checksum" in shop.card().state
-    assert "stopped" in shop.place.strip.words
+    assert "stopped" in shop.place.strip.words.text()
     stocked.always.clear()
     shop.click(shop.card().button)
     shop.until(shop.card().use.isVisible)
@@ -204,7 +204,7 @@ def test_it_says_when_it_tries_again_by_itself(shop: Shop, stocked: FakeHub) -> 
     fetch(shop)
     row = shop.download("1.7B")
     shop.until(lambda: row.download.state is State.WAITING)
-    assert row.state.startswith("tries again in") and "a problem" in row.message
+    assert row.state.text().startswith("tries again in") and "a problem" in row.message.text()
     seconds = shop.session.retry_in(row.download)
     shop.until(lambda: shop.session.retry_in(row.download) < seconds)
     stocked.always.clear()
@@ -220,7 +220,7 @@ def test_offline_stops_what_runs_and_goes_on_afterwards(shop: Shop, stocked: Fak
     shop.until(lambda: row.download.done > 0)
     shop.click(shop.place.offline)
     shop.until(lambda: row.download.state is State.FAILED)
-    assert "resumes once offline mode is off" in row.state and not row.resume.isVisible()
+    assert "resumes once offline mode is off" in row.state.text() and not row.resume.isVisible()
     stocked.always.clear()
     shop.click(shop.place.offline)
     shop.until(lambda: row.download.state is State.DONE)
@@ -236,7 +236,7 @@ def test_after_a_restart_it_is_paused_and_goes_on(make_shop: Callable[..., Shop]
     again = make_shop()
     again.view("Downloads")
     row = again.download("1.7B")
-    assert row.state == "paused" and row.download.done > 0
+    assert row.state.text() == "paused" and row.download.done > 0
     stocked.always.clear()
     again.click(row.resume)
     again.until(lambda: row.download.state is State.DONE)
@@ -250,8 +250,8 @@ def test_a_second_window_says_who_keeps_the_queue(make_shop: Callable[..., Shop]
     other.view("Catalogue")
     other.until(lambda: other.card().state == "Confirmed with the Hub.")
     other.click(other.card().button)
-    other.until(lambda: other.card().error)
-    assert "Another Draftscope" in other.card().error
+    other.until(lambda: other.card().notice.message)
+    assert "Another Draftscope" in other.card().notice.message
 
 
 @pytest.mark.parametrize("by", ["looking", "fetching"])
@@ -267,7 +267,7 @@ def test_a_second_window_takes_the_queue_over(
     if by == "looking":
         other.view("Downloads")
         other.until(lambda: len(other.place.downloads.rows) == 2)
-        assert other.download("1.7B").state == "paused"
+        assert other.download("1.7B").state.text() == "paused"
     else:
         other.until(lambda: other.card().state == "Confirmed with the Hub.")
         other.click(other.card().button)
@@ -279,8 +279,8 @@ def test_no_room_on_the_disk_is_told_in_the_card(shop: Shop, monkeypatch: pytest
     monkeypatch.setattr(shop.session.cache, "free_bytes", lambda: 10)
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
     shop.click(shop.card().button)
-    shop.until(lambda: shop.card().error)
-    assert "no room" in shop.card().error and shop.card().button.text().startswith("Fetch")
+    shop.until(lambda: shop.card().notice.message)
+    assert "no room" in shop.card().notice.message and shop.card().button.text().startswith("Fetch")
 
 
 def test_a_damaged_queue_file_is_told(make_shop: Callable[..., Shop], paths: Paths, stocked: FakeHub) -> None:
@@ -296,7 +296,7 @@ def test_what_could_not_be_deleted_stays_in_the_queue_and_says_where(
 ) -> None:
     fetch(shop)
     shop.view("Downloads")
-    shop.until(lambda: all(row.state.endswith("here") for row in shop.place.downloads.rows))
+    shop.until(lambda: all(row.state.text().endswith("here") for row in shop.place.downloads.rows))
     row = shop.download("135M")
 
     def refuse(file: Path, missing_ok: bool = False) -> None:
@@ -306,8 +306,8 @@ def test_what_could_not_be_deleted_stays_in_the_queue_and_says_where(
         patch.setattr(Path, "unlink", refuse)
         shop.click(row.cancel)
         shop.click(row.asking.yes)
-        shop.until(lambda: row.state == "cancelled")
-    assert "permission denied" in row.message and str(hub_home) in row.message
+        shop.until(lambda: row.state.text() == "cancelled")
+    assert "permission denied" in row.message.text() and str(hub_home) in row.message.text()
     assert (
         not row.resume.isVisible()
         and not row.pause.isVisible()

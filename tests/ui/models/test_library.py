@@ -12,8 +12,9 @@ from PySide6.QtGui import QDesktopServices
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
-from app.hub.library.drafts import DraftVerdict
-from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
+from app.hub.library.model import DraftVerdict
+from app.ui.models.library_table import NAME, ORIGIN, SIZE, LibraryTable
+from app.ui.state.chat_side import PairChange
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub
 from tests.ui.models.shop import Shop
@@ -44,7 +45,7 @@ def test_what_is_here_is_listed_and_the_chats_target_is_chosen(
     page = shop.place.library
     shop.until(lambda: not shop.session.reading and page.table.current is not None)
     assert sorted(cells(page.table, NAME)) == ["draft", "target"]
-    assert page.state.startswith("2 models")
+    assert page.state.text().startswith("2 models")
     shop.select(pair_files[0])
     details = page.details
     assert "\nllama · " in words_in(details)
@@ -58,7 +59,7 @@ def test_bundled_models_keep_their_symbol(
     shop = make_shop(offline=True)
     shop.select(pair_files[0])
     shop.click(shop.place.library.details.pair)
-    assert shop.used == [(BUNDLED_TARGET, BUNDLED_DRAFT)]
+    assert shop.used == [PairChange(BUNDLED_TARGET, BUNDLED_DRAFT)]
 
 
 def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., Shop], mine: Path) -> None:
@@ -74,7 +75,7 @@ def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., S
     shop.click(details.target)
     shop.click(details.draft)
     path = str(mine / "own-Q8_0.gguf")
-    assert shop.used == [(path, None), (None, path)]
+    assert shop.used == [PairChange(path), PairChange(draft=path)]
     shop.click(details.remove)
     shop.until(lambda: "own-Q8_0.gguf" not in shop.library_names())
     assert (mine / "own-Q8_0.gguf").exists()
@@ -129,7 +130,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     assert not details.pair.isEnabled()  # a candidate that cannot draft
     details.drafts.select(0)
     shop.click(details.pair)
-    assert shop.used == [(BUNDLED_TARGET, str(details.candidates[0].model.path))]
+    assert shop.used == [PairChange(BUNDLED_TARGET, str(details.candidates[0].model.path))]
     shop.select(mine / "small.gguf")
     assert "2 layers with the output" in words_in(details)
     shop.select(mine / "other.gguf")
@@ -148,7 +149,7 @@ def test_a_draft_that_cannot_serve_the_new_target_is_taken_away(
     shop.click(shop.place.library.details.target)
     shop.in_use = ("elsewhere.gguf", str(mine / "own-Q8_0.gguf"))
     shop.click(shop.place.library.details.target)
-    assert shop.used == [(BUNDLED_TARGET, ""), (BUNDLED_TARGET, None)]
+    assert shop.used == [PairChange(BUNDLED_TARGET, None), PairChange(BUNDLED_TARGET)]
 
 
 def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.hub.downloads import State
-from app.ui.models.hub.pair_card import PairCard
+from app.ui.models.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
 from tests.hub.server import FakeHub, Fault
 from tests.processes import started

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.hub.token import kept_token
-from app.ui.models.hub.repo_page import MOST_ROWS
+from app.ui.models.repo_page import MOST_ROWS
 from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
 from tests.quiet import stays
 from tests.ui.models.shop import Shop
@@ -65,12 +65,12 @@ def test_no_results_and_hub_errors_are_said_in_place_of_results(shop: Shop, stoc
 def test_a_quantisation_is_fetched_and_ticked(shop: Shop) -> None:
     shop.open_repo(TARGETS)
     row = shop.row("Q8_0")
-    assert row.state == "" and row.light.words.startswith("Fits")
+    assert row.state.text() == "" and row.light.words.text().startswith("Fits")
     assert "needs about" in row.light.toolTip()
     shop.click(row.button)
-    shop.until(lambda: row.state == "✓ already here")
+    shop.until(lambda: row.state.text() == "✓ already here")
     shop.until(lambda: "SmolLM2-1.7B-Instruct-Q8_0.gguf" in shop.library_names())
-    assert shop.row("Q4_K_M").state == ""
+    assert shop.row("Q4_K_M").state.text() == ""
     shop.click(row.button)
     assert shop.place.view == "Library"
     shop.until(lambda: shop.place.library.details.model is not None)
@@ -82,9 +82,9 @@ def test_shards_are_one_row_and_what_is_left_out_is_named(shop: Shop) -> None:
     (row,) = shop.place.search.repo.rows
     assert row.quantisation.name == "F16" and len(row.quantisation.files) == 2
     assert "1 of 3 parts" in words_in(shop.place.search.repo)
-    assert row.state == "2 files"
+    assert row.state.text() == "2 files"
     shop.click(row.button)
-    shop.until(lambda: row.state == "2 files · ✓ already here")
+    shop.until(lambda: row.state.text() == "2 files · ✓ already here")
 
 
 def test_a_gated_repository_says_so_and_takes_a_token(
@@ -95,8 +95,8 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     assert panel.isVisible() and "gated" in panel.words.text()
     panel.field.setText(BAD_TOKEN)
     shop.click(panel.save)
-    shop.until(lambda: panel.error)
-    assert "does not know this token" in panel.error and panel.field.text() == ""
+    shop.until(lambda: panel.notice.message)
+    assert "does not know this token" in panel.notice.message and panel.field.text() == ""
     panel.field.setText(TOKEN)
     shop.click(panel.save)
     shop.until(kept_token)
@@ -104,7 +104,7 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     assert panel.field.text() == "" and "is used" in panel.words.text()
     row = shop.row("Q4_0")
     shop.click(row.button)
-    shop.until(lambda: row.state == "✓ already here")
+    shop.until(lambda: row.state.text() == "✓ already here")
     assert TOKEN not in caplog.text
 
 
@@ -112,15 +112,15 @@ def test_without_a_token_the_download_asks_for_one_and_goes_on_with_it(shop: Sho
     shop.open_repo("google/gated-GGUF")
     row = shop.row("Q4_0")
     shop.click(row.button)
-    shop.until(lambda: row.state == "stopped")
+    shop.until(lambda: row.state.text() == "stopped")
     assert "gated" in named(row, "stopped", QLabel).toolTip()
     shop.click(row.button)
     assert shop.place.view == "Downloads"
     item = shop.download("gated")
-    assert "gated" in item.message and item.token is not None
+    assert "gated" in item.message.text() and item.token is not None
     item.token.field.setText(TOKEN)
     shop.qtbot.keyClick(item.token.field, Qt.Key.Key_Return)
-    shop.until(lambda: item.state.endswith("here"))
+    shop.until(lambda: item.state.text().endswith("here"))
     assert not item.token.isVisible()
 
 

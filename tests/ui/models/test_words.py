@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.hub.downloads.item import Download, ItemFile, State
-from app.hub.fits import Room, judge
-from app.hub.search import RepoHit
-from app.ui.models.hub.fit_light import light_words
+from app.hub.fits import Room, fit_in
+from app.hub.repo import RepoHit
+from app.ui.models.quantisation_row import light_words
 from app.ui.models.words import fit_words, hit_words, progress_words, room_words, state_words, time_left
 
 
@@ -50,19 +50,19 @@ def test_every_state_has_words(state: State) -> None:
 
 def test_a_light_tells_the_memory_that_it_is_about() -> None:
     room = Room(memory=8_000_000_000, device=4_000_000_000)
-    assert plain(fit_words(judge(1_000_000_000, room))) == (
+    assert plain(fit_words(fit_in(1_000_000_000, room))) == (
         "Fits on the GPU: needs about 1.20 GB, 4.00 GB free"
     )
-    assert plain(fit_words(judge(5_000_000_000, room))) == (
+    assert plain(fit_words(fit_in(5_000_000_000, room))) == (
         "Fits in memory: needs about 5.50 GB, 8.00 GB free"
     )
-    assert plain(fit_words(judge(9_000_000_000, room))) == (
+    assert plain(fit_words(fit_in(9_000_000_000, room))) == (
         "Fits on GPU and memory together: needs about 9.90 GB, 12.0 GB free"
     )
-    assert plain(fit_words(judge(20_000_000_000, room))) == (
+    assert plain(fit_words(fit_in(20_000_000_000, room))) == (
         "Will not fit: needs about 22.0 GB, 12.0 GB free"
     )
-    assert plain(fit_words(judge(9_000_000_000, Room(8_000_000_000)))) == (
+    assert plain(fit_words(fit_in(9_000_000_000, Room(8_000_000_000)))) == (
         "Will not fit: needs about 9.90 GB, 8.00 GB free"
     )
     assert plain(room_words(room)) == "4.00 GB on the GPU and 8.00 GB of memory free"
@@ -71,7 +71,7 @@ def test_a_light_tells_the_memory_that_it_is_about() -> None:
 def test_the_light_alone_is_short() -> None:
     room = Room(memory=8_000_000_000, device=4_000_000_000)
     sizes = (1_000_000_000, 5_000_000_000, 9_000_000_000, 20_000_000_000)
-    words = [light_words(judge(size, room)) for size in sizes]
+    words = [light_words(fit_in(size, room)) for size in sizes]
     assert words == ["Fits on the GPU", "Fits in memory", "GPU and memory", "Will not fit"]
 
 

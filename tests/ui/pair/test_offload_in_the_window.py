@@ -29,10 +29,9 @@ from app.engine.process.messages import (
 )
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.hub.library.shelf import Shelf
-from app.ui.pair.memory.lighter_offers import ONE_FITS, SAVES
-from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
+from app.ui.pair.memory_view import EXPECTED, ONE_FITS, SAVES, TAKEN
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.pair.placement.placement import BY_HAND
+from app.ui.pair.placement import BY_HAND
 from app.ui.state.engine.engine_session import Activity
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.store import ChatStore
-from app.ui.settings.care_settings import COPIED, CareSettings
+from app.ui.settings.sections import COPIED, CareSettings
 from app.ui.widgets.fields.switch import Switch
 from tests.quiet import stays
 from tests.ui.named import named
@@ -43,7 +43,7 @@ def press(inside: QWidget, words: str, desk: Desk) -> None:
 def copied(desk: Desk) -> str:
     QGuiApplication.clipboard().clear()
     press(care(desk), "Copy a report", desk)
-    desk.until(lambda: care(desk).report_words == COPIED and QGuiApplication.clipboard().text())
+    desk.until(lambda: care(desk).report_words.text() == COPIED and QGuiApplication.clipboard().text())
     return QGuiApplication.clipboard().text()
 
 
@@ -68,19 +68,19 @@ def test_a_report_is_copied_while_the_engine_is_at_work(slow: Callable[..., Desk
 
 def test_a_check_says_what_it_would_do_and_asks(desk: Desk) -> None:
     press(care(desk), "Check my data", desk)
-    desk.until(lambda: care(desk).check_words == "Nothing is damaged.")
+    desk.until(lambda: care(desk).check_words.text() == "Nothing is damaged.")
     (file,) = desk.paths.chats.glob(f"*/{NAME}")
     before = [turn.text for turn in ChatStore(desk.paths.chats).load(file.parent.name).turns]
     file.write_bytes(b"\xff")
     (desk.paths.data / "downloads.json").write_bytes(b"{")
     press(care(desk), "Check my data", desk)
     desk.until(care(desk).asking.isVisible)
-    assert "made again from the trace of 1 answer" in care(desk).check_words
-    assert "The list of downloads is damaged" in care(desk).check_words
+    assert "made again from the trace of 1 answer" in care(desk).check_words.text()
+    assert "The list of downloads is damaged" in care(desk).check_words.text()
     assert care(desk).asking.words == "Do that for 2 findings? Nothing is deleted."
     assert file.read_bytes() == b"\xff", "nothing is done unasked"
     press(care(desk), "Repair", desk)
-    desk.until(lambda: care(desk).check_words == "2 of 2 findings mended.")
+    desk.until(lambda: care(desk).check_words.text() == "2 of 2 findings mended.")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["text"] for line in lines[2:]] == before
 

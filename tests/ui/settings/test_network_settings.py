@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
-from app.ui.settings.network_settings import NO_TOKEN, NetworkSettings
+from app.ui.settings.sections import NO_TOKEN, NetworkSettings
 from app.ui.theme import Theme
 from app.ui.widgets.fields.offline_switch import FORCED, OFFLINE
 from tests.hub.conftest import _server, home, server  # noqa: F401
@@ -44,14 +44,14 @@ def test_it_says_where_a_token_is_kept_and_removes_only_that_one(
 ) -> None:
     path = keep(("mine", TOKEN), ("work", OTHER))
     network.show()
-    assert network.token_words == f"Saved in {path}"
+    assert network.token_words.text() == f"Saved in {path}"
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
     assert "stays valid" in network.asking.words and path.exists()
     qtbot.mouseClick(network.asking.no, Qt.MouseButton.LeftButton)
     assert path.exists()
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(network.asking.yes, Qt.MouseButton.LeftButton)
-    assert not path.exists() and network.token_words == NO_TOKEN and not network.remove.isVisible()
+    assert not path.exists() and network.token_words.text() == NO_TOKEN and not network.remove.isVisible()
     stored = Path(constants.HF_STORED_TOKENS_PATH).read_text()
     assert OTHER in stored and TOKEN not in stored
     assert TOKEN not in caplog.text and OTHER not in caplog.text
@@ -70,7 +70,7 @@ def test_a_token_that_cannot_be_removed_is_said(
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(network.asking.yes, Qt.MouseButton.LeftButton)
     assert "permission denied" in network.notice.message and str(path) in network.notice.hint
-    assert network.token_words == f"Saved in {path}"
+    assert network.token_words.text() == f"Saved in {path}"
 
 
 def test_a_token_of_a_variable_is_named_and_stays(
@@ -79,7 +79,7 @@ def test_a_token_of_a_variable_is_named_and_stays(
     keep(("mine", TOKEN))
     monkeypatch.setenv("HF_TOKEN", OTHER)
     network.show()
-    assert network.token_words == "From the variable HF_TOKEN" and not network.remove.isVisible()
+    assert network.token_words.text() == "From the variable HF_TOKEN" and not network.remove.isVisible()
 
 
 def test_the_clients_variable_forces_the_switch(

@@ -85,10 +85,10 @@ def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     page = desk.window.settings_page
     colours(page).picked.emit("dark")
     type_size(desk.qtbot, page, "1.2")
-    assert (desk.window.look.theme.mode, desk.window.look.theme.scale) == ("dark", 1.2)
+    assert (desk.window.appearance.theme.mode, desk.window.appearance.theme.scale) == ("dark", 1.2)
     windows.close(desk)
     again = windows.open(ready=False)
-    assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
+    assert (again.window.appearance.theme.mode, again.window.appearance.theme.scale) == ("dark", 1.2)
     assert size_box(again.window.settings_page).value() == 1.2
 
 
@@ -111,7 +111,7 @@ def test_a_palette_is_in_force_at_once_and_is_kept(windows: Windows, tmp_path: P
         assert shown[colour] > 100 and not any(shown[old] for old in accepted if old != colour)
     windows.close(desk)
     again = windows.open(ready=False)
-    assert again.window.look.theme.palette.name == "colour-blind"
+    assert again.window.appearance.theme.palette.name == "colour-blind"
     assert choice_of(again.window.settings_page, "Palette").choice() == "colour-blind"
 
 
@@ -127,7 +127,7 @@ def test_after_changes_to_and_fro_the_look_is_that_of_the_start(windows: Windows
     desk = windows.open()
     desk.window.go(place)
     before = look_of(desk)
-    theme = desk.window.look.theme
+    theme = desk.window.appearance.theme
     for scale, mode in ((1.2, "dark"), (1.0, "light")):
         theme.set_scale(scale)
         theme.set_mode(mode)

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.ngram.cache_file import read_cache
 from app.engine.strategy import StrategySpec
-from app.ui.setup.strategy.lookup_maker import LookupMaker
+from app.ui.setup.lookup_caches import LookupMaker
 from tests.ui.windows import Windows
 
 

@@ -11,8 +11,7 @@ from shiboken6 import isValid
 
 from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset, PresetStore
-from app.ui.setup.presets.preset_row import PresetRow, preset_words
-from app.ui.setup.presets.presets_panel import PresetsPanel
+from app.ui.setup.presets import PresetRow, PresetsPanel, preset_words
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.engine.engine_session import Activity
 from tests.files.drafter_files import write_drafter

@@ -142,14 +142,14 @@ def test_a_race_goes_on_in_steps(qtbot: QtBot, theme: Theme) -> None:
 def test_the_setting_is_in_force_at_once_and_is_kept(windows: Windows) -> None:
     desk = windows.open(ready=False)
     window = desk.window
-    assert not window.look.theme.less_motion
+    assert not window.appearance.theme.less_motion
     motion_of(window.settings_page).picked.emit("less")
-    assert window.look.theme.less_motion
+    assert window.appearance.theme.less_motion
     window.help.toggle()
     assert not named(window.help, "Search help", QLineEdit).isClearButtonEnabled()
     windows.close(desk)
     again = windows.open(ready=False).window
-    assert again.look.theme.less_motion and motion_of(again.settings_page).choice() == "less"
+    assert again.appearance.theme.less_motion and motion_of(again.settings_page).choice() == "less"
     assert Settings().motion == "system"
 
 

@@ -18,7 +18,7 @@ from app.care.log import NAME
 from app.cli.terminal.console import tell
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
-from app.ui.window.bug_watch import BugWatch
+from app.ui.window.application import BugWatch
 
 # Opens the window, does something in it, prints its notices, and ends.
 _WINDOW = """

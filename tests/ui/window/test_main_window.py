@@ -23,6 +23,7 @@ from app.engine.record.trace import write_trace
 from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
+from app.ui.state.chat_side import PairChange
 from app.ui.state.engine.engine_session import Activity
 from app.ui.widgets.fields.field import NumberField
 from app.ui.widgets.icons import IconButton
@@ -126,7 +127,7 @@ def test_a_target_used_alone_leaves_no_strategy_that_needs_a_draft(
     windows: Windows, before: str, after: str
 ) -> None:
     desk = windows.open(strategy=before)
-    desk.window.chat_side.use_models(None, "")
+    desk.window.chat_side.use_models(PairChange(draft=None), desk.page.prompt.notices.tell)
     now = desk.window.settings.now
     assert (now.draft, now.strategy) == (None, after)
 
@@ -137,7 +138,7 @@ def test_a_target_of_our_own_brings_its_draft_and_strategy(
     desk = windows.open(
         target=ModelOptions(str(tiny_file(Tiny(name="other")))), draft=None, strategy="suffix"
     )
-    desk.window.chat_side.use_models(BUNDLED_TARGET, None)
+    desk.window.chat_side.use_models(PairChange(BUNDLED_TARGET), desk.page.prompt.notices.tell)
     now = desk.window.settings.now
     assert (now.target, now.draft, now.strategy) == (SMALL_PAIR.target, SMALL_PAIR.draft, SMALL_PAIR.strategy)
 
@@ -164,7 +165,7 @@ def test_a_draft_that_does_not_belong_to_another_target_is_offered_only(
     if by == "panel":
         desk.header.target_panel.applied.emit(ModelOptions(str(other)))
     else:
-        desk.window.chat_side.use_models(str(other), None)
+        desk.window.chat_side.use_models(PairChange(str(other)), desk.page.prompt.notices.tell)
     desk.type("bad cab")  # sent as soon as the target is there
     desk.until(lambda: desk.trace is not None and desk.trace.totals is not None)  # it may be over at once
     desk.until_ready()
@@ -387,9 +388,9 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
     assert not desk.page.instruments.isVisible()
     shortcut("Ctrl+F")
     assert desk.page.transcript.find_bar.isVisible()
-    scale = window.look.theme.scale
+    scale = window.appearance.theme.scale
     shortcut("Ctrl++")
-    assert window.look.theme.scale == pytest.approx(scale + 0.1)
+    assert window.appearance.theme.scale == pytest.approx(scale + 0.1)
     shortcut("Ctrl+0")
     shortcut("Ctrl+R")
     desk.answered()

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
 from app.engine.types import Role
-from app.saved.chats.measurement import Measurement
+from app.saved.measured import Measurement
 from app.ui.instruments import definitions
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine.engine_session import Activity, EngineState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.engine.strategy import SERVER
 from app.engine.types import WholeServer
 from app.lab.report.report import Report
-from app.servers.words import server_words, whole_words
+from app.servers.address import server_words, whole_words
 
 
 def server_notes(report: Report) -> list[str]:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import read_file, write_atomic
+from app.base.files import decode_kept, put_aside, read_file, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import SettingError
 from app.engine.params import check_params
-from app.hub.kept_file import decode_kept, put_aside
 from app.lab.experiment import MOST_LANES, Lane
 from app.lab.suites import Suite
 from app.ui.compare.setup.setup import Amount, CompareSetup, Source

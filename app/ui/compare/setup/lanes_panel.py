@@ -28,7 +28,7 @@ from app.ui.compare.setup.quants_panel import QuantsPanel
 from app.ui.compare.setup.setup import CompareSetup
 from app.ui.pair.model_panel import ask_for_model
 from app.ui.pair.server_form import ServerForm
-from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel
+from app.ui.setup.strategy_panel import StrategyContext, StrategyPanel
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.theme.style import chosen

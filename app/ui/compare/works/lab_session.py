@@ -19,7 +19,7 @@ from app.lab.runs.journal.journal import Journal
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.runner import MakeHome, Runner
-from app.servers.key import find_key
+from app.servers.address import find_key
 from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.reported import Reported, reported
 from app.ui.state.answer import AnswerModel

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.record.length_fold import LengthAt
-from app.servers.words import whole_words
+from app.servers.address import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.canvas import Tick
 from app.ui.instruments.plots.draft_ends import DraftEnds

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Signal, Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.engine.explain.advice import Advice, Finding
 from app.engine.explain.cost import LONGEST
@@ -23,6 +23,7 @@ from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.instruments.plots.remedies import Remedies
 from app.ui.instruments.styles import pen, shade
 from app.ui.state.answer import AdviceQuestion
+from app.ui.widgets import kit
 from app.ui.widgets.data.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
@@ -205,8 +206,7 @@ class CostCard(CostPlot):
         """What works advice out and calls `show_advice`; None: at once, on this thread."""
         self.finding: Finding | None = None
         self._asked: AdviceQuestion | None = None
-        self.advice = QLabel()
-        self.advice.setWordWrap(True)
+        self.advice = kit.label(wrap=True)
         self.advice.setAccessibleName("Advice")
         self.remedies = Remedies(self._theme)
         self._room = QWidget()

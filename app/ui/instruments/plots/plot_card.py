@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QContextMenuEvent, QFont
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.engine.errors import UserError
 from app.ui.instruments.plots.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.data.export import (
     Cell,
     ChooseFile,
@@ -69,16 +70,8 @@ class PlotCard(QWidget):
         self._notice_timer = QTimer(self, singleShot=True, interval=_NOTICE_MS)
         self._notice_timer.timeout.connect(self.notice.hide)
 
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.title)
-        row.addWidget(self.note, 1)
-        row.addWidget(self.value)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self.canvas, 1)
+        row = kit.row(self.title, (self.note, 1), self.value, spacing=8)
+        kit.column(row, (self.canvas, 1), spacing=2, on=self)
         self.canvas.resized.connect(self._place_message)
         self.set_message(self.empty)
         self.set_up()

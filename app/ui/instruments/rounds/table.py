@@ -7,12 +7,10 @@ from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +25,7 @@ from app.ui.instruments.rounds.rows import (
 )
 from app.ui.instruments.styles import flat_button, scroll_bar
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import count
@@ -85,19 +84,8 @@ class RoundTable(QWidget):
         self.view.viewport().installEventFilter(self)
         self.draft = GivingLabel()
 
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.title, 1)
-        row.addWidget(self.unpin)
-        row.addWidget(self.inspect)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self.times)
-        column.addWidget(self.draft)
-        column.addSpacing(4)
-        column.addWidget(self.view, 1)
+        row = kit.row((self.title, 1), self.unpin, self.inspect, spacing=8)
+        kit.column(row, self.times, self.draft, 4, (self.view, 1), spacing=2, on=self)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
         self.show_round(None)

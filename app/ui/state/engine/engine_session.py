@@ -39,8 +39,7 @@ from app.engine.types import (
     Totals,
     TraceHeader,
 )
-from app.servers.address import is_address
-from app.servers.key import find_key
+from app.servers.address import find_key, is_address
 from app.ui.state.engine.engine_questions import EngineQuestions
 from app.ui.state.engine.engine_thread import EngineThread
 from app.ui.state.mailbox import Mailbox
@@ -202,7 +201,7 @@ class EngineSession(QObject):
         return EngineThread(self._make_server if self._at_server else self._make_home, self._mailbox.post)
 
     def _make_server(self) -> EngineHome:
-        from app.servers.home import ServerHome  # its HTTP client takes a moment to import
+        from app.servers.client import ServerHome  # its HTTP client takes a moment to import
 
         return ServerHome(self._key_of)
 

@@ -10,16 +10,15 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, Param, Value
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.one_of import OneOf
 from app.ui.widgets.fields.switch import Switch
@@ -43,14 +42,12 @@ class Field(QWidget):
         self.setToolTip(f"{param.doc}\n{allowed}")
         control.setAccessibleName(param.name)
         control.setAccessibleDescription(f"{param.doc} {allowed}")
-        name = QLabel(param.name)
-        name.setProperty("role", "mono")
+        name = kit.label(param.name, "mono")
         name.setBuddy(control)
         doc = QLabel(param.doc, self)
         doc.setProperty("role", "caption")
         doc.setWordWrap(True)
-        numbers = QLabel(short_range(param))
-        numbers.setProperty("role", "caption")
+        numbers = kit.label(short_range(param), "caption")
         right = Qt.AlignmentFlag.AlignRight
         self._error = QLabel(self)
         self._error.setTextFormat(Qt.TextFormat.PlainText)
@@ -214,13 +211,8 @@ class FileField(TextField):
 
     def __init__(self, param: Param) -> None:
         super().__init__(param)
-        self.button = QPushButton("Choose…")
-        self.button.setAccessibleName(f"Choose the file {param.name}")
-        self.button.clicked.connect(self._ask)
-        beside = QHBoxLayout()
-        beside.setSpacing(8)
-        beside.addWidget(self.control, 1)
-        beside.addWidget(self.button)
+        self.button = kit.button("Choose…", self._ask, name=f"Choose the file {param.name}")
+        beside = kit.row((self.control, 1), self.button, spacing=8)
         grid = self.layout()
         assert isinstance(grid, QGridLayout)
         grid.addLayout(beside, 2, 0, 1, 2)

@@ -8,11 +8,12 @@ from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.fields.field import Field, make_field
 from app.ui.widgets.fold import Fold
 from app.ui.widgets.notice import Notice
@@ -109,12 +110,8 @@ class ParamFields(QWidget):
             layout.addWidget(self._fold)
         self._notice = Notice(theme)
         layout.addWidget(self._notice)
-        self._reset = QPushButton("Reset to defaults")
-        self._reset.setProperty("kind", "flat")
-        self._reset.clicked.connect(self.reset)
-        footer = QHBoxLayout()
-        footer.addStretch()
-        footer.addWidget(self._reset)
+        self._reset = kit.button("Reset to defaults", self.reset, kind="flat")
+        footer = kit.row(kit.Spring(), self._reset)
         layout.addLayout(footer)
         self.set_value(base)
 
@@ -163,9 +160,5 @@ class ParamFields(QWidget):
 
 def _folded(theme: Theme, fields: Sequence[Field]) -> Fold:
     contents = QWidget()
-    layout = QVBoxLayout(contents)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(GAP)
-    for field in fields:
-        layout.addWidget(field)
+    kit.column(*fields, spacing=GAP, on=contents)
     return Fold(theme, f"{len(fields)} more settings", contents)

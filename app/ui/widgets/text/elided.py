@@ -13,13 +13,20 @@ class ElidedLabel(QLabel):
     def __init__(
         self,
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
-        parent: QWidget | None = None,
+        *,
+        text: str = "",
+        role: str = "",
     ) -> None:
-        super().__init__(parent)
+        """`role` is one of the style sheet's."""
+        super().__init__()
         self._mode = mode
+        if role:
+            self.setProperty("role", role)
         self._full = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        if text:
+            self.set_text(text)
 
     def set_text(self, text: str) -> None:
         """Show a text."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
+
+from app.ui.widgets import kit
 
 WIDTH = 440  # pixels
 
@@ -13,19 +15,13 @@ class Placeholder(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._title = QLabel()
-        self._title.setProperty("role", "title")
-        self._words = QLabel()
-        self._words.setProperty("role", "secondary")
-        self._words.setWordWrap(True)
+        self._title = kit.label("", "title")
+        self._words = kit.label("", "secondary", wrap=True)
         self._words.setMaximumWidth(WIDTH)
         self._words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(8)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 24)
-        column.setSpacing(8)
-        column.addStretch(2)
+        column = kit.column(kit.Spring(2), margins=(24, 24, 24, 24), spacing=8, on=self)
         for label in (self._title, self._words):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -36,10 +32,7 @@ class Placeholder(QWidget):
         words.addStretch(1)
         column.addLayout(words)
         column.addSpacing(8)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addLayout(self._buttons)
-        row.addStretch(1)
+        row = kit.row(kit.Spring(1), self._buttons, kit.Spring(1))
         column.addLayout(row)
         column.addStretch(3)
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
+
+from app.ui.widgets import kit
 
 CHANGED = "That has changed meanwhile: nothing was done."
 
@@ -37,19 +39,10 @@ class AskFirst(QWidget):
         self._look: Callable[[], Confirmation | None] = lambda: None
         self._subject: object = None
         self._asked_at: QWidget | None = None  # what had the focus before
-        self._words = QLabel()
-        self._words.setWordWrap(True)
-        self._words.setTextFormat(Qt.TextFormat.PlainText)
-        self.yes = QPushButton()
-        self.yes.clicked.connect(self._do)
-        self.no = QPushButton()
-        self.no.clicked.connect(self.withdraw)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self._words, 1)
-        row.addWidget(self.yes)
-        row.addWidget(self.no)
+        self._words = kit.label(wrap=True, plain=True)
+        self.yes = kit.button("", self._do)
+        self.no = kit.button("", self.withdraw)
+        kit.row((self._words, 1), self.yes, self.no, spacing=8, on=self)
         self.hide()
 
     @property

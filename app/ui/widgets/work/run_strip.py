@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
 
+from app.ui.widgets import kit
 from app.ui.widgets.text.elided import ElidedLabel
 
 
@@ -21,16 +22,11 @@ class RunStrip(QWidget):
         self.words = ElidedLabel(Qt.TextElideMode.ElideRight)
         self.result = _wrapped("")
         self.remarks = _wrapped("secondary")
-        self.left = QLabel()
-        self.left.setProperty("role", "secondary")
-        self.follow = QPushButton("Follow the run")
-        self.follow.setProperty("kind", "flat")
-        self.follow.setToolTip("Show what is being measured again")
+        self.left = kit.label("", "secondary")
+        self.follow = kit.button("Follow the run", kind="flat", tip="Show what is being measured again")
         self.follow.hide()
-        self.pause = QPushButton("Pause")
-        self.pause.setToolTip("The current run will restart when the measurement resumes")
-        self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("Stop for good; finished runs are kept")
+        self.pause = kit.button("Pause", tip="The current run will restart when the measurement resumes")
+        self.cancel = kit.button("Cancel", tip="Stop for good; finished runs are kept")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
@@ -44,12 +40,7 @@ class RunStrip(QWidget):
         row.addWidget(self.result, 1)
         for widget in (self.follow, self.left, self.pause, self.cancel):
             row.addWidget(widget)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 6, 24, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.remarks)
-        column.addWidget(self.bar)
+        kit.column(row, self.remarks, self.bar, margins=(24, 6, 24, 0), spacing=4, on=self)
         self.set_at_work(False, may_pause=False, paused=False)
 
     @property
@@ -90,9 +81,5 @@ class RunStrip(QWidget):
 
 
 def _wrapped(role: str) -> QLabel:
-    label = QLabel()
-    label.setProperty("role", role)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label = kit.label("", role, wrap=True, plain=True, selectable=True)
     return label

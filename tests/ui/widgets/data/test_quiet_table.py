@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.compare.results.parting_table import PartingTable
 from app.ui.compare.results.summary_table import SummaryTable
-from app.ui.models.here.library_table import LibraryTable
+from app.ui.models.library_table import LibraryTable
 from app.ui.theme import Theme
 from app.ui.widgets.data.quiet_table import fit_rows, quiet_table
 

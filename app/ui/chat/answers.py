@@ -1,0 +1,373 @@
+"""Answers on their way: each goes from the engine into the store and into its model, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine.errors import UserError
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.engine.process.messages import Failed, PromptProgress
+from app.engine.record.trace import Trace
+from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader
+from app.saved.chats.conversation import Answer, Conversation, Question, again, new_trace_name
+from app.saved.chats.recorder import NOTES, AnswerRecorder
+from app.saved.chats.store import CUT_OFF, ChatStore
+from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.engine.engine_session import EngineSession
+from app.ui.widgets.notice import WayOut
+
+if TYPE_CHECKING:
+    from app.ui.chat.chat_page import ChatPage
+    from app.ui.chat.shown_chat import ShownChat
+
+_HINTS = {
+    FinishReason.LENGTH: "The limit is set in the sampling panel.",
+    FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
+}
+CONTINUE = "Continue"
+HELD = "Held before the first round. The Inspector steps and plays it."
+
+
+class Answering(QObject):
+    """Takes the events of one run (a RunSink): every round goes into the store and into the answer's model.
+
+    The question is in the store before the engine is asked. Where the engine refuses it, it is taken out of
+    the store again.
+    """
+
+    saved = Signal()  # the stored chat changed
+    not_saved = Signal(object)  # UserError
+    refused = Signal(object)  # Failed: nothing was decoded
+    over = Signal()  # the answer ended or was refused
+
+    def __init__(
+        self,
+        store: ChatStore,
+        chat: Conversation,
+        at: int,
+        question: Question | None,
+        target_name: str,
+        begun: Trace | None = None,
+        owed: Mapping[str, Trace] | None = None,
+    ) -> None:
+        """The answer to `question` in place of turn `at` and all turns after it; None answers the question
+        that stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
+        part of the answer that exists already; the new rounds continue it. `owed` are traces of this chat's
+        earlier answers, by name, that could not be written."""
+        super().__init__()
+        self._store = store
+        self.answer = AnswerModel(live=True)
+        self.chat = chat
+        self.question = question
+        self.at = at
+        self.target_name = target_name
+        self.unsaved = bool(owed)  # whether something is on the screen that is not on the disk
+        self._owed = dict(owed or {})
+        self.held = False  # the engine will wait for a step before the first round
+        self._begun = begun
+        self._former = chat.turns[at:] if question is None else ()
+        new = again(self._former, Answer(""), begun is not None)
+        self.version = new.version, len(new.versions)  # which one it will be, of how many
+        self._recorder: AnswerRecorder | None = None
+        self._before: Conversation | None = None  # the chat without the question, once that is in the store
+
+    @property
+    def turn(self) -> int:
+        """The index of the answer in the chat."""
+        return self.at if self.question is None else self.at + 1
+
+    def save_question(self) -> None:
+        """Save the question before the engine is asked, so that a crash does not lose it."""
+        with self._saving():
+            self._ask()
+
+    def run_progress(self, progress: PromptProgress) -> None:
+        waits = self.held and self.answer.header is not None and progress.at_end
+        self.answer.tell(HELD if waits else progress.words)
+
+    def run_started(self, header: TraceHeader) -> None:
+        begun = self._begun
+        rounds: list[Round] = []
+        if begun is not None:
+            header, rounds = msgspec.structs.replace(begun.header, max_tokens=header.max_tokens), begun.rounds
+        kept = False
+        with self._saving():
+            self._ask()  # the disk may accept now what it refused before
+            self.chat, self._recorder = self._store.begin_answer(
+                self.chat, header, at=self.turn, goes_on=begun is not None
+            )
+            for round in rounds:
+                self._recorder.add(round)
+            kept = True
+            self.unsaved = bool(self._owed)
+        if not kept:
+            self._remember(Answer(""))
+        self.answer.begin(header, rounds)
+        if self.held:
+            self.answer.tell(HELD)
+        self.saved.emit()
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+        if self.answer.trace is None:
+            return
+        if self._begun is not None and self._begun.rounds:
+            last = self._begun.rounds[-1]
+            rounds = [_moved(round, last.index + 1, last.offset + last.seconds) for round in rounds]
+        for round in rounds:
+            with self._saving():
+                if self._recorder is not None:
+                    self._recorder.add(round)
+        self.answer.add(rounds)
+
+    def run_finished(self, totals: Totals) -> None:
+        if self._begun is not None and self._begun.totals is not None:
+            totals = totals_of_both(self._begun.totals, totals)
+        words = NOTES.get(totals.finish_reason, "")
+        self._remember(Answer(self._name, totals.text, words, totals.error))
+        with self._saving():
+            if self._recorder is not None:
+                self.chat = self._recorder.finish(totals)
+        action = continuing(totals.finish_reason, self.answer.header)
+        note = Note(words, _HINTS.get(totals.finish_reason, ""), action) if words else None
+        self._end(totals, note)
+
+    def run_failed(self, failed: Failed) -> None:
+        trace = self.answer.trace
+        if trace is None:
+            with self._saving():
+                if self._before is not None:
+                    self.chat = self._store.take_back(self.chat, self._before)
+            self.unsaved = bool(self._owed)  # the question is in the prompt box again
+            self.refused.emit(failed)
+        else:
+            note = NOTES[FinishReason.FAILED]
+            self._remember(Answer(self._name, trace.text, note, failed.message, failed.hint))
+            with self._saving():
+                if self._recorder is not None:
+                    self.chat = self._recorder.fail(failed.message, failed.hint)
+        self._end(None, Note(failed.message, failed.hint, "Answer again" if failed.gone else ""))
+
+    def _end(self, totals: Totals | None, note: Note | None) -> None:
+        self.answer.end(totals, note)
+        self._owe()
+        self.saved.emit()
+        self.over.emit()
+
+    def close(self) -> None:
+        """Write what has arrived to the disk and stop recording; called before the window closes."""
+        if self._recorder is not None:
+            self._recorder.close()
+        if self.unsaved:
+            trace = self.answer.trace
+            if trace is not None:
+                self._remember(Answer(self._name, trace.text, CUT_OFF))
+            elif self.question is not None and self._before is None:
+                question = (*self.chat.turns[: self.at], self.question)
+                self.chat = msgspec.structs.replace(self.chat, turns=question)
+            self._owe()
+            self.save_again()
+
+    @property
+    def owed(self) -> Mapping[str, Trace]:
+        """Traces of this chat that are not whole on the disk, by name."""
+        return self._owed
+
+    def save_again(self) -> bool:
+        """Try to write what could not be written; whether all of it is on the disk now. Not while the answer
+        is coming."""
+        try:
+            self.chat = self._store.save(self.chat)
+            for name in list(self._owed):
+                self._store.save_trace(self.chat.id, name, self._owed[name])
+                del self._owed[name]
+        except UserError:
+            return False
+        self.unsaved = False
+        return True
+
+    def _owe(self) -> None:
+        """Note the trace, where something of the answer was not saved."""
+        trace = self.answer.trace
+        if not self.unsaved or trace is None:
+            return
+        *turns, answer = self.chat.turns
+        assert isinstance(answer, Answer)
+        named = msgspec.structs.replace(answer, trace=answer.trace or new_trace_name())
+        self.chat = msgspec.structs.replace(self.chat, turns=(*turns, named))
+        self._owed[named.trace] = trace
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        """Report a failure to save; the answer continues."""
+        try:
+            yield
+        except UserError as error:
+            self.unsaved = True
+            self.not_saved.emit(error)
+
+    def _ask(self) -> None:
+        if self.question is not None and self._before is None:
+            asked = self._store.ask(self.chat, self.question.text, self.at, self.question.suffix)
+            self._before, self.chat = self.chat, asked
+
+    @property
+    def _name(self) -> str:
+        return self._recorder.trace if self._recorder is not None else ""
+
+    def _remember(self, answer: Answer) -> None:
+        """Take the answer into the chat even where it could not be saved: the next question continues from
+        there."""
+        kept = self.chat.turns[: self.at]
+        answer = again(self._former, answer, self._begun is not None)
+        question = () if self.question is None else (self.question,)
+        self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
+
+
+def continuing(reason: FinishReason, header: TraceHeader | None) -> str:
+    """The action that continues an answer which ended for this reason, "" where nothing can: a server begins
+    every answer anew."""
+    here = header is not None and header.pair.server is None
+    return CONTINUE if reason is FinishReason.LENGTH and here else ""
+
+
+def _moved(round: Round, rounds: int, seconds: float) -> Round:
+    """A round of the added part, renumbered to follow the rounds of the first part."""
+    return msgspec.structs.replace(round, index=round.index + rounds, offset=round.offset + seconds)
+
+
+def totals_of_both(begun: Totals, added: Totals) -> Totals:
+    """The totals of an answer that went on; the second part's totals hold the whole text. Times before the
+    first token are the first part's, plus the prompt reading that a draft did only in a round of the second
+    part."""
+    in_rounds = begun.draft_prompt_in_rounds or added.draft_prompt_in_rounds
+    return msgspec.structs.replace(
+        added,
+        seconds=begun.seconds + added.seconds,
+        prompt_seconds=begun.prompt_seconds,
+        draft_prompt_seconds=begun.draft_prompt_seconds + in_rounds - begun.draft_prompt_in_rounds,
+        first_token_seconds=begun.first_token_seconds,
+        draft_prompt_in_rounds=in_rounds,
+    )
+
+
+_TEMPLATE = "chat template"  # in the words of every error of one
+_AGAIN = 2000  # milliseconds between two tries to write what could not be written
+
+
+class AnswersController(QObject):
+    """Runs one answer at a time, also while another chat is on the screen."""
+
+    saved = Signal()  # the list of chats changed
+    asked = Signal(object)  # the AnswerModel of an answer that is being asked for
+
+    def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
+        super().__init__()
+        self._page = page
+        self._store = store
+        self._session = session
+        self._shown = shown
+        self._current: Answering | None = None
+        self._unsaved: dict[str, Answering] = {}  # answers that could not be written, the last of each chat
+        self._told: dict[str, UserError] = {}  # why, by the notices' causes
+        self._again = QTimer(self, interval=_AGAIN)
+        self._again.timeout.connect(self.save_unsaved)
+
+    def begin(
+        self,
+        chat: Conversation,
+        at: int,
+        question: Question | None,
+        request: GenerationRequest,
+        begun: Trace | None = None,
+    ) -> None:
+        """Generate an answer to `question` as turn `at` (None: to the question before it), or continue the
+        answer `begun`. Only when the engine is READY, and after `save_unsaved`."""
+        unsaved = self._unsaved.pop(chat.id, None)  # its turns are in `chat`: the new ones bring them along
+        owed = unsaved.owed if unsaved is not None else {}
+        pair = self._session.pair
+        name = pair.target.name if pair is not None else ""
+        answering = self._current = Answering(self._store, chat, at, question, name, begun, owed)
+        answering.saved.connect(self.saved)
+        answering.not_saved.connect(self._not_saved)
+        answering.refused.connect(self._refused)
+        answering.over.connect(self._over)
+        self.asked.emit(answering.answer)
+        self._shown.begin(answering)
+        answering.save_question()
+        self._shown.asked()
+        self.saved.emit()
+        speed, self._session.next_speed = self._session.next_speed, TRUE_SPEED
+        if self._session.server is not None:
+            speed = TRUE_SPEED  # it writes at its own
+        answering.held = speed == PAUSED
+        self._session.generate(request, answering, speed)
+
+    def of(self, chat_id: str) -> Answering | None:
+        """The answer that is being written for a chat, if there is one."""
+        current = self._current
+        return current if current is not None and current.chat.id == chat_id else None
+
+    def unsaved(self, chat_id: str) -> Conversation | None:
+        """A chat as it was on the screen, where not all of it could be written."""
+        unsaved = self._unsaved.get(chat_id)
+        return unsaved.chat if unsaved is not None else None
+
+    @Slot()
+    def save_unsaved(self) -> None:
+        """Try to write what could not be written; the notices stay until it is."""
+        for chat_id, answering in list(self._unsaved.items()):
+            on_screen = self._shown.chat.id == chat_id
+            if on_screen:
+                answering.chat = self._shown.chat  # its system prompt may have changed since
+            if answering.save_again():
+                del self._unsaved[chat_id]
+                self.saved.emit()
+            if on_screen:
+                self._shown.chat = answering.chat
+        if not self._unsaved and self._current is None:
+            self._again.stop()
+            while self._told:
+                self._page.prompt.notices.withdraw(self._told.popitem()[0])
+
+    def remind(self) -> None:
+        """Tell again what could not be written, after the notices were cleared."""
+        for cause, error in self._told.items():
+            self._page.prompt.notices.tell(error, cause=cause)
+
+    def close(self) -> None:
+        """Save the unfinished answer, and what could not be written before; called before the window closes
+        and after the engine has ended."""
+        if self._current is not None:
+            self._current.close()
+        self.save_unsaved()
+
+    @Slot()
+    def _over(self) -> None:
+        over, self._current = self._current, None
+        if over is not None and over.unsaved:
+            self._unsaved[over.chat.id] = over
+        if self._told:
+            self._again.start()
+
+    @Slot(object)
+    def _refused(self, failed: Failed) -> None:
+        """Nothing was decoded: put the question back into the prompt box and show the error."""
+        refused = self._current
+        assert refused is not None
+        if refused is self._shown.live:
+            self._shown.show(refused.chat)
+        prompt = self._page.prompt
+        # A template may be missing on a server, or fail on these messages.
+        offers = [WayOut("Use completion", prompt.use_completion)] if _TEMPLATE in failed.message else []
+        prompt.give_back(refused.question, failed.message, failed.hint, *offers)
+
+    @Slot(object)
+    def _not_saved(self, error: UserError) -> None:
+        cause = f"not saved: {error.message}"
+        self._told[cause] = error
+        self._page.prompt.notices.tell(error, cause=cause)

@@ -1,0 +1,296 @@
+"""The list of saved chats: choose, search, rename, delete and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.saved.chats import ChatHead
+from app.ui.chat.chat_rows import DAMAGED, ID, ChatRowPainter, ChatRows
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.icons import IconButton, icon
+from app.ui.widgets.text.elided import ElidedLabel
+
+Search = Callable[[str], Sequence[ChatHead]]
+
+SEARCH_DELAY_MS = 150
+UNDO_SECONDS = 10
+TICK_MS = 30_000
+EMPTY = "No chats yet. Each one is saved here as it happens."
+
+
+class ChatList(QWidget):
+    """Shows the chats it is given and emits a signal for everything the user asks for."""
+
+    chat_chosen = Signal(str)
+    new_requested = Signal()
+    renamed = Signal(str, str)
+    """(id, title)"""
+    delete_requested = Signal(str)
+    undo_requested = Signal()
+    """Bring back the chat that was deleted last."""
+    fold_requested = Signal()
+
+    def __init__(self, theme: Theme, search: Search) -> None:
+        """`search` gives the chats that hold the words, newest first; it may raise UserError."""
+        super().__init__()
+        self._theme = theme
+        self._search = search
+        self._all: tuple[ChatHead, ...] = ()
+        self._waiting = False
+        self._rows = ChatRows(self)
+        self._rows.renamed.connect(self.renamed)
+        self._empty = kit.label(EMPTY, "secondary", wrap=True, plain=True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._empty.setContentsMargins(8, 8, 8, 8)
+        kit.column(
+            self._build_head(),
+            self._build_field(),
+            (self._build_view(), 1),
+            (self._empty, 1),
+            self._build_toast(),
+            margins=(8, 8, 8, 8),
+            spacing=8,
+            on=self,
+        )
+        self._search_timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
+        self._search_timer.timeout.connect(self._show_rows)
+        self._undo_timer = QTimer(self, singleShot=True, interval=UNDO_SECONDS * 1000)
+        self._undo_timer.timeout.connect(self.hide_deleted)
+        self._tick_timer = QTimer(self, interval=TICK_MS)
+        self._tick_timer.timeout.connect(self._tick)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._show_rows()
+
+    # ------------------------------------------------------------------ what the window says
+
+    def set_chats(self, heads: Sequence[ChatHead]) -> None:
+        """All chats, newest first; a search in progress is repeated."""
+        self._all = tuple(heads)
+        self._show_rows()
+
+    def set_current(self, chat_id: str) -> None:
+        """Mark the chat that is on the screen; "" for one that is not saved yet."""
+        self._rows.set_open(chat_id)
+        self._view.viewport().update()
+        row = self._rows.row_of(chat_id)
+        if row >= 0:
+            self._view.setCurrentIndex(self._rows.index(row))
+
+    def show_deleted(self, title: str) -> None:
+        """Say that a chat was deleted, and offer to undo it for a while."""
+        self._toast_words.set_text(f"Deleted “{title}”")
+        self._toast.show()
+        self._undo_timer.start()
+
+    @Slot()
+    def hide_deleted(self) -> None:
+        """Hide the offer to undo a deletion."""
+        self._undo_timer.stop()
+        self._toast.hide()
+
+    # ------------------------------------------------------------------ building
+
+    def _build_head(self) -> QHBoxLayout:
+        self._new = kit.button("New chat", self.new_requested)
+        fold = IconButton(self._theme, "sidebar", "Hide the list of chats", act=self.fold_requested)
+        return kit.row((self._new, 1), fold, spacing=8)
+
+    def _build_field(self) -> QLineEdit:
+        self._field = QLineEdit()
+        self._field.setPlaceholderText("Search")
+        self._field.setAccessibleName("Search chats")
+        self._field.textChanged.connect(self._words_changed)
+        self._field.installEventFilter(self)
+        colour = self._theme.palette.secondary
+        places = QLineEdit.ActionPosition
+        self._search_icon = self._field.addAction(icon("search", colour), places.LeadingPosition)
+        self._clear = self._field.addAction(icon("close", colour), places.TrailingPosition)
+        self._clear.setToolTip("Clear the search")
+        self._clear.setVisible(False)
+        self._clear.triggered.connect(self._field.clear)
+        return self._field
+
+    def _build_view(self) -> QListView:
+        self._view = QListView()
+        self._view.setAccessibleName("Chats")
+        self._view.setModel(self._rows)
+        painter = ChatRowPainter(self._theme, self._view)
+        painter.closeEditor.connect(self._edited, Qt.ConnectionType.QueuedConnection)
+        self._view.setItemDelegate(painter)
+        self._view.setUniformItemSizes(True)
+        self._view.setMouseTracking(True)
+        self._view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        triggers = QAbstractItemView.EditTrigger
+        self._view.setEditTriggers(triggers.EditKeyPressed | triggers.DoubleClicked)
+        self._view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._view.customContextMenuRequested.connect(self._open_menu)
+        self._view.clicked.connect(self._choose)
+        self._view.installEventFilter(self)
+        return self._view
+
+    def _build_toast(self) -> QWidget:
+        self._toast = QWidget()
+        self._toast_words = ElidedLabel()
+        undo = kit.button("Undo", self.undo, kind="flat")
+        kit.row((self._toast_words, 1), undo, margins=(8, 0, 0, 0), on=self._toast)
+        self._toast.hide()
+        return self._toast
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _words_changed(self) -> None:
+        self._clear.setVisible(bool(self._field.text()))
+        self._search_timer.start()
+
+    @Slot(QModelIndex)
+    def _choose(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.chat_chosen.emit(index.data(ID))
+
+    @Slot()
+    def undo(self) -> None:
+        """Undo the deletion that is shown at the moment, if there is one."""
+        if not self._toast.isHidden():
+            self.hide_deleted()
+            self.undo_requested.emit()
+
+    @Slot(QPoint)
+    def _open_menu(self, place: QPoint) -> None:
+        index = self._view.indexAt(place)
+        if index.isValid():
+            menu = self.menu_for(index)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(self._view.viewport().mapToGlobal(place))
+
+    def menu_for(self, index: QModelIndex) -> QMenu:
+        """The context menu of a chat."""
+        chat_id = index.data(ID)  # the list may have changed when an action is chosen
+        menu = QMenu(self)
+        menu.addAction("Open", lambda: self.chat_chosen.emit(chat_id))
+        rename = menu.addAction("Rename", lambda: self._rename(chat_id))
+        rename.setEnabled(not index.data(DAMAGED))
+        menu.addAction("Delete", lambda: self.delete_requested.emit(chat_id))
+        return menu
+
+    def _rename(self, chat_id: str) -> None:
+        row = self._rows.row_of(chat_id)
+        if row >= 0:
+            self._view.edit(self._rows.index(row))
+
+    def _delete(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.delete_requested.emit(index.data(ID))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return False
+        if watched is self._field:
+            return self._field_key(event)
+        if watched is self._view:
+            return self._view_key(event)
+        return False
+
+    def _field_key(self, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_Escape and self._field.text():
+            self._field.clear()
+            self._show_rows()
+            return True
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._show_rows()
+            if self._rows.rowCount():
+                if not self._view.currentIndex().isValid():
+                    self._view.setCurrentIndex(self._rows.index(0))
+                self._view.setFocus(Qt.FocusReason.TabFocusReason)
+            return True
+        return False
+
+    def _view_key(self, event: QKeyEvent) -> bool:
+        if self._renaming():
+            return False  # the title's editor left this key unused
+        index = self._view.currentIndex()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose(index)
+            return True
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self._delete(index)
+            return True
+        if event.matches(QKeySequence.StandardKey.Undo):
+            self.undo()
+            return True
+        return False
+
+    # ------------------------------------------------------------------ showing
+
+    @Slot()
+    def _show_rows(self) -> None:
+        self._search_timer.stop()
+        if self._renaming():
+            self._waiting = True  # new rows would close the editor and lose what was typed
+            return
+        words = self._field.text().strip()
+        current = self._view.currentIndex()
+        kept = current.data(ID) if current.isValid() else ""
+        scrolled = self._view.verticalScrollBar().value()
+        message = f"Nothing found for “{words}”." if words else EMPTY
+        try:
+            heads = self._search(words) if words else self._all
+        except UserError as error:
+            heads, message = (), str(error)
+        self._rows.set_heads(heads)
+        row = self._rows.row_of(kept)
+        if row >= 0:
+            self._view.setCurrentIndex(self._rows.index(row))
+        self._empty.setText(message)
+        self._empty.setVisible(not heads)
+        self._view.setVisible(bool(heads))
+        self._view.verticalScrollBar().setValue(scrolled)  # another window may have changed the list
+
+    def _renaming(self) -> bool:
+        return self._view.state() == QAbstractItemView.State.EditingState
+
+    @Slot()
+    def _edited(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._show_rows()
+
+    @Slot()
+    def _tick(self) -> None:
+        self._rows.tick()
+        self._view.viewport().update()
+
+    @Slot()
+    def _restyle(self) -> None:
+        colours = self._theme.palette
+        self._new.setIcon(icon("plus", colours.text))
+        self._search_icon.setIcon(icon("search", colours.secondary))
+        self._clear.setIcon(icon("close", colours.secondary))
+        side = round(14 * self._theme.scale)
+        self._new.setIconSize(QSize(side, side))
+        self._view.doItemsLayout()
+        self._view.viewport().update()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._tick()
+        self._tick_timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._tick_timer.stop()

@@ -1,1 +1,0 @@
-"""The list of chats, and finding words in them."""

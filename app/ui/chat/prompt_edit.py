@@ -1,0 +1,324 @@
+"""The text field of the prompt box: it grows with its text, sends on Enter, and holds megabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QMimeData, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFont,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextCursor,
+    QTextOption,
+)
+from PySide6.QtWidgets import (
+    QFrame,
+    QPlainTextEdit,
+    QSizePolicy,
+    QWidget,
+)
+
+from app.ui.theme import Theme
+from app.ui.transcript.overlays.turn_editor import GAP_WORDS
+from app.ui.widgets import kit
+from app.ui.widgets.keys import KeyTable
+
+MOST_LINES = 8
+# Qt lays out a whole line at every key press: a line of a megabyte freezes the window for 20 s. Longer lines
+# are therefore broken by two invisible characters and a line break, which text() removes.
+LONGEST_LINE = 2000
+_JOINT = "\u2060\u200b"
+
+
+class PromptEdit(QPlainTextEdit):
+    """Plain text. Enter sends, Shift+Enter breaks the line."""
+
+    entered = Signal()
+    """Enter, while nothing is being composed."""
+    escaped = Signal()
+    recall_requested = Signal()
+    """Up, while there is no text."""
+    focus_changed = Signal()
+
+    def __init__(self, most_lines: int = MOST_LINES) -> None:
+        super().__init__()
+        self.most_lines = most_lines
+        self._composing = False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(0)
+        self.document().documentLayout().documentSizeChanged.connect(self._grow)
+        self._grow()
+
+    def text(self) -> str:
+        """The text as it was typed or pasted."""
+        return _joined(self.toPlainText())
+
+    def is_empty(self) -> bool:
+        return self.document().isEmpty()
+
+    def set_text(self, text: str) -> None:
+        """Replace the text; the cursor goes to its end."""
+        self.setPlainText(_broken(text))
+        self.moveCursor(self.textCursor().MoveOperation.End)
+
+    def use_font(self, font: QFont) -> None:
+        """Show text and placeholder in a font, and fit the height to it."""
+        self.setFont(font)
+        self.viewport().setFont(
+            font
+        )  # paints the placeholder, and keeps a font once a style sheet gave it one
+        self._grow()
+
+    # ------------------------------------------------------------------ events
+
+    def event(self, event: QEvent) -> bool:
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Undo)
+            and not self.document().isUndoAvailable()
+        ):
+            event.ignore()  # the window may have another action to undo
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
+            event.ignore()  # the window may use it too
+        elif not KEYS.act(self, event):
+            super().keyPressEvent(event)
+
+    def send(self) -> None:
+        """Send the text."""
+        if not self._composing:
+            # While composing, Enter chooses a candidate; some systems pass it on to the field as well.
+            self.entered.emit()
+
+    def break_line(self) -> None:
+        """Begin a new line."""
+        self.textCursor().insertBlock()
+        self.ensureCursorVisible()
+
+    def recall(self) -> bool:
+        """Ask for the last message; False where there is text, in which Up moves the cursor."""
+        empty = self.is_empty()
+        if empty:
+            self.recall_requested.emit()
+        return empty
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        self._composing = bool(event.preeditString())
+        super().inputMethodEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:  # noqa: N802
+        """Traces are left to the window, which opens them."""
+        trace = any(url.path().endswith(".jsonl") for url in source.urls())
+        return not trace and super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:  # noqa: N802
+        self.textCursor().insertText(_broken(source.text()))
+        self.ensureCursorVisible()
+
+    def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
+        # Qt's own object: the clipboard may outlive Python, and deleting an object made by Python would then
+        # crash.
+        data = super().createMimeDataFromSelection()
+        text = _joined(data.text())
+        for name in data.formats():
+            data.removeFormat(name)
+        data.setText(text)
+        return data
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._composing = False
+        self.focus_changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._grow()
+
+    @Slot()
+    def _grow(self) -> None:
+        lines = max(1, round(self.document().size().height()))  # wrapped lines, not pixels
+        shown = min(lines, self.most_lines)
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines > shown else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        )
+        height = shown * self.fontMetrics().lineSpacing() + 4
+        if height != self.height() or height != self.minimumHeight():
+            self.setFixedHeight(height)
+
+
+def _broken(text: str) -> str:
+    """The text with no line longer than Qt can take."""
+    text = text.replace("\r\n", "\n")
+    if len(text) <= LONGEST_LINE:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        pieces = [line[i : i + LONGEST_LINE] for i in range(0, len(line), LONGEST_LINE)] or [""]
+        lines.append(f"{_JOINT}\n".join(pieces))
+    return "\n".join(lines)
+
+
+def _joined(text: str) -> str:
+    return text.replace(f"{_JOINT}\n", "").replace(_JOINT, "")
+
+
+KEYS: KeyTable[PromptEdit] = KeyTable(
+    ("Return Enter Ctrl+Return Ctrl+Enter", "Send", lambda edit: edit.send()),
+    ("Shift+Return Shift+Enter", "New line", lambda edit: edit.break_line()),
+    ("Up", "The last message, where nothing is written", lambda edit: edit.recall()),
+)
+
+
+class PromptFrame(QWidget):
+    """The rounded background of the box; its border shows whether the focus is inside."""
+
+    def __init__(self, theme: Theme, edits: Sequence[PromptEdit]) -> None:
+        super().__init__()
+        self._theme = theme
+        self._edits = edits
+        for edit in edits:
+            edit.focus_changed.connect(self.update)
+            edit.viewport().setAutoFillBackground(False)
+            edit.setAutoFillBackground(False)
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(colours.panel))
+        border, width = colours.frame, 1.0
+        if any(edit.hasFocus() for edit in self._edits):
+            # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
+            border, width = colours.faint, 1.0
+        painter.setPen(QPen(QColor(border), width))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
+
+
+DELAY_MS = 500
+SYSTEM_LINES = 4
+
+
+class SystemPrompt(QWidget):
+    """A caption, the text and a line below it."""
+
+    edited = Signal(str)
+    """The user edited the text; comes shortly after the last key."""
+    left = Signal()
+    """Enter was pressed: the focus returns to the prompt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edit = PromptEdit(SYSTEM_LINES)
+        self.edit.setAccessibleName("System prompt")
+        self.edit.setPlaceholderText("How the model should answer in this chat")
+        self.edit.focus_changed.connect(self.tell)
+        self.edit.entered.connect(self.left)
+        self.told = ""  # the text that was last reported
+        self._timer = QTimer(self, singleShot=True, interval=DELAY_MS)
+        self._timer.timeout.connect(self.tell)
+        self.edit.textChanged.connect(self._timer.start)
+        caption = kit.label("System prompt", "caption")
+        kit.column(caption, self.edit, 4, kit.line(), margins=(0, 0, 8, 0), spacing=4, on=self)
+        self.setFocusProxy(self.edit)
+
+    def show_text(self, text: str) -> None:
+        """Show a chat's system prompt, without a signal."""
+        self.told = text
+        if text != self.edit.text():
+            self.edit.set_text(text)
+        self._timer.stop()
+
+    @Slot()
+    def tell(self) -> None:
+        """Report an edit now, if there was one."""
+        self._timer.stop()
+        text = self.edit.text()
+        if text != self.told:
+            self.told = text
+            self.edited.emit(text)
+
+
+SUFFIX_LINES = 6
+
+
+class GapSuffix(QWidget):
+    """A line that marks the gap below the text before it, and a field for the text after it.
+
+    Where the cursor stands within the text before the gap, a button moves the gap there: code is pasted
+    whole more often than in two parts.
+    """
+
+    moved = Signal()
+    """The gap was moved by its button."""
+
+    def __init__(self, prefix: PromptEdit) -> None:
+        """`prefix` is the field for the text before the gap."""
+        super().__init__()
+        self._prefix = prefix
+        self.edit = PromptEdit(SUFFIX_LINES)
+        self.edit.setProperty("kind", "mono")
+        self.edit.setAccessibleName("Text after the gap")
+        self.edit.setPlaceholderText("Text after the gap")
+        self._words = kit.label(GAP_WORDS, "caption")
+        self.move_here = kit.button(
+            "Put the gap at the cursor",
+            self._move,
+            kind="flat",
+            tip="Moves the text behind the cursor below the gap",
+        )
+        prefix.cursorPositionChanged.connect(self._offer)
+        prefix.textChanged.connect(self._offer)
+        mark = kit.row(self._words, (_line(), 1), self.move_here, spacing=8)
+        kit.column(mark, self.edit, margins=(0, 0, 8, 0), spacing=4, on=self)
+        self.set_why_not("")
+        self._offer()
+
+    def set_why_not(self, why: str) -> None:
+        """Say why the loaded target cannot fill the gap; "" where it can."""
+        self._words.setText(why or GAP_WORDS)
+
+    @Slot()
+    def _offer(self) -> None:
+        cursor = self._prefix.textCursor()
+        self._words.setMinimumHeight(self.move_here.sizeHint().height())  # the button moves nothing
+        self.move_here.setVisible(not cursor.atEnd() and not cursor.atStart())
+
+    @Slot()
+    def _move(self) -> None:
+        """Move the text behind the cursor to the start of the text after the gap; both fields can undo it."""
+        cursor = self._prefix.textCursor()
+        cursor.clearSelection()
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        start = self.edit.textCursor()
+        start.movePosition(QTextCursor.MoveOperation.Start)
+        # As a block of plain text: Qt separates the paragraphs of a selection by another character.
+        start.insertText(cursor.selection().toPlainText())
+        cursor.removeSelectedText()
+        self.moved.emit()
+
+
+def _line() -> QFrame:
+    line = kit.line()
+    line.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    return line

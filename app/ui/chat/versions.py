@@ -1,0 +1,169 @@
+"""All versions of an answer in a table: how each was made, how fast it was, and where the texts diverge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
+
+from app.engine.errors import UserError
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.saved.chats.conversation import Answer
+from app.saved.chats.store import ChatStore
+from app.ui.chat.asking import why_not
+from app.ui.chat.chat_page import ChatPage
+from app.ui.chat.shown_chat import ShownChat
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine.engine_session import EngineSession
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.transcript import AnswerTurn
+from app.ui.transcript.text.answer_words import manner
+from app.ui.widgets import kit
+from app.ui.widgets.popover import Popover
+from app.ui.widgets.words import numbers
+
+WIDTH = 720  # of the panel, in pixels at text scale 1
+_TITLES = ("Version", "Strategy", "Tokens", "Acceptance", "Tokens/s", "Text")
+_MOST = 40  # characters of the text where two versions diverge
+
+
+class VersionsPanel(QWidget):
+    """One row a version; the one in the chat is what the others are compared with."""
+
+    inspect_asked = Signal(int)  # the version
+
+    def __init__(self, traces: Sequence[Trace | None], shown: int) -> None:
+        """`traces` has None where a trace cannot be read; `shown` is the version in the chat."""
+        super().__init__()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(len(_TITLES) - 1, 1)
+        for column, title in enumerate(_TITLES):
+            label = self._put(grid, title, 0, column)
+            set_role(label, role="caption")
+        for version, trace in enumerate(traces):
+            words = [str(version + 1), *_numbers(trace), _difference(traces[shown], trace, version == shown)]
+            for column, text in enumerate(words):
+                self._put(grid, text, version + 1, column)
+            if trace is not None:
+                button = QPushButton("Inspect")
+                set_role(button, kind="flat")
+                button.setAccessibleName(f"Inspect version {version + 1}")
+                button.clicked.connect(lambda _checked=False, at=version: self.inspect_asked.emit(at))
+                grid.addWidget(button, version + 1, len(_TITLES))
+
+    def _put(self, grid: QGridLayout, text: str, row: int, column: int) -> QLabel:
+        label = kit.label(text, plain=True, selectable=True)
+        label.setWordWrap(column == len(_TITLES) - 1)
+        number = _TITLES[column] in ("Tokens", "Acceptance", "Tokens/s")
+        side = Qt.AlignmentFlag.AlignRight if number else Qt.AlignmentFlag.AlignLeft
+        grid.addWidget(label, row, column, side if column < len(_TITLES) - 1 else Qt.AlignmentFlag(0))
+        return label
+
+
+def _numbers(trace: Trace | None) -> list[str]:
+    if trace is None:
+        return [numbers.NONE] * 4
+    statistics = Statistics.of_answer(trace)
+    return [
+        f"{trace.header.strategy}\n{manner(trace.header)}",
+        numbers.count(statistics.emitted),
+        numbers.percent(statistics.acceptance_rate),
+        numbers.significant(statistics.tokens_per_second),
+    ]
+
+
+def _difference(shown: Trace | None, trace: Trace | None, same: bool) -> str:
+    """Where the text of a version diverges from that of the shown one."""
+    if same:
+        return "in the chat"
+    if trace is None or shown is None:
+        return "The tokens are lost."
+    pairs = zip(trace.token_ids, shown.token_ids, strict=False)
+    at = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
+    if at is None:
+        n, m = len(trace.token_ids), len(shown.token_ids)
+        return "the same tokens" if n == m else f"the same up to token {min(n, m):,}, where one ends"
+    return f"diverges at token {at + 1:,}: “{_from(trace, at)}”"
+
+
+def _from(trace: Trace, at: int) -> str:
+    """The first words of an answer from a token on, in one line."""
+    pieces = [token.piece for round in trace.rounds for token in round.emitted][at:]
+    words = " ".join(b"".join(pieces).decode(errors="replace").split())
+    return words if len(words) <= _MOST else f"{words[:_MOST]}…"
+
+
+class VersionsController(QObject):
+    """Takes what is asked for at an answer with versions."""
+
+    changed = Signal()  # the stored chat changed
+    inspect_requested = Signal(object, int, str)  # an answer, a round, its name
+
+    def __init__(
+        self, theme: Theme, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat
+    ) -> None:
+        super().__init__()
+        self._theme = theme
+        self._page = page
+        self._store = store
+        self._session = session
+        self._shown = shown
+        page.transcript.version_requested.connect(self._show)
+        page.transcript.comparison_requested.connect(self._compare)
+
+    @Slot(object, int)
+    def _show(self, turn: AnswerTurn, version: int) -> None:
+        """Let the chat go on from another version."""
+        shown = self._shown
+        if shown.live is not None:
+            self._page.prompt.notices.tell(*why_not(self._session.activity))
+            return
+        answer = self._answer(turn)
+        if answer is None or turn.at is None or version >= len(answer.versions):
+            self._page.prompt.notices.tell("The other version of this answer was not saved.")
+            return
+        self._page.prompt.tell_system()
+        try:
+            chat = self._store.show_version(shown.chat, turn.at, version)
+        except UserError as error:
+            self._page.prompt.notices.tell(error)
+            return
+        shown.show(chat)
+        self._page.transcript.show_turn_at(turn.at)
+        self.changed.emit()
+
+    @Slot(object, object)
+    def _compare(self, turn: AnswerTurn, anchor: QWidget) -> None:
+        """Open the table of the versions beside their arrows."""
+        chat, answer = self._shown.chat, self._answer(turn)
+        if answer is None:
+            return
+        versions = answer.versions
+        traces = [self._store.load_trace(chat.id, version).trace for version in versions]
+        panel = VersionsPanel(traces, answer.version)
+        popover = Popover(self._theme, panel, WIDTH)
+
+        def inspect(at: int) -> None:
+            popover.close_panel()
+            trace = traces[at]
+            if at == answer.version:
+                self.inspect_requested.emit(turn.answer, 0, "")
+            elif trace is not None:
+                name = f"{self._shown.name}, version {at + 1} of {len(versions)}"
+                self.inspect_requested.emit(AnswerModel(trace), 0, name)
+
+        panel.inspect_asked.connect(inspect)
+        popover.closed.connect(popover.deleteLater)
+        popover.open_below(anchor)
+
+    def _answer(self, turn: AnswerTurn) -> Answer | None:
+        """The stored answer of a turn; None while it is not begun."""
+        turns = self._shown.chat.turns
+        found = turns[turn.at] if turn.at is not None and turn.at < len(turns) else None
+        return found if isinstance(found, Answer) else None

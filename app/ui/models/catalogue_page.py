@@ -1,0 +1,181 @@
+"""The catalogue: curated pairs as cards, confirmed with the Hub when they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
+
+from app.engine.errors import UserError
+from app.hub.catalogue import CataloguePair, Confirmed, confirm
+from app.hub.errors import HubError, Trouble
+from app.ui.models.hub_session import HubSession
+from app.ui.models.pair_card import PairCard
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.work.background import Query
+
+CARD_WIDTH = 400  # pixels at text scale 1, at least
+MOST_COLUMNS = 4
+# These concern the network, not a pair: after one of them the rest is not asked for.
+OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
+INTRO = (
+    "Pairs that are known to go together: a target that writes, and a small draft with the same vocabulary "
+    "that guesses ahead. A target that is listed alone says why."
+)
+
+
+class CataloguePage(QScrollArea):
+    """All pairs, the first choice first."""
+
+    downloads_wanted = Signal()
+
+    def __init__(self, theme: Theme, session: HubSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.question: Query[tuple[CataloguePair, tuple[Confirmed, ...]]] = Query(
+            session.askers, self._confirmed, self._failed, self._show_state
+        )
+        self._known: dict[str, bool] = {}  # pairs that the Hub has answered about: whether it has their files
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.cards = [PairCard(theme, session, pair) for pair in session.catalogue]
+        self._build()
+        for card in self.cards:
+            card.downloads_wanted.connect(self.downloads_wanted)
+        session.room_changed.connect(self._show_room)
+        session.downloads_changed.connect(self._show_progress)
+        session.library_changed.connect(self._look)
+        session.offline_changed.connect(self._offline_changed)
+        theme.changed.connect(self._arrange)
+        self._show_state()
+
+    def _build(self) -> None:
+        self.state = kit.label("", "caption")
+        self.refresh = IconButton(
+            self._theme, "refresh", "Ask the Hub again for names and sizes", act=self.ask
+        )
+        head = kit.row((kit.label(INTRO, "secondary", wrap=True), 1), self.state, self.refresh, spacing=8)
+        self.notice = Notice(self._theme)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(16)
+        inner = QWidget()
+        kit.column(
+            head, self.notice, self._grid, kit.Spring(1), margins=(24, 16, 24, 24), spacing=16, on=inner
+        )
+        self.setWidget(inner)
+        self._columns = 0
+        self._arrange()
+
+    # ------------------------------------------------------------------ asking the Hub
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask the Hub for names and sizes of all pairs, one after the other."""
+        self.notice.clear()
+        if self._session.is_offline:
+            self._show_state()
+            return
+        self._known.clear()
+        self.question.ask_each(self._answers)
+        self._show_state()
+
+    def _answers(self) -> Iterator[tuple[CataloguePair, tuple[Confirmed, ...]]]:
+        """Confirm pair after pair, on an asking thread."""
+        for pair in self._session.catalogue:
+            found = tuple(confirm(self._session.hub, pair.models))
+            for entry in found:
+                if isinstance(entry.problem, HubError) and entry.problem.trouble in OF_ALL:
+                    raise entry.problem
+            yield pair, found
+
+    def _confirmed(self, answer: tuple[CataloguePair, tuple[Confirmed, ...]]) -> None:
+        pair, found = answer
+        self._known[pair.id] = all(entry.problem is None for entry in found)
+        next(card for card in self.cards if card.pair is pair).show_confirmed(found)
+        self._show_state()
+
+    def _failed(self, error: UserError) -> None:
+        if not self._session.is_offline:
+            self.notice.tell(error)
+
+    @Slot()
+    def _show_state(self) -> None:
+        if self._session.is_offline:
+            words = "Offline: names and sizes as listed. Pairs can be fetched once offline mode is off."
+        elif self.question.pending:
+            words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
+        elif len(self._known) == len(self.cards):
+            confirmed, of = sum(self._known.values()), len(self.cards)
+            words = (
+                "Names and sizes confirmed with the Hub"
+                if confirmed == of
+                else f"{confirmed} of {of} pairs confirmed with the Hub"
+            )
+        else:
+            words = "Names and sizes as listed, not confirmed"
+        self.state.setText(words)
+        self.refresh.setEnabled(not self._session.is_offline and not self.question.pending)
+
+    # ------------------------------------------------------------------ what changed elsewhere
+
+    @Slot()
+    def _show_room(self) -> None:
+        for card in self.cards:
+            card.show_room()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        if self.isVisible():
+            for card in self.cards:
+                card.show_progress()
+
+    @Slot()
+    def _look(self) -> None:
+        if self.isVisible():
+            for card in self.cards:
+                card.refresh()
+
+    @Slot()
+    def _offline_changed(self) -> None:
+        self.question.drop()
+        self.notice.clear()
+        self._look()
+        if self.isVisible() and len(self._known) < len(self.cards):
+            self.ask()
+        self._show_state()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()
+        if len(self._known) < len(self.cards) and not self.question.pending:
+            self.ask()
+        self._show_state()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Use as many columns as there is room for; the cards of a row are equally high."""
+        room = self.viewport().width() - 48
+        columns = max(1, min(MOST_COLUMNS, room // round(CARD_WIDTH * self._theme.scale)))
+        if columns == self._columns:
+            return
+        for column in range(self._columns):
+            self._grid.setColumnStretch(column, 0)
+        self._columns = columns
+        _fill(self._grid, self.cards, columns)
+
+
+def _fill(grid: QGridLayout, cards: Sequence[QWidget], columns: int) -> None:
+    for column in range(columns):
+        grid.setColumnStretch(column, 1)
+    for index, card in enumerate(cards):
+        grid.addWidget(card, index // columns, index % columns)

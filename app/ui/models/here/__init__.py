@@ -1,1 +1,0 @@
-"""What is on this machine or on its way to it: the library and the downloads."""

@@ -1,1 +1,0 @@
-"""What can be had from the Hub: the catalogue, search, a repository's page."""

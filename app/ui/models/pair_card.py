@@ -1,0 +1,345 @@
+"""A curated pair: what it is good for, its size, where it runs, and the one button that fetches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_pair
+from app.hub.downloads import Download, State
+from app.hub.errors import Trouble
+from app.hub.repo import HubFile
+from app.ui.models.download_row import reserve_space
+from app.ui.models.hub_session import HubSession
+from app.ui.models.quantisation_row import FitLight
+from app.ui.models.words import joined, share, speed, state_words, time_left
+from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import set_role
+from app.ui.widgets import kit
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import file_size, percent
+from app.ui.widgets.work.background import Query
+
+BARS = 1000  # steps of a progress bar
+UNPUBLISHED = "No published figure for this pair. Compare measures it on this machine."
+
+
+class PairCard(QFrame):
+    """One pair in whatever state it is: listed, confirmed, being downloaded, here."""
+
+    downloads_wanted = Signal()
+    """The user wants to see the queue."""
+
+    def __init__(self, theme: Theme, session: HubSession, pair: CataloguePair) -> None:
+        super().__init__()
+        self.pair = pair
+        self._theme = theme
+        self._session = session
+        self._confirmed: dict[str, Confirmed] = {}  # by role
+        self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
+        self.setProperty("kind", "card")
+        self._action: Callable[[], None] = lambda: None
+        self._lines: dict[str, tuple[QLabel, QLabel]] = {}
+        self._build()
+        self.refresh()
+        self.show_room()
+
+    def _build(self) -> None:
+        title = kit.label(self.pair.title, "strong", plain=True)
+        good_for = kit.label(
+            " ".join(filter(None, (self.pair.good_for, self.pair.note))), "secondary", wrap=True, plain=True
+        )
+        figure = f"Published: {self.pair.published}" if self.pair.published else UNPUBLISHED
+        published = kit.label(figure, "caption", wrap=True, plain=True)
+        self.light = FitLight(self._theme)
+        self._state = kit.label("", "caption", wrap=True, plain=True)
+        self.notice = Notice(self._theme)
+        column = kit.column(title, good_for, margins=(16, 12, 16, 16), spacing=8, on=self)
+        if self.pair.limits:
+            column.addWidget(kit.label(self.pair.limits, wrap=True, plain=True))
+        column.addLayout(self._model_lines())
+        column.addWidget(published)
+        column.addWidget(self.light)
+        column.addWidget(self._state)
+        column.addWidget(self._progress())
+        column.addWidget(self.notice)
+        column.addStretch(1)
+        column.addLayout(self._actions())
+
+    def _model_lines(self) -> QGridLayout:
+        models = QGridLayout()
+        models.setHorizontalSpacing(12)
+        models.setVerticalSpacing(2)
+        models.setColumnStretch(1, 1)
+        for row, entry in enumerate(self._entries()):
+            # In two lines rather than cut: what is in the middle tells a pair's names apart (70B, 8B).
+            role, name, told = (
+                QLabel(entry.role),
+                kit.label(_model_name(entry.file), wrap=True, plain=True),
+                QLabel(),
+            )
+            role.setProperty("role", "caption")
+            told.setProperty("role", "caption")
+            name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
+            models.addWidget(role, row, 0, Qt.AlignmentFlag.AlignTop)
+            models.addWidget(name, row, 1)
+            models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+            self._lines[entry.role] = name, told
+        return models
+
+    def _progress(self) -> QWidget:
+        self._bar = QProgressBar()
+        self._bar.setRange(0, BARS)
+        self._bar.setTextVisible(False)
+        self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}", act=self._pause)
+        self._transport = QWidget()
+        kit.row((self._bar, 1), self.pause, spacing=8, on=self._transport)
+        reserve_space(self.pause)
+        return self._transport
+
+    def _actions(self) -> QHBoxLayout:
+        # Fetch, Pause and Use have places of their own: they replace each other without a click, and in one
+        # place the wrong one could come under a moving pointer.
+        self.button = kit.button("", self._act)
+        self.queue = kit.button("Show downloads", self.downloads_wanted, kind="flat")
+        alone = self.pair.draft is None
+        self.use = kit.button(
+            "Use this model" if alone else "Use this pair",
+            self._use,
+            kind="primary",
+            tip="Load it into the chat, without a draft model" if alone else "Load both models into the chat",
+        )
+        self.use.setAccessibleName(f"{self.use.text()}: {self.pair.title}")
+        return kit.row(self.button, self.queue, kit.Spring(1), self.use, spacing=8)
+
+    def _entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in (self.pair.target, self.pair.draft) if entry is not None)
+
+    # ------------------------------------------------------------------ what the page says
+
+    def show_confirmed(self, confirmed: Sequence[Confirmed]) -> None:
+        """Show the Hub's answer about the pair."""
+        self._confirmed = {answer.entry.role: answer for answer in confirmed}
+        self.refresh()
+        self.show_room()
+
+    def show_room(self) -> None:
+        """Update the light: the free memory is known, or has changed."""
+        self.light.set_fit(self._session.fit(self.weight))
+
+    @Slot()
+    def refresh(self) -> None:
+        """Look up what is here now, and what is being downloaded."""
+        self._look_up()
+        for entry in self._entries():
+            own = self._own.get(entry.role)
+            here = "here" if self._paths[entry.role] is not None else ""
+            found = self._confirmed.get(entry.role)
+            licence = (found.repo.licence if found and found.repo else "") or entry.licence
+            name, told = self._lines[entry.role]
+            told.setText(joined(self._size_words([entry]), licence, here))
+            if own:
+                name.setText(_model_name(own[0].name))
+            elif found is not None and found.quantisation is not None:
+                name.setText(_model_name(found.quantisation.file))
+            else:
+                name.setText(_model_name(entry.file))
+        self.show_progress()
+
+    @Slot()
+    def show_progress(self) -> None:
+        """Show how far the download is, or what can be done."""
+        items = self._items()
+        coming = [item for item in items if item.state is not State.DONE]
+        if items and not coming and not all(self._paths.values()):
+            self._look_up()
+        here = all(self._paths.values())
+        # A model that another pair fetches too does not mean that this pair is fetched.
+        is_coming = bool(coming) and all(
+            self._paths[entry.role] or self._item(entry) for entry in self._entries()
+        )
+        held = [button for button in (self.button, self.queue, self.pause) if button.hasFocus()]
+        by_keys = any(map(ring_shown, held))
+        if is_coming:
+            reserve_space(self._transport)  # what is below would move up to where Pause was
+        self._transport.setVisible(is_coming and not here)
+        self.queue.setVisible(is_coming and not here)
+        self.button.setVisible(not here)
+        self.use.setVisible(here)
+        set_role(self._state, role="caption")
+        self._state.show()
+        if here:
+            self._state.setText("Both files are here." if self.pair.draft else "The file is here.")
+        elif is_coming:
+            self._show_coming(items, coming)
+        elif self._fetching.pending:
+            self._state.setText("Asking for current names and sizes.")
+            # Not disabled: the keyboard focus would move.
+            self._offer("Asking the Hub…", lambda: None)
+        else:
+            self._show_fetchable()
+        if held and not held[0].hasFocus():
+            # The focus goes to a button that starts nothing.
+            next_one = self.queue if by_keys and self.queue.isVisible() else self
+            next_one.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_fetchable(self) -> None:
+        problem = self._problem()
+        missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
+        words = f"Fetch {self._size_words(missing)}"
+        if self._session.is_offline:
+            self._state.hide()  # said once, above all cards
+            self._offer(words, None, "Offline mode is on.")
+            return
+        if problem is not None:
+            set_role(self._state, role="error")
+            self._state.setText(f"{problem.message} {problem.hint}")
+        elif self._confirmed:
+            self._state.setText("Confirmed with the Hub.")
+        else:
+            self._state.hide()  # said once, above all cards
+        self._offer(words, self._start, "Download what is missing into the Hugging Face cache")
+
+    @property
+    def weight(self) -> int:
+        """Bytes of both models, from the Hub where it was asked."""
+        return sum(self._size(entry) for entry in self._entries())
+
+    @property
+    def state(self) -> str:
+        return "" if self._state.isHidden() else self._state.text()
+
+    # ------------------------------------------------------------------ inside
+
+    def _show_coming(self, items: Sequence[Download], coming: Sequence[Download]) -> None:
+        done, total = sum(item.done for item in items), sum(item.total for item in items)
+        self._bar.setValue(BARS * done // total if total else 0)
+        latest = next((item for item in coming if item.state is State.FAILED), coming[0])
+        stopped = latest.state is State.FAILED or all(item.state is State.PAUSED for item in coming)
+        self.pause.setVisible(not stopped)
+        if latest.trouble is Trouble.OFFLINE:
+            self._state.setText("Offline: the download resumes once offline mode is off.")
+            self._offer("Resume", None, "Offline mode is on.")
+            return
+        if latest.state is State.FAILED:
+            set_role(self._state, role="error")
+            self._state.setText(f"{latest.message} {latest.hint}")
+            self._offer("Try again", self._resume)
+            return
+        words = state_words(latest, self._session.retry_in(latest))
+        # In one line: a card that grows and shrinks would move the others.
+        role = next(entry.role for entry in self._entries() if self._item(entry) is latest)
+        numbers = percent(share(latest)), speed(latest.speed), time_left(latest.seconds_left)
+        self._state.setText(joined(f"{role}: {words}", *numbers))
+        if stopped:
+            self._offer("Resume", self._resume)
+        else:
+            self._offer("Fetching…", None)
+
+    @Slot()
+    def _act(self) -> None:
+        self.notice.clear()
+        self._action()
+
+    @Slot()
+    def _use(self) -> None:
+        self.notice.clear()
+        if target := self._paths["target"]:
+            self._session.use(self.notice.tell, target=target, draft=self._paths.get("draft"))
+
+    def _start(self) -> None:
+        self._fetching.ask(self._fetch)
+        self.show_progress()
+
+    @Slot()
+    def _pause(self) -> None:
+        self.notice.clear()
+        for item in self._items():
+            self._session.downloads_queue().pause(item.id)
+
+    def _resume(self) -> None:
+        for item in self._items():
+            self._session.downloads_queue().resume(item.id)
+
+    def _fetch(self) -> None:
+        """Queue the pair under current names and sizes, on an asking thread."""
+        wanted = [entry for entry in self._entries() if entry.role not in self._own]
+        self._session.fetch(wanted_pair(confirm(self._session.hub, wanted)))
+
+    def _queued(self, _nothing: None) -> None:
+        self.show_progress()
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error)
+        self.show_progress()
+
+    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
+        """What the fetching button does next; None where nothing can be done now."""
+        self._action = action or (lambda: None)
+        self.button.setText(words)
+        self.button.setToolTip(as_text(tooltip))
+        self.button.setAccessibleName(f"{words}: {self.pair.title}")
+        self.button.setEnabled(action is not None)
+
+    def _items(self) -> list[Download]:
+        return [item for item in map(self._item, self._entries()) if item is not None]
+
+    def _files(self, entry: Entry) -> tuple[HubFile, ...]:
+        found = self._confirmed.get(entry.role)
+        if found is not None and found.quantisation is not None:
+            return found.quantisation.files
+        return (HubFile(entry.file, 0),)
+
+    def _size(self, entry: Entry) -> int:
+        if own := self._own.get(entry.role):
+            return own[1]
+        return sum(file.size for file in self._files(entry)) or entry.size
+
+    def _size_words(self, entries: Sequence[Entry]) -> str:
+        """The size of these models; "about" it where the Hub was not asked."""
+        exact = all(
+            entry.role in self._own or any(file.size for file in self._files(entry)) for entry in entries
+        )
+        return f"{'' if exact else 'about '}{file_size(sum(map(self._size, entries)))}"
+
+    def _look_up(self) -> None:
+        """Look on the disk, once for all that is said until the next time."""
+        paths: dict[str, Path | None] = {}
+        own: dict[str, tuple[Path, int]] = {}  # what came with Draftscope and serves in its place, and bytes
+        for entry in self._entries():
+            path = self._fetched(entry)
+            if path is None and (path := self._session.own_file(entry)):
+                own[entry.role] = path, path.stat().st_size
+            paths[entry.role] = path
+        self._paths, self._own = paths, own
+
+    def _fetched(self, entry: Entry) -> Path | None:
+        if self._session.is_offline or entry.role not in self._confirmed:
+            return self._session.find_listed(entry)
+        return self._session.find(entry.repo, self._files(entry))
+
+    def _item(self, entry: Entry) -> Download | None:
+        return self._session.download_of(entry.repo, self._files(entry)[0].name)
+
+    def _problem(self) -> UserError | None:
+        return next(
+            (answer.problem for answer in self._confirmed.values() if answer.problem is not None), None
+        )
+
+
+def _model_name(file: str) -> str:
+    return file.rsplit("/", 1)[-1].removesuffix(".gguf")

@@ -1,0 +1,238 @@
+"""A repository on the Hub: what it is, whether it is gated, and its quantisations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtWidgets import (
+    QScrollArea,
+    QStackedLayout,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.hub.errors import HubError, Trouble
+from app.hub.repo import Quantisation, Repo, read_repo
+from app.ui.models.hub_session import HubSession
+from app.ui.models.quantisation_row import QuantisationRow
+from app.ui.models.token_panel import TokenPanel
+from app.ui.models.words import repo_words
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.placeholder import Placeholder
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import count
+from app.ui.widgets.work.background import Query
+
+MOST_ROWS = 100
+MOST_NOTICES = 10
+EMPTY = ("", "Choose a repository to see its quantisations.")
+
+
+class RepoPage(QWidget):
+    """Shows one repository after another."""
+
+    library_wanted = Signal(object)
+    downloads_wanted = Signal()
+
+    def __init__(self, theme: Theme, session: HubSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self._name = ""
+        self._revision = "main"
+        self._file = ""  # from a pasted address
+        self._repo: Repo | None = None
+        self._question: Query[Repo] = Query(session.askers, self._show, self._failed)
+        self.rows: list[QuantisationRow] = []
+        self.placeholder = Placeholder()
+        self._again = self.placeholder.add_button("Try again")
+        self._again.clicked.connect(self.ask)
+        self.lost_token = TokenPanel(theme, session)  # for a repository that cannot be read without a token
+        self.lost_token.saved.connect(self.ask)
+        self.lost_token.hide()
+        waiting = QWidget()
+        kit.column((self.placeholder, 1), self.lost_token, margins=(24, 16, 24, 24), on=waiting)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(waiting)
+        self._stack.addWidget(self._build())
+        session.room_changed.connect(self._show_room)
+        session.downloads_changed.connect(self._show_progress)
+        session.library_changed.connect(self._look)
+        session.offline_changed.connect(self._offline_changed)
+        self.clear()
+
+    def _build(self) -> QWidget:
+        self._title = ElidedLabel(Qt.TextElideMode.ElideMiddle, role="title")
+        browse = kit.button("Open its page", self._browse, tip="Show the repository in the browser")
+        self._facts = kit.label("", "secondary", wrap=True, plain=True)
+        self.limits = kit.label(wrap=True, plain=True)
+        self.token = TokenPanel(self._theme, self._session)
+        self.token.page.hide()  # the one above does the same
+        self._notices = kit.label("", "caption", wrap=True, plain=True)
+        self.notice = Notice(self._theme)
+        self._list = kit.column(spacing=0)
+        inner = QWidget()
+        kit.column(
+            kit.row((self._title, 1), browse, spacing=8),
+            self._facts,
+            self.limits,
+            self.token,
+            self._notices,
+            self.notice,
+            8,
+            self._list,
+            kit.Spring(1),
+            margins=(24, 16, 24, 24),
+            spacing=8,
+            on=inner,
+        )
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        self._scroll.setWidget(inner)
+        return self._scroll
+
+    # ------------------------------------------------------------------ what the search says
+
+    def clear(self) -> None:
+        """Show that no repository is chosen."""
+        self._question.drop()
+        self._name = ""
+        self._repo = None
+        self._say(*EMPTY)
+
+    def open(self, repo: str, file: str = "", revision: str = "main") -> None:
+        """Show a repository; `file` is marked and gets the focus, where the repository has it."""
+        if (repo, revision) == (self._name, self._revision) and self._repo is not None and not file:
+            return
+        self._name, self._file, self._revision = repo, file, revision
+        self.ask()
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask the Hub what the repository holds."""
+        self._repo = None
+        self._say("", f"Asking the Hub for {self._name}…")
+        self._question.ask(partial(read_repo, self._session.hub, self._name, self._revision))
+
+    # ------------------------------------------------------------------ showing
+
+    def _say(self, title: str, words: str, again: bool = False) -> None:
+        self.placeholder.say(title, words)
+        self._again.setVisible(again)
+        self.lost_token.hide()
+        self._stack.setCurrentIndex(0)
+
+    def _failed(self, error: UserError) -> None:
+        self._say(error.message, error.hint, again=True)
+        if isinstance(error, HubError) and error.trouble in (Trouble.GATED, Trouble.DENIED):
+            self.lost_token.set_repo(self._name)
+            self.lost_token.show()
+
+    def _show(self, repo: Repo) -> None:
+        self._repo = repo
+        self._title.set_text(repo.repo)
+        self._title.setToolTip(as_text(repo.repo))
+        self._facts.setText(repo_words(repo))
+        self.limits.setText(repo.limits)
+        self.limits.setVisible(bool(repo.limits))
+        self.token.set_repo(repo.repo)
+        self.token.setVisible(repo.gated)
+        notices = list(repo.notices[:MOST_NOTICES])
+        if (more := len(repo.notices) - MOST_NOTICES) > 0:
+            notices.append(f"{count(more)} more files are left out.")
+        if (many := len(repo.quantisations)) > MOST_ROWS:
+            notices.append(
+                f"The {MOST_ROWS} smallest of {count(many)} models are listed. To see another, search for "
+                "the address of its file."
+            )
+        self._notices.setText("\n".join(notices))
+        self._notices.setVisible(bool(notices))
+        self.notice.clear()
+        self._fill(repo)
+        self._scroll.verticalScrollBar().setValue(0)
+        self._stack.setCurrentIndex(1)
+
+    def _fill(self, repo: Repo) -> None:
+        for row in self.rows:
+            row.drop()
+        self.rows = []
+        kit.empty(self._list)
+        if not repo.quantisations:
+            none = kit.label("It holds no GGUF file that can be loaded.", "secondary")
+            self._list.addWidget(none)
+        names = Counter(quantisation.name for quantisation in repo.quantisations)
+        for quantisation in self._shown(repo):
+            row = QuantisationRow(
+                self._theme, self._session, repo, quantisation, tell_file=names[quantisation.name] > 1
+            )
+            row.failed.connect(self._not_queued)
+            row.library_wanted.connect(self.library_wanted)
+            row.downloads_wanted.connect(self.downloads_wanted)
+            if self.rows:
+                self._list.addWidget(kit.line())
+            self._list.addWidget(row)
+            self.rows.append(row)
+            if self._file and any(file.name == self._file for file in quantisation.files):
+                # Only after the row has its place.
+                QTimer.singleShot(0, row, partial(self._mark, row))
+
+    def _shown(self, repo: Repo) -> tuple[Quantisation, ...]:
+        """The quantisations that get a row: with 100,000 rows the window could not be used."""
+        more = repo.quantisations[MOST_ROWS:]
+        pasted = (
+            quantisation
+            for quantisation in more
+            if any(file.name == self._file for file in quantisation.files)
+        )
+        return (*repo.quantisations[:MOST_ROWS], *pasted)
+
+    def _mark(self, row: QuantisationRow) -> None:
+        row.setProperty("kind", "card")
+        row.style().unpolish(row)
+        row.style().polish(row)
+        row.button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._scroll.ensureWidgetVisible(row)
+
+    def _not_queued(self, error: UserError) -> None:
+        self.notice.tell(error)
+        if isinstance(error, HubError) and error.trouble in (Trouble.GATED, Trouble.DENIED):
+            self.token.show()
+        self._scroll.ensureWidgetVisible(self.notice)
+
+    @Slot()
+    def _show_room(self) -> None:
+        for row in self.rows:
+            row.show_room()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        if self.isVisible():
+            for row in self.rows:
+                row.show_progress()
+
+    @Slot()
+    def _look(self) -> None:
+        for row in self.rows:
+            row.refresh()
+
+    @Slot()
+    def _offline_changed(self) -> None:
+        if self._repo is None and self._name:
+            self.ask()
+        for row in self.rows:
+            row.show_progress()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()  # a hidden page is not kept up to date
+
+    @Slot()
+    def _browse(self) -> None:
+        QDesktopServices.openUrl(QUrl(f"{self._session.hub.endpoint}/{self._name}"))

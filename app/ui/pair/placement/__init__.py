@@ -1,1 +1,0 @@
-"""Where a model's layers live, on which devices."""

@@ -1,1 +1,0 @@
-"""Presets: a pair, a strategy and a sampling under a name."""

@@ -1,0 +1,290 @@
+"""The strategies in use, a card each in order of precedence with its settings, and the way to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QFrame, QWidget
+
+from app.engine.compat import HEAD_STRATEGIES
+from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.params import params_of
+from app.engine.strategy import NONE, StrategyPart
+from app.ui.setup.strategy_list import Choice, StrategyList, StrategyPicker
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.fields.form import ParamForm
+from app.ui.widgets.icons import IconButton, icon
+from app.ui.widgets.reveal import reveal
+from app.ui.widgets.words.numbers import file_size
+
+NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured against it."
+
+
+class StrategyCard(QFrame):
+    """A picker, the generated form of the strategy's settings, and buttons to move or remove it.
+
+    It keeps its settings while it is hidden, so that a strategy picked again has them.
+    """
+
+    edited = Signal()
+    """A setting was edited; its value may be wrong."""
+    pick_wanted = Signal()
+    moved = Signal(int)
+    """Up is -1, down is 1."""
+    removed = Signal()
+
+    def __init__(self, theme: Theme, kind: StrategyKind | None, parent: QWidget | None = None) -> None:
+        """None stands for strategy none, which has no settings and cannot be removed."""
+        super().__init__(parent)
+        self.kind = kind
+        self.name = NONE if kind is None else kind.name
+        self._shown: Any = None  # the parameters that the form showed last
+        self.setProperty("kind", "card")
+        self.picker = StrategyPicker(theme, self.name, NONE_SUMMARY if kind is None else kind.summary)
+        self.picker.clicked.connect(self.pick_wanted)
+        self.up = IconButton(theme, "arrow-up", f"Ask {self.name} earlier")
+        self.down = IconButton(theme, "arrow-down", f"Ask {self.name} later")
+        self.remove = IconButton(theme, "close", f"Remove {self.name}")
+        self.up.clicked.connect(lambda: self.moved.emit(-1))
+        self.down.clicked.connect(lambda: self.moved.emit(1))
+        self.remove.clicked.connect(self.removed)
+        head = kit.row((self.picker, 1), spacing=2)
+        for button in (self.up, self.down, self.remove):
+            head.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        if kind is None:
+            self.remove.hide()
+        layout = kit.column(head, margins=(4, 4, 4, 4), spacing=6, on=self)
+        self.form: ParamForm | None = None
+        if kind is not None and any(params_of(kind.params)):
+            self.form = ParamForm(theme, kind.params)
+            self.form.changed.connect(self.edited)
+            self.form.setContentsMargins(8, 0, 8, 4)
+            layout.addWidget(self.form)
+            self.form.changed.connect(self._show_memory)
+        self._n_ctx = 0
+        self.memory = kit.label("", "caption")
+        self.memory.setIndent(8)  # in line with the form: the style sheet overrides margins
+        self.memory.setContentsMargins(0, 0, 0, 4)
+        layout.addWidget(self.memory)
+        self._show_memory()
+
+    def set_context(self, n_ctx: int) -> None:
+        """Set the size of the context in tokens, 0 where it is not known."""
+        self._n_ctx = n_ctx
+        self._show_memory()
+
+    @Slot()
+    def _show_memory(self) -> None:
+        """Say what the strategy keeps with the settings shown."""
+        most = self.kind.memory_at(self.part().params, self._n_ctx) if self.kind is not None else 0
+        self.memory.setText(f"Keeps up to {file_size(most)} of main memory with these settings.")
+        self.memory.setVisible(most > 0)
+
+    def valid(self) -> bool:
+        """Whether the settings go together."""
+        return self.form is None or self.form.valid()
+
+    def part(self) -> StrategyPart:
+        """The strategy with its settings; with the defaults where the settings in the form do not go
+        together."""
+        assert self.kind is not None
+        if self.form is None or not self.form.valid():
+            return StrategyPart(self.name, self.kind.params())
+        return StrategyPart(self.name, self.form.value())
+
+    def show_params(self, params: Any) -> None:
+        """Show these settings in the form, unless they are the ones shown last."""
+        if self.form is None or params == self._shown:
+            return
+        self._shown = params
+        # Text that the user just typed stays as it is, also where it is wrong.
+        if not self.form.valid() or self.form.value() != params:
+            self.form.set_value(params)
+        self._show_memory()
+
+    def show_moves(self, up: bool, down: bool) -> None:
+        """Enable the moves that are possible; where none is, the buttons are hidden."""
+        for button, possible in ((self.up, up), (self.down, down)):
+            button.setVisible(up or down)
+            button.setEnabled(possible)
+
+
+ORDER = "Asked from top to bottom. The round uses the first that finds a draft."
+ALL_USED = "Every strategy is in use."
+
+
+class StrategyCards(QWidget):
+    """Every change keeps the order legal: strategies that need a draft model come last, each once."""
+
+    changed = Signal(object)
+    """The user changed the parts: tuple[StrategyPart, ...]."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._parts: tuple[StrategyPart, ...] = ()
+        self._n_ctx = 0
+        self._has_draft = True
+        self._cards: dict[str, StrategyCard] = {}  # also of strategies that are not in use now
+        self._placed: list[StrategyCard] = []
+        self._for = ""  # the card that the open list belongs to; empty: the list adds one
+        self._list = StrategyList(theme, self)
+        self._list.picked.connect(self._picked)
+        self._order = kit.label(ORDER, "caption", wrap=True)
+        self.add = kit.button("Add a strategy", self._add_wanted, kind="flat")
+        self._why_not = kit.label(ALL_USED, "caption")
+        self._column = kit.column(spacing=8)
+        row = kit.row(kit.label("Strategy", "title"), kit.Spring(1), self._why_not, self.add, spacing=8)
+        kit.column(row, self._order, self._column, spacing=8, on=self)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.show_parts(())
+
+    @property
+    def shown(self) -> list[StrategyCard]:
+        """The cards in use, in the order in which the strategies are asked."""
+        return [self._cards[name] for name in self._names() or [NONE]]
+
+    def show_parts(self, parts: tuple[StrategyPart, ...]) -> None:
+        """Show these strategies, without emitting a signal."""
+        self._parts = parts
+        for part in parts:
+            self._card(part.name).show_params(part.params)
+        if not parts:
+            self._card(NONE)
+        shown = self.shown
+        if shown != self._placed:
+            self._place(shown)
+        free = [card for card in shown if card.kind is not None and not card.kind.needs_draft]
+        for card in shown:
+            at = free.index(card) if card in free else None
+            card.show_moves(at is not None and at > 0, at is not None and at < len(free) - 1)
+        self._order.setVisible(len(parts) > 1)
+        self.add.setEnabled(len(parts) < len(KINDS))
+        self._why_not.setVisible(not self.add.isEnabled())
+
+    def _place(self, shown: list[StrategyCard]) -> None:
+        """Lay the cards out, unless they and their order are unchanged: a change of a setting moves
+        nothing."""
+        self._placed = shown
+        for card in self._cards.values():
+            self._column.removeWidget(card)
+            card.setVisible(card in shown)
+        for card in shown:
+            self._column.addWidget(card)
+            card.raise_()  # Tab follows the order of the parent's children
+
+    def set_has_draft(self, has_draft: bool) -> None:
+        """Whether a draft model is chosen: the list says so where one is needed."""
+        self._has_draft = has_draft
+
+    def set_context(self, n_ctx: int) -> None:
+        """Set the size of the context in tokens, 0 where it is not known."""
+        self._n_ctx = n_ctx
+        for card in self._cards.values():
+            card.set_context(n_ctx)
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _add_wanted(self) -> None:
+        self._for = ""
+        self._list.open_at(self.add, "Strategies to add", self._choices(""))
+
+    def _pick_wanted(self, card: StrategyCard) -> None:
+        self._for = card.name
+        self._list.open_at(card.picker, "Strategies", self._choices(card.name), card.name)
+
+    @Slot(str)
+    def _picked(self, name: str) -> None:
+        """Replace the strategy that the list was opened from, or append one."""
+        taken = () if name == NONE else (self._card(name).part(),)
+        names = self._names()
+        at = names.index(self._for) if self._for in names else len(names)
+        self._change((*self._parts[:at], *taken, *self._parts[at + 1 :]))
+        self._go_to(self._card(name).picker)
+
+    def _moved(self, card: StrategyCard, by: int) -> None:
+        at = self._names().index(card.name)
+        parts = list(self._parts)
+        parts[at], parts[at + by] = parts[at + by], parts[at]
+        self._change(tuple(parts))
+        button, other = (card.up, card.down) if by < 0 else (card.down, card.up)
+        self._go_to(button if button.isEnabled() else other)
+
+    def _removed(self, card: StrategyCard) -> None:
+        at = self._names().index(card.name)
+        self._change((*self._parts[:at], *self._parts[at + 1 :]))
+        shown = self.shown
+        self._go_to(shown[min(at, len(shown) - 1)].picker)
+
+    @Slot()
+    def _edited(self) -> None:
+        cards = [self._cards[name] for name in self._names()]
+        self._change(
+            tuple(
+                card.part() if card.valid() else part for card, part in zip(cards, self._parts, strict=True)
+            )
+        )
+
+    def _change(self, parts: tuple[StrategyPart, ...]) -> None:
+        self.show_parts(tuple(sorted(parts, key=lambda part: KINDS[part.name].needs_draft)))
+        self.changed.emit(self._parts)
+
+    def _go_to(self, control: QWidget) -> None:
+        """Focus a control, and scroll to it once everything has its place."""
+        control.setFocus(Qt.FocusReason.OtherFocusReason)
+        QTimer.singleShot(0, control, lambda: reveal(control))
+
+    # ------------------------------------------------------------------ inside
+
+    def _names(self) -> list[str]:
+        return [part.name for part in self._parts]
+
+    def _card(self, name: str) -> StrategyCard:
+        """The strategy's card; a new one where its drafter was reloaded and has changed."""
+        kind, before = KINDS.get(name), self._cards.get(name)
+        if before is not None and before.kind is kind:
+            return before
+        if before is not None:
+            self._column.removeWidget(before)
+            before.hide()
+            before.deleteLater()
+        card = self._cards[name] = StrategyCard(self._theme, kind, self)
+        card.set_context(self._n_ctx)
+        card.edited.connect(self._edited)
+        card.pick_wanted.connect(lambda: self._pick_wanted(card))
+        card.moved.connect(lambda by: self._moved(card, by))
+        card.removed.connect(lambda: self._removed(card))
+        return card
+
+    def _choices(self, current: str) -> Sequence[Choice]:
+        """What the list offers to replace the strategy `current`, or, where that is empty, to add."""
+        used = set(self._names()) - {current}
+        choices = [
+            Choice(name, kind.summary, "in use", possible=False)
+            if name in used
+            else Choice(name, kind.summary, self._mark(kind))
+            for name, kind in KINDS.items()
+        ]
+        if not current:
+            return choices
+        alone = len(self._parts) <= 1
+        none = Choice(NONE, NONE_SUMMARY, "" if alone else "cannot be combined", possible=alone)
+        return [none, *choices]
+
+    def _mark(self, kind: StrategyKind) -> str:
+        if kind.needs_draft:
+            if kind.name in HEAD_STRATEGIES.values():
+                return "needs a draft that reads this target"
+            return "draft model" if self._has_draft else "needs a draft model, none is chosen"
+        return "from outside" if isinstance(kind, ForeignKind) else ""
+
+    @Slot()
+    def _restyle(self) -> None:
+        colours = self._theme.palette
+        self.add.setIcon(icon("plus", colours.secondary, colours.faint))

@@ -1,0 +1,203 @@
+"""A strategy as text: to read, to type, to copy; from and to the commands of other programs."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QPlainTextEdit,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.engine.explain.explained import explain_text
+from app.engine.explain.llama_command import CopiedCommand
+from app.engine.strategy import NONE
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.widgets import kit
+from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.fields.typing import Typing
+from app.ui.widgets.fold import Fold
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.reveal import reveal
+from app.ui.widgets.text.mono_text import NBSP, MonoText
+
+
+class SpecText(QWidget):
+    """One line in the font for code; an error is shown below."""
+
+    typed = Signal(str)
+    """The text that was entered, valid or not."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._spec = ""
+        self.line = QLineEdit()
+        self.line.setProperty("kind", "mono")
+        self.line.setAccessibleName("Strategy as text")
+        self.line.setToolTip("name:key=value, joined by + in order of precedence")
+        self._typing = Typing(self.line, self.line.textEdited)
+        self._typing.settled.connect(lambda: self.typed.emit(self.line.text()))
+        copy = IconButton(theme, "copy", "Copy the strategy", act=self._copy)
+        self.error = kit.label("", "error", wrap=True, plain=True)
+        self.error.hide()
+        row = kit.row((self.line, 1), copy, spacing=8)
+        kit.column(kit.label("As text", "strong"), row, self.error, spacing=6, on=self)
+
+    def set_spec(self, text: str) -> None:
+        """Show a valid spec."""
+        self._spec = text
+        self._typing.forget()
+        self.line.setText(text)
+        self.line.setCursorPosition(0)
+        self.show_error("")
+
+    def accept(self, text: str) -> None:
+        """The typed text stands for this spec, and stays as it is written."""
+        self._spec = text
+        self.show_error("")
+
+    def show_error(self, text: str) -> None:
+        """Say what is wrong with the typed text; "" where nothing is wrong with it."""
+        self.error.setText(text)
+        self.error.setVisible(bool(text))
+        set_role(self.line, state="wrong" if text else "")
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._spec)
+
+
+TITLE = "Read a command or a log"
+WORDS = (
+    "A command of llama-server, llama-cli, llama-speculative or vLLM, Python with LLM(…), or lines of a log. "
+    "It is read here and not run."
+)
+LONGEST = 500_000  # characters that are read here; draftscope explain reads longer files
+_LINES = 5  # of the field
+
+
+class CommandReader(QWidget):
+    """Folded away until it is wanted: a field to paste into, what it says, and a button for its strategy."""
+
+    strategy_wanted = Signal(str)
+    """The strategy that was read should be used."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._strategy = ""
+        self.field = QPlainTextEdit()
+        self.field.setProperty("kind", "field")
+        self.field.setPlaceholderText("Paste it here")
+        self.field.setAccessibleName("Command or log to read")
+        self.field.setTabChangesFocus(True)
+        self._typing = Typing(self.field, self.field.textChanged)
+        self._typing.settled.connect(self.read)
+        self.told = kit.label(WORDS, "caption", wrap=True, plain=True)
+        self.told.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.told.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.use = kit.button("Use this strategy", lambda: self.strategy_wanted.emit(self._strategy))
+        self.use.hide()
+        inside = QWidget()
+        kit.column(self.field, (self.use, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=8, on=inside)
+        self.fold = Fold(theme, TITLE, inside)
+        self.fold.toggled.connect(self._opened)
+        kit.column(self.fold, on=self)
+        theme.changed.connect(self._refresh)
+        self._refresh()
+
+    @Slot()
+    def read(self) -> None:
+        """Say what the text in the field is about."""
+        text = self.field.toPlainText()
+        self._strategy = ""
+        if not text.strip():
+            self._tell(WORDS, "caption")
+            return
+        cut = len(text) > LONGEST
+        try:
+            explained = explain_text(text[:LONGEST])
+        except UserError as error:
+            self._tell(str(error), "error")
+            return
+        self._strategy = explained.strategy if explained.strategy != NONE else ""
+        more = [f"Only the first {LONGEST:,} characters were read."] if cut else []
+        self._tell("\n".join([*explained.lines, *more]), "")
+
+    def _tell(self, words: str, role: str) -> None:
+        self.told.setText(words)
+        set_role(self.told, role=role)
+        self.use.setVisible(bool(self._strategy))
+        QTimer.singleShot(0, self, self._reveal)
+        self.use.setToolTip(f"Draft with {self._strategy} from the next answer on" if self._strategy else "")
+
+    @Slot()
+    def _reveal(self) -> None:
+        """Show as much of what was read as there is room for below the button."""
+        reveal(self.told)
+        reveal(self.use if self._strategy else self.told)
+
+    @Slot(bool)
+    def _opened(self, opened: bool) -> None:
+        if opened:
+            self.field.setFocus()
+            QTimer.singleShot(0, self, self._reveal)  # it has its place then
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.field.setFont(self._theme.mono(-1))
+        height = self.field.fontMetrics().lineSpacing() * _LINES
+        self.field.setFixedHeight(
+            height + 2 * (self.field.frameWidth() + int(self.field.document().documentMargin()))
+        )
+
+
+_VALUE = re.compile(r"(?<= )(--\S+) (?!--)")  # an option and its value stay on one line
+
+
+LLAMA_CPP, VLLM = "llama.cpp", "vLLM"
+
+
+class CommandText(QWidget):
+    """The command, wrapped, and below it what that program does differently."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._program = Segmented(theme, "Command for", (LLAMA_CPP, VLLM))
+        self._program.picked.connect(self._show)
+        self._copy_button = IconButton(theme, "copy", "", act=self._copy)
+        self._text = MonoText(theme)
+        self._differences = kit.label("", "caption", wrap=True, plain=True)
+        row = kit.row(kit.label("Command for", "strong"), self._program, kit.Spring(), self._copy_button)
+        kit.column(row, self._text, self._differences, spacing=6, on=self)
+        self._commands: dict[str, CopiedCommand] = {}
+        self.set_commands(CopiedCommand(""), CopiedCommand(""))
+
+    def set_commands(self, llama: CopiedCommand, vllm: CopiedCommand) -> None:
+        """Show the commands; where one has no text, its differences say why."""
+        commands = {LLAMA_CPP: llama, VLLM: vllm}
+        if commands != self._commands:
+            self._commands = commands
+            self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        program = self._program.choice()
+        command = self._commands[program]
+        self._text.set_text(_VALUE.sub(rf"\1{NBSP}", command.text))
+        self._text.setVisible(bool(command.text))
+        self._copy_button.set_tooltip(f"Copy the {program} command")
+        self._copy_button.setEnabled(bool(command.text))
+        self._differences.setText("\n".join(command.differences))
+        self._differences.setVisible(bool(command.differences))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._commands[self._program.choice()].text)
