@@ -43,7 +43,7 @@ COMMANDS = {
         "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"
     ),
     "history": Subcommand(
-        "measure.history:history", "show how the results in a folder changed from version to version"
+        "measure.compare:history", "show how the results in a folder changed from version to version"
     ),
     "explain": Subcommand(
         "explain:explain",
@@ -51,8 +51,8 @@ COMMANDS = {
     ),
     "replay": Subcommand("answer.replay:replay", "print a recorded trace, or verify it"),
     "lessons": Subcommand("lessons:lessons", "list the lessons, or print one"),
-    "search": Subcommand("models.search:search", "find models on the Hugging Face Hub, with their sizes"),
-    "pull": Subcommand("models.pull:pull", "download a model, or a whole pair"),
+    "search": Subcommand("models.hub:search", "find models on the Hugging Face Hub, with their sizes"),
+    "pull": Subcommand("models.hub:pull", "download a model, or a whole pair"),
     "models": Subcommand(
         "models.here:models", "list the models on this machine, and which of them can draft for a target"
     ),
@@ -62,7 +62,7 @@ COMMANDS = {
     "lookup-cache": Subcommand(
         "lookup_cache:lookup_cache", "count a text's n-grams for ngram-cache, in llama.cpp's format"
     ),
-    "worker": Subcommand("worker:worker", "hold layers of another machine's models"),
+    "worker": Subcommand("devices:worker", "hold layers of another machine's models"),
     "report": Subcommand(
         "care:report", "print versions, devices, settings and the log's end, without anything that was said"
     ),

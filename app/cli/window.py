@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import socket
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from app import __version__
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import PROGRAM
-from app.cli.terminal.display import check_display
 from app.engine.devices.builds import IS_PACKAGE
 from app.engine.errors import TraceError, UserError
 
@@ -70,3 +74,45 @@ def _epilog(commands: dict[str, str]) -> str:
     width = max(map(len, commands))
     lines = [f"  {name:<{width}}  {what}" for name, what in commands.items()]
     return "\n".join(["commands:", *lines, f"  {PROGRAM} COMMAND --help says more"])
+
+
+def check_display(environment: Mapping[str, str] = os.environ) -> None:
+    """Raise UserError where there is no display for a window."""
+    if sys.platform in ("darwin", "win32"):
+        return
+    asked = environment.get("QT_QPA_PLATFORM", "")  # plug-ins with options, such as "wayland;xcb:…"
+    if any(not plugin.startswith(("wayland", "xcb")) for plugin in asked.split(";") if plugin):
+        return
+    display = environment.get("DISPLAY", "")
+    if _has_wayland(environment) or (display and _has_x11(display)):
+        return
+    raise UserError(
+        f"The display {display} cannot be reached." if display else "There is no display for a window.",
+        "These need no display: draftscope run, bench, sweep, tune and replay. draftscope --help lists all.",
+    )
+
+
+def _has_wayland(environment: Mapping[str, str]) -> bool:
+    name = environment.get("WAYLAND_DISPLAY", "")
+    if not name:
+        return False
+    path = os.path.join(environment.get("XDG_RUNTIME_DIR", ""), name)  # the name may be a whole path
+    with socket.socket(socket.AF_UNIX) as compositor:
+        try:
+            compositor.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def _has_x11(display: str) -> bool:
+    """Connect with the library that Qt uses: it knows every form of a display's name."""
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return True  # it is missing for Qt too, which reports it
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    connection = ctypes.c_void_p(xcb.xcb_connect(os.fsencode(display), None))
+    failed = xcb.xcb_connection_has_error(connection)
+    xcb.xcb_disconnect(connection)
+    return not failed

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from app.base import numbers
 from app.engine.errors import SettingError
 from app.engine.process.messages import Forced, ForcedText
 from app.engine.strategy import NONE, StrategySpec
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
+from app.lab.facts import FileFacts
+from app.lab.report.compare import is_measured
+from app.lab.report.interval import SpeedFinding, Speedup, Spread, middle, speedup_words
+from app.lab.report.report import Report
+from app.lab.report.summary import Summary
+from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import LabEvent
 from app.lab.runs.runner import MakeHome, Runner
 
@@ -57,3 +66,103 @@ class PassRunner(Runner):
         for event in self._engine.force((prompt,)):
             if isinstance(event, Forced):
                 self.passes.setdefault(pair, []).append(event.seconds.target)
+
+
+DRAFTS = (1, 2, 3, 4, 8, 16)
+"""The lengths k whose v(k) the table shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantRow:
+    """One quantisation: its file, without drafts, and with its fastest strategy."""
+
+    name: str
+    file: FileFacts
+    plain: Summary
+    drafting: Summary
+    passes: tuple[dict[int, float], ...]
+
+    def v(self, k: int) -> Spread | None:
+        """The time of a pass over k + 1 tokens / over one, over all loads."""
+        return Spread.of(each[k + 1] / each[1] for each in self.passes if k + 1 in each)
+
+
+def quant_rows(report: Report) -> tuple[QuantRow, ...]:
+    """The rows of a report on one model in several quantisations, each with and without drafts; none of any
+    other report."""
+    if report.sweep is not None or report.by_depth:
+        return ()
+    measured = [summary for summary in report.summary if summary.tokens_per_second is not None]
+    by_base: defaultdict[int, list[Summary]] = defaultdict(list)
+    for summary in measured:
+        lane = report.lanes[summary.lane]
+        if lane.pair >= 0 and lane.baseline is not None:
+            by_base[lane.baseline].append(summary)
+    rows = []
+    for base, summaries in by_base.items():
+        plain = next((summary for summary in summaries if summary.lane == base), None)
+        drafting = [summary for summary in summaries if summary.strategy != NONE]
+        if plain is not None and drafting:
+            pair = report.pairs[report.lanes[base].pair]
+            best = max(drafting, key=lambda summary: middle(summary.tokens_per_second) or 0.0)
+            rows.append(QuantRow(_kind(pair.target), pair.target, plain, best, pair.passes))
+    models = {(row.file.architecture, row.file.n_params) for row in rows}
+    kinds = {row.name for row in rows}
+    return tuple(rows) if len(models) == 1 < len(rows) == len(kinds) else ()
+
+
+def quants_verdict(report: Report, rows: Sequence[QuantRow]) -> str:
+    """Which quantisation is the fastest with drafts, and its size, as far as the intervals show it."""
+    best = max(rows, key=lambda row: middle(row.drafting.tokens_per_second) or 0.0)
+    against = {row.name: _ratio(report, best.drafting, row.drafting) for row in rows if row is not best}
+    open_ = [name for name, ratio in against.items() if ratio.finding is not SpeedFinding.FASTER]
+    if open_:
+        return (
+            f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s, but is not shown to "
+            f"be faster than {numbers.listed(open_)}."
+        )
+    if disturbances(report):  # files are loaded one after the other: what changes meanwhile looks like a gain
+        return (
+            f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s. That the others are "
+            "slower is not shown: the machine was not steady."
+        )
+    next_, ratio = min(against.items(), key=lambda each: each[1].factor)
+    text = (
+        f"{best.name} is the fastest with drafts: {_speed(best.drafting)} tokens/s, {speedup_words(ratio)} "
+        f"the speed of {next_}. Its file has {numbers.file_size(best.file.size)}, {_share(best, rows)}."
+    )
+    plain = max(rows, key=lambda row: middle(row.plain.tokens_per_second) or 0.0)
+    if _ratio(report, plain.plain, best.drafting).finding is SpeedFinding.FASTER:
+        text += f" {plain.name} without drafts is faster still: {_speed(plain.plain)} tokens/s."
+    return text
+
+
+def _ratio(report: Report, ours: Summary, theirs: Summary) -> Speedup:
+    """How many times as fast a lane is as another, over the prompts and repeats that both answered."""
+    speeds: dict[int, dict[tuple[int, int], float]] = {ours.lane: {}, theirs.lane: {}}
+    for run in report.runs:
+        if run.lane in speeds and is_measured(run) and run.tokens_per_second:
+            speeds[run.lane][run.repeat, run.prompt_index] = run.tokens_per_second
+    ratios: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for place, speed in speeds[ours.lane].items():
+        if place in speeds[theirs.lane]:
+            ratios[place[0]][place[1]] = speed / speeds[theirs.lane][place]
+    return Speedup.of(ratios) or Speedup(1.0)
+
+
+def _speed(summary: Summary) -> str:
+    return numbers.digits(middle(summary.tokens_per_second))
+
+
+def _share(best: QuantRow, rows: Sequence[QuantRow]) -> str:
+    """A file's size beside the smallest."""
+    smallest = min(rows, key=lambda row: row.file.size)
+    if smallest is best:
+        return "the smallest of these"
+    return f"{numbers.factor(best.file.size / smallest.file.size)} the smallest, {smallest.name}"
+
+
+def _kind(file: FileFacts) -> str:
+    """llama.cpp's "Q4_K - Medium" as files are named: "Q4_K_M"."""
+    words = file.quantisation.removeprefix("all ")
+    return re.sub(r" - ([SML])[a-z]+$", r"_\1", words).split(" - ")[0] or file.file

@@ -13,8 +13,7 @@ from app.engine.errors import PromptError
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.depths import documents_of
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.questions import PLACEHOLDER
-from app.lab.suites import LONG, SPEED_BENCH, built_in, parse_suite, read_suite
+from app.lab.suites import LONG, PLACEHOLDER, SPEED_BENCH, built_in, parse_suite, read_suite
 from tests.answers import answer
 
 CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "story", "long context"}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
+from app.base import numbers
 from app.base.paths import find_paths
 from app.cli.answer.draft_options import asked_strategies
-from app.cli.answer.recorder import check_writable
+from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
-from app.cli.measure.load import add_load_options, asked_load, measure_load
 from app.cli.measure.measuring import advice_lines, depth_lines, ended, measured, outcome_lines, summary_lines
 from app.cli.measure.options import (
     Outputs,
@@ -28,18 +30,23 @@ from app.cli.measure.options import (
 )
 from app.cli.servers import add_server_options, described, keys
 from app.cli.terminal.arguments import Parser, UsageError
-from app.cli.terminal.console import put
-from app.cli.terminal.interrupt import Interrupt, run_interruptible
-from app.engine.errors import SettingError
+from app.cli.terminal.console import definitions, put, say, say_over, table
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.engine.errors import SettingError, UserError
 from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
-from app.lab.lane_file import read_lanes
-from app.lab.load.levels import LoadPlan
+from app.lab.lanes import read_lanes, server_lanes
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
+from app.lab.load.findings import load_sentences
+from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
+from app.lab.load.report import BurstDone, BurstReport
 from app.lab.report.export.server_notes import server_notes
 from app.lab.runs.runner import Runner
-from app.lab.server_lanes import server_lanes
 from app.lab.suites import LONG, read_suite
+
+if TYPE_CHECKING:
+    from app.lab.load.runner import LoadRunner
 
 PROG = "draftscope bench"
 _USAGE = (
@@ -167,3 +174,123 @@ def _depths(text: str) -> tuple[int, ...]:
         return parse_depths(text)
     except SettingError as error:
         raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+
+
+T = TypeVar("T")
+
+
+def add_load_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--load",
+        metavar="N,N,...",
+        type=_typed(parse_levels),
+        default=(),
+        help="Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and "
+        "of one, latency, and where drafting stops paying",
+    )
+    group.add_argument(
+        "--request-rate",
+        metavar="R,R,...",
+        type=_typed(parse_rates),
+        default=(),
+        help="The same with R requests a second at random times (a Poisson process, drawn by the seed), such "
+        "as 0.5,1,2",
+    )
+    group.add_argument(
+        "--limits",
+        metavar="NAME=S,...",
+        type=_typed(parse_limits),
+        default=Limits(),
+        help="With --load or --request-rate: count the requests a second that keep these limits in seconds "
+        "(goodput): first_token, and inter_token for 95 %% of an answer's tokens, such as "
+        "first_token=0.5,inter_token=0.1",
+    )
+
+
+def asked_load(arguments: argparse.Namespace) -> LoadPlan | None:
+    """The load of the options; None for requests one after another. Raises UsageError for what has no meaning
+    together."""
+    load = LoadPlan(arguments.load, arguments.request_rate, arguments.limits)
+    if load.levels:
+        _check_load(arguments)
+        return load
+    if load.limits:
+        raise UsageError("--limits needs --load or --request-rate.", "Give one of them.")
+    return None
+
+
+def _typed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """An argparse type."""
+
+    def typed(text: str) -> T:
+        try:
+            return parse(text)
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+
+    return typed
+
+
+def _check_load(arguments: argparse.Namespace) -> None:
+    given_as = "--load" if arguments.load else "--request-rate"
+    others = {
+        "--strategy": arguments.strategy,
+        "--lanes": arguments.lanes,
+        "--depth": arguments.depth,
+        "--export": arguments.export,
+        "--target": arguments.target,
+        "--journal": arguments.journal,
+        "--traces": arguments.traces,
+        "--request-rate": given_as == "--load" and arguments.request_rate,
+    }
+    if not arguments.server:
+        raise UsageError(f"{given_as} needs a server.", "Give one with --server.")
+    if given := next((name for name, value in others.items() if value), None):
+        raise UsageError(f"{given} cannot be used with {given_as}.", "Leave it out.")
+
+
+def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> int:
+    """Measure, print and write; returns the exit code. Raises UserError."""
+    interrupt.stops(runner.control.cancel)
+    for event in runner.run():
+        if not isinstance(event, BurstDone):
+            continue
+        burst = event.burst
+        speed = numbers.digits(burst.tokens_per_second, "tokens/s")
+        load = level_words(burst.level, by_rate=burst.rate is not None)
+        text = f"{event.done}/{event.total}  {load}: {speed}"
+        (say_over if sys.stderr.isatty() else say)(text)
+    if sys.stderr.isatty():
+        say_over("")
+    if not runner.described:
+        return INTERRUPTED
+    report = runner.report()
+    head, rows = load_cells(report)
+    put([*table(head, rows), "", *definitions(LOAD_COLUMNS), "", *load_sentences(report)])
+    _write(files, report)
+    if interrupt.pressed:
+        return INTERRUPTED
+    runs = [run for burst in report.bursts for run in burst.runs]
+    if failures := [run.failure for run in runs if run.failure]:
+        told = f"{len(failures):,} of {numbers.count(len(runs), 'request')} failed."
+        measured = any(row.tokens_per_second for row in report.rows)
+        raise UserError(told if measured else "Nothing could be measured.", failures[0])
+    return 0
+
+
+def _write(files: Outputs, report: BurstReport) -> None:
+    contents: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (files.json, report.to_json),
+        (files.csv, lambda: load_csv(report).encode()),
+        (files.html, lambda: load_html(report).encode()),
+        (files.markdown, lambda: load_markdown(report).encode()),
+    ]
+    problems = []
+    for path, content in contents:
+        if path is not None:
+            try:
+                write_file(path, content())
+            except UserError as error:  # the others are written
+                problems.append(str(error))
+    if problems:
+        raise UserError(" ".join(problems))

@@ -1,4 +1,4 @@
-"""`draftscope compare`: two results of `bench`, lane by lane."""
+"""`draftscope compare` and `draftscope history`: results of `bench`, lane by lane, and version by version."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import msgspec
 
 from app.base import numbers
 from app.base.files import DamagedError, decode, read_file, reason
+from app.cli.answer.recorder import check_writable, write_file
 from app.cli.terminal.arguments import Parser
-from app.cli.terminal.console import complain, put
-from app.cli.terminal.table import definitions, table
+from app.cli.terminal.console import complain, definitions, put, table
 from app.engine.errors import UserError
-from app.lab.load.change import LevelChange, load_change_between
 from app.lab.load.export import LOAD_COLUMNS
+from app.lab.load.findings import LevelChange, load_change_between
 from app.lab.load.report import FORMAT as LOAD_FORMAT
 from app.lab.load.report import BurstReport
 from app.lab.report.change import ChangeT, LaneChange, ReportChange, change_between
 from app.lab.report.columns import COLUMNS
+from app.lab.report.history import HEAD, History, HistoryRow, histories
 from app.lab.report.interval import middle, speedup_words
+from app.lab.report.page.history_page import history_html
 from app.lab.report.report import FORMAT, Report
 
 PROG = "draftscope compare"
@@ -177,3 +179,87 @@ def _row(lane: LaneChange) -> list[str]:
         numbers.percent(after.acceptance_rate),
         same,
     ]
+
+
+HISTORY = "draftscope history"
+_OF_HISTORY = """\
+Show the results of bench and sweep in a folder as a history: each lane's speed-up over none from result to
+result, with version and machine. Results of the same target and prompts are grouped."""
+_WIDE = 33  # characters of a plot
+_HISTORY_DEFINITIONS = (
+    "plot: the speed-up ● and its 95 % interval ├ ┤, between the factors above it; ┊ or ┼ is 1×.",
+    "disturbed: other programs were busy, the baseline drifted, or runs failed. compare says which.",
+)
+
+
+def history(argv: list[str]) -> int:
+    """Read the folder and print; returns the exit code. Raises UserError."""
+    parser = Parser(HISTORY, _OF_HISTORY, f"{HISTORY} FOLDER [--html OUT.html]")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="Where files of bench --json are")
+    parser.add_argument(
+        "--html", metavar="OUT.html", type=Path, help="Write a page with plots, which opens in any browser"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.html is not None:
+        check_writable(arguments.html)
+    reports, others = _read(arguments.folder)
+    found = histories(reports)
+    for each in found:
+        put([*_history_lines(each), ""])
+    put(
+        [
+            *_HISTORY_DEFINITIONS,
+            *([f"No results of bench or sweep: {numbers.listed(others)}."] if others else []),
+        ]
+    )
+    if arguments.html is not None:
+        write_file(arguments.html, history_html(found).encode())
+    return 0
+
+
+def _read(folder: Path) -> tuple[list[Report], list[str]]:
+    """The results in a folder, and the names of its other JSON files. Raises UserError without any result."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder.", "Give one that holds files of bench --json.")
+    reports, others = [], []
+    for path in sorted(folder.glob("*.json")):
+        if not path.is_file():
+            continue
+        try:
+            result = read_result(path)
+        except UserError:  # a folder may hold other files, which are named
+            result = None
+        if isinstance(result, Report):
+            reports.append(result)
+        else:
+            others.append(path.name)
+    if not reports:
+        raise UserError(f"{folder} has no result of bench.", "Write some into it with bench --json.")
+    return reports, others
+
+
+def _history_lines(history: History) -> list[str]:
+    low, high = history.reach
+    scale = f"{numbers.factor(low)} {numbers.factor(high):>{_WIDE - len(numbers.factor(low)) - 1}}"
+    rows = [[row.lane, *row.cells[:-1], _plot(row, low, high), row.cells[-1]] for row in history.rows]
+    return [history.title, *table(["lane", *HEAD, scale, ""], rows, right=HEAD[-2:])]
+
+
+def _plot(row: HistoryRow, low: float, high: float) -> str:
+    """A factor and its interval between `low` and `high`, as characters."""
+    if row.speed is None:
+        return ""
+    marks = [" "] * _WIDE
+
+    def place(value: float) -> int:
+        return round((value - low) / (high - low) * (_WIDE - 1)) if high > low else 0
+
+    marks[place(1.0)] = "┊"
+    if row.speed.low is not None and row.speed.high is not None:
+        first, last = place(row.speed.low), place(row.speed.high)
+        marks[first : last + 1] = "─" * (last - first + 1)
+        marks[first], marks[last] = "├", "┤"
+        if first < place(1.0) < last:
+            marks[place(1.0)] = "┼"
+    marks[place(row.speed.factor)] = "●"
+    return "".join(marks).rstrip()

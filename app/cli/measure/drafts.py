@@ -18,9 +18,8 @@ from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.measure.options import add_prompt_options, asked_suite
 from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
-from app.cli.terminal.console import put, say
+from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError, no_model_at
 from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params

@@ -16,18 +16,18 @@ from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
 from app.cli.measure.options import Outputs
-from app.cli.terminal.console import say, say_over
+from app.cli.terminal.console import definitions, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
-from app.cli.terminal.table import definitions, table
 from app.engine.drafters.outside.fault import fault_words
 from app.engine.errors import UserError
 from app.engine.explain.facts import Factor, Tried
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
+from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
-from app.lab.lane_names import lane_names
+from app.lab.lanes import lane_names
 from app.lab.quants import PassRunner
 from app.lab.report.columns import (
     CATEGORIES,
@@ -38,7 +38,6 @@ from app.lab.report.columns import (
     category_cells,
     filled_columns,
 )
-from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.export.csv_export import csv_table
 from app.lab.report.export.exchange import lane_files
 from app.lab.report.export.markdown_export import markdown

@@ -27,17 +27,15 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.terminal.arguments import Parser, UsageError
-from app.cli.terminal.console import put, say, say_over
+from app.cli.terminal.console import put, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.terminal.table import table
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.hub.quantiser import KINDS, LARGE, USUAL, QuantFile, Quantiser, QuantPlan
 from app.lab.drafts.trials import first_of_each
 from app.lab.experiment import Experiment, Pair
-from app.lab.quants import ALONE, WITH_DRAFT, PassRunner, quants_experiment
+from app.lab.quants import ALONE, DRAFTS, WITH_DRAFT, PassRunner, QuantRow, quant_rows, quants_experiment
 from app.lab.report.interval import Spread, speedup_words
-from app.lab.report.quants import DRAFTS, QuantRow, quant_rows
 from app.lab.report.report import Report
 from app.lab.suites import Suite
 

@@ -22,9 +22,8 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.terminal.arguments import Parser
-from app.cli.terminal.console import put
+from app.cli.terminal.console import definitions, put, table
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
-from app.cli.terminal.table import definitions, table
 from app.engine.process.host import make_home
 from app.lab.axes import Axis
 from app.lab.report.heat import MAPS, heat_map, left_out

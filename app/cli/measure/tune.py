@@ -16,9 +16,8 @@ from app.cli.drafters import know_drafters
 from app.cli.measure.measuring import ProgressLine
 from app.cli.measure.options import add_measure_options, asked_experiment, local_experiment
 from app.cli.terminal.arguments import Parser, UsageError
-from app.cli.terminal.console import put, say
+from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.terminal.table import definitions, table
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment
@@ -26,9 +25,8 @@ from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.tune_page import tune_html
-from app.lab.tune.report import TuneReport
 from app.lab.tune.search import Planned
-from app.lab.tune.tuned import Tuned
+from app.lab.tune.tuned import Tuned, TuneReport
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 
 PROG = "draftscope tune"

@@ -8,8 +8,7 @@ from pathlib import Path
 from app.base.numbers import file_size
 from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser
-from app.cli.terminal.console import hand_over, put, say
-from app.cli.terminal.table import aligned
+from app.cli.terminal.console import aligned, hand_over, put, say
 from app.engine.errors import UserError
 from app.hub.library.model import DraftVerdict, LocalModel, best_first, names_apart
 from app.hub.library.shelf import Shelf, find_model

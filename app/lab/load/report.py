@@ -15,7 +15,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import PairInfo, ServerInfo, WholeServer
 from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
-from app.lab.lane_names import lane_names
+from app.lab.lanes import lane_names
 from app.lab.latency import Latency, percentiles
 from app.lab.load.levels import Limits, LoadPlan
 from app.lab.report.compare import is_measured

@@ -21,6 +21,7 @@ from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.report.compare import compared, compared_runs
 from app.lab.runs.control import Control
+from app.lab.runs.disturbance import OtherLoad
 from app.lab.runs.energy import EnergyMeter
 from app.lab.runs.events import (
     Begun,
@@ -39,12 +40,10 @@ from app.lab.runs.events import (
     WarmingUp,
 )
 from app.lab.runs.journal.identity import loaded_otherwise
-from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
-from app.lab.runs.journal.resume import done_of, open_journal
+from app.lab.runs.journal.journal import Journal, PairLine, RunLine, done_of, lock_journal, open_journal
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
-from app.lab.runs.other_load import OtherLoad
 from app.lab.runs.time_left import TimeLeft
 from app.servers.address import find_key
 

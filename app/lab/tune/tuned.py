@@ -1,4 +1,4 @@
-"""The result of a search: its rungs, their scores, and the winner."""
+"""The result of a search: its rungs, their scores, the winner, and the report of it all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import msgspec
 from app.base import numbers
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
+from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
+from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.report.interval import SpeedFinding, Speedup, mean_factor
+from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import ratios_of
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.tune.candidates import LeftOut
@@ -233,3 +236,32 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         seconds,
         tuple(msgspec.structs.replace(found[name], kept=name in kept) for name in order),
     )
+
+
+class TuneReport(Tuned, frozen=True, kw_only=True):
+    """The search's result, with machine, models, settings and prompts."""
+
+    format: str = "1.0"
+    title: str
+    created_at: str  # ISO 8601, UTC
+    system: SystemFacts
+    pairs: tuple[PairFacts, ...]  # the loaded pair; empty where it could not be loaded
+    settings: ReportSettings  # `max_tokens` is the longest answer's; the first rungs have shorter answers
+    prompts: tuple[ReportPrompt, ...]
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
+
+    @classmethod
+    def of(
+        cls, tuned: Tuned, experiment: Experiment, pair: PairInfo | None, digest: Digest = no_digest
+    ) -> TuneReport:
+        return cls(
+            **msgspec.structs.asdict(tuned),
+            title=experiment.title,
+            created_at=now(),
+            system=system_facts(pair),
+            pairs=(pair_facts(pair, digest),) if pair is not None else (),
+            settings=ReportSettings.of(experiment),
+            prompts=report_prompts(experiment),
+        )

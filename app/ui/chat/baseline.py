@@ -59,7 +59,7 @@ class BaselineMeasurement:
         self._emitted = 0  # tokens of the current run
 
     def start(self) -> None:
-        from app.lab.runs.other_load import OtherLoad
+        from app.lab.runs.disturbance import OtherLoad
 
         self._emitted, self._load = 0, OtherLoad()
         self._session.generate(self._requests[len(self._runs) % 2], self)

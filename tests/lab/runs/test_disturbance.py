@@ -18,10 +18,9 @@ from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.report.export.markdown_export import markdown
 from app.lab.report.page.page import html_page
 from app.lab.report.report import Report, make_report
-from app.lab.runs.disturbance import disturbances, other_load
+from app.lab.runs.disturbance import OtherLoad, disturbances, other_load
 from app.lab.runs.events import RunDone
 from app.lab.runs.journal.run_record import RunRecord
-from app.lab.runs.other_load import OtherLoad
 from app.lab.runs.runner import Runner
 from tests.lab.experiments import finished, small
 from tests.lab.report.reports import made_report

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 
 from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.runs.other_load import OtherLoad
+from app.lab.runs.disturbance import OtherLoad
 from app.saved.measured import Measurement
 from app.ui.chat.baseline import BaselineMeasurement
 from app.ui.state.engine.engine_session import Activity, RunSink

@@ -13,8 +13,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows
 from app.lab.report.curves import CurveMark, CurvePlot, Curves
-from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows
 from app.ui.compare.curves.curves_page import CurvesPage
 from app.ui.compare.curves.curves_view import CurvesView
 from app.ui.theme import Theme

@@ -8,8 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
+from app.lab.depths import depth_curves, depth_rows
 from app.lab.experiment import Lane
-from app.lab.report.depth import depth_curves, depth_rows
 from app.lab.report.report import Report, depths_of
 from app.ui.compare.place import ComparePlace
 from app.ui.state.lab_work import Stage

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from app.base import numbers
 from app.base.numbers import count
 from app.engine.templates.options import option_text
+from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import CATEGORIES, COLUMNS, SHAPE, Column, category_cells, filled_columns
 from app.lab.report.compare import keeps_text
-from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.export.server_notes import server_notes
 from app.lab.report.heat import MAPS, heat_map, left_out
 from app.lab.report.report import Report

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.base import numbers
 from app.engine.params import params_of
 from app.engine.types import Sampling
+from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import COLUMNS, SHAPE, Column, filled_columns
-from app.lab.report.depth import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
 from app.lab.report.export.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.export.server_notes import server_notes
 from app.lab.report.heat import heat_map, left_out
@@ -26,7 +26,7 @@ from app.lab.report.report import Report, ReportLane
 from app.lab.report.summary import Summary
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
-from app.lab.tune.report import TuneReport
+from app.lab.tune.tuned import TuneReport
 
 _OPEN = '<script type="application/json" id="report">'
 _CLOSE = "</script>"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from app.base import numbers
 from app.lab.report.interval import speedup_words
 from app.lab.report.page.page import document, facts, lane_html
-from app.lab.tune.report import TuneReport
+from app.lab.tune.tuned import TuneReport
 
 _e = html.escape
 

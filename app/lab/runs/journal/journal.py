@@ -15,9 +15,9 @@ from filelock import FileLock, Timeout
 
 from app.base.files import OWN, DamagedError, decode, open_own, read_file, reason, write_atomic, write_hint
 from app.engine.errors import UserError
-from app.engine.types import PairInfo
+from app.engine.types import FinishReason, PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.journal.identity import MadeWith, made_with
+from app.lab.runs.journal.identity import MadeWith, changes, made_with
 from app.lab.runs.journal.run_record import RunRecord
 
 _NAME, _VERSION = "draftscope-journal-", 2
@@ -207,3 +207,34 @@ def is_free(path: Path) -> bool:
             return True
     except (Timeout, OSError):
         return False
+
+
+def open_journal(path: Path, experiment: Experiment) -> Journal:
+    """Open the journal of an experiment, or begin it. The caller holds its lock.
+
+    Raises UserError where it belongs to another experiment, and where remaining runs would be made with other
+    files, another llama.cpp or another processor.
+    """
+    if not path.exists():
+        return Journal.create(path, experiment)
+    journal = Journal.open(path)
+    if experiment != journal.experiment:
+        raise UserError(
+            f"{path.name} belongs to another measurement.",
+            "Use the same settings as before, or another name for the journal.",
+        )
+    # Where nothing is left to do, the models may be gone.
+    left = len(experiment.jobs()) - len(done_of(journal))
+    if left and (changed := list(changes(journal.made_with, made_with(experiment)))):
+        raise UserError(
+            f"{path.name} was measured under other conditions: {', '.join(changed)}.",
+            "New runs could not be compared with its runs; begin a new journal.",
+        )
+    return journal
+
+
+def done_of(journal: Journal) -> dict[Job, RunRecord]:
+    """The runs that are not repeated. Failed runs are: a missing file may be back, a full card may have
+    room."""
+    records = journal.records.items()
+    return {job: record for job, record in records if record.finish_reason is not FinishReason.FAILED}

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu
 from app.lab.facts import Digest
 from app.lab.load.report import BurstReport
 from app.lab.report.report import Report, make_report
-from app.lab.tune.report import TuneReport
+from app.lab.tune.tuned import TuneReport
 from app.ui.compare.results import exports
 from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.works.lab_session import LabSession

@@ -20,7 +20,7 @@ from app.lab.report.page.page import html_page
 from app.lab.report.page.tune_page import tune_html
 from app.lab.report.report import Report
 from app.lab.runs.journal.traces import TraceStore
-from app.lab.tune.report import TuneReport
+from app.lab.tune.tuned import TuneReport
 from app.ui.widgets.data.export import write_export
 
 R = TypeVar("R", Report, TuneReport)

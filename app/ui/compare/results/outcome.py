@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
+from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.experiment import Lane
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells
 from app.lab.load.findings import load_findings, load_notes
-from app.lab.report.depth import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.curves.curves_page import CurvesPage
 from app.ui.compare.curves.load_work import LoadWork

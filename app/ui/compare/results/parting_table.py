@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
 from app.base import numbers
 from app.lab.experiment import Experiment, Job
-from app.lab.lane_names import lane_names
+from app.lab.lanes import lane_names
 from app.lab.report.compare import keeps_text
 from app.lab.runs.journal.run_record import RunRecord
 from app.ui.compare.words import token_words

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, PairInfo
 from app.lab.experiment import MOST_LANES, Lane, Pair
-from app.lab.server_lanes import with_server
+from app.lab.lanes import with_server
 from app.ui.compare.setup.quants_panel import QuantsPanel
 from app.ui.compare.setup.setup import CompareSetup
 from app.ui.pair.model_panel import ask_for_model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.base import numbers
-from app.lab.lane_names import lane_names
+from app.lab.lanes import lane_names
 from app.lab.load.levels import level_words
 from app.ui.compare.curves.load_work import LoadWork
 from app.ui.compare.works.lab_session import LabSession

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from app.engine.errors import UserError
+from app.lab.depths import depth_curves
 from app.lab.experiment import Experiment
 from app.lab.report.curves import Curves
-from app.lab.report.depth import depth_curves
 from app.lab.report.export.server_notes import server_limits
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.runs.disturbance import disturbances

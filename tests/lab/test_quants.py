@@ -7,9 +7,8 @@ import re
 import msgspec
 import pytest
 
-from app.lab.quants import quants_experiment
+from app.lab.quants import quant_rows, quants_experiment
 from app.lab.report.compare import compared_runs
-from app.lab.report.quants import quant_rows
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import verdict
 from app.lab.runs.journal.traces import TraceStore

@@ -1,23 +1,23 @@
-"""Servers as lanes of an experiment: their baselines, their order, their journals."""
+"""Lanes: their names, their file, and those of a server."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from app.engine.errors import UserError
+from app.engine.errors import SettingError, UserError
 from app.engine.process.host import ThreadHome
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
-from app.lab.lane_names import lane_names
+from app.lab.lanes import lane_names, read_lanes, server_lanes, with_server
 from app.lab.runs.control import Control
 from app.lab.runs.events import LabEvent, PairLoaded, Paused, RunDropped, RunRound
 from app.lab.runs.runner import Runner
-from app.lab.server_lanes import server_lanes, with_server
 from app.servers.client import ServerClient
 from tests.servers.scripted import (
     DRAFTING,
@@ -29,6 +29,116 @@ from tests.servers.scripted import (
     llama_server,
     serving,
 )
+
+OWN = Pair(ModelOptions("/m/t.gguf"), ModelOptions("/m/d.gguf"))
+
+
+def names(*lanes: Lane) -> tuple[str, ...]:
+    return lane_names(make_experiment(Experiment(OWN, lanes, (Prompt("a"),), Sampling(seed=1))))
+
+
+def test_a_synthetic_lane_says_so() -> None:
+    experiment = make_experiment(
+        Experiment(Pair(ModelOptions("t.gguf")), (Lane("oracle:alpha=0.9"),), (Prompt("a"),))
+    )
+    assert lane_names(experiment) == ("none", "oracle:alpha=0.9 (synthetic)")
+
+
+def test_one_pair_goes_without_saying() -> None:
+    assert names(Lane("draft-simple"), Lane("suffix", "mine")) == ("none", "draft-simple", "mine")
+
+
+def test_where_there_are_several_targets_each_lane_says_its_own() -> None:
+    second = Pair(ModelOptions("/m/u.gguf"))
+    assert names(Lane("suffix"), Lane("suffix", "", second), Lane("ngram-mod", "mine", second)) == (
+        "none on t.gguf",
+        "suffix on t.gguf",
+        "none on u.gguf",
+        "suffix on u.gguf",
+        "mine",
+    )
+
+
+def test_where_there_are_several_drafts_the_lanes_that_use_them_say_so() -> None:
+    second = Pair(OWN.target, ModelOptions("/m/e.gguf"))
+    assert names(Lane("suffix"), Lane("draft-simple"), Lane("draft-simple", "", second)) == (
+        "none",
+        "suffix",
+        "draft-simple with d.gguf",
+        "draft-simple with e.gguf",
+    )
+    assert names(Lane("suffix"), Lane("draft-simple", "", second)) == ("none", "suffix", "draft-simple")
+
+
+def test_a_label_that_two_lanes_share_says_it_too() -> None:
+    second = Pair(ModelOptions("/m/u.gguf"))
+    assert names(Lane("suffix", "fast"), Lane("suffix", "fast", second))[1::2] == (
+        "fast on t.gguf",
+        "fast on u.gguf",
+    )
+
+
+def test_files_of_one_name_show_their_folders_and_one_file_its_options() -> None:
+    elsewhere = Pair(ModelOptions("/n/t.gguf"))
+    assert names(Lane("suffix"), Lane("suffix", "", elsewhere))[::2] == (
+        "none on m/t.gguf",
+        "none on n/t.gguf",
+    )
+    short = Pair(ModelOptions("/m/t.gguf", ctx_size=512))
+    assert names(Lane("suffix"), Lane("suffix", "", short))[::2] == (
+        "none on t.gguf ctx_size=0",
+        "none on t.gguf ctx_size=512",
+    )
+
+
+KEPT = Pair(ModelOptions("/m/t.gguf", threads=2), ModelOptions("/m/d.gguf", ctx_size=512))
+
+
+def lanes(tmp_path: Path, *entries: dict[str, Any]) -> tuple[Lane, ...]:
+    file = tmp_path / "lanes.json"
+    file.write_text(json.dumps(entries))
+    return read_lanes(file, KEPT)
+
+
+def test_pairs_are_completed_from_the_own_one(tmp_path: Path) -> None:
+    plain, drafted, alone, whole = lanes(
+        tmp_path,
+        {"strategy": "suffix"},
+        {"strategy": "draft-simple", "label": "e", "draft": "e.gguf"},
+        {"strategy": "suffix", "target": "/n/u.gguf"},
+        {"strategy": "draft-simple", "target": {"path": "u.gguf", "threads": 5}, "draft": "/n/f.gguf"},
+    )
+    assert plain == Lane("suffix")
+    draft = ModelOptions(str(tmp_path / "e.gguf"), ctx_size=512)
+    assert drafted == Lane("draft-simple", "e", Pair(KEPT.target, draft))
+    assert alone.pair == Pair(ModelOptions("/n/u.gguf", threads=2))
+    assert whole.pair is not None and whole.pair.draft is not None
+    assert whole.pair.target == ModelOptions(str(tmp_path / "u.gguf"), threads=5)
+    assert whole.pair.draft.path == "/n/f.gguf"
+
+
+@pytest.mark.parametrize("entry", [{"strategy": "suffix", "drafft": "e"}, {"label": "x"}, {"strategy": 3}])
+def test_what_is_no_lane_is_refused(tmp_path: Path, entry: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match=r"lanes\.json cannot be read"):
+        lanes(tmp_path, entry)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_gpu_layer": 9}, "no option “n_gpu_layer”"),
+        ({"n_gpu_layers": "many"}, "cannot be used"),
+        ({"ctx_size": -5}, "ctx_size"),
+    ],
+)
+def test_options_of_a_model_are_checked(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        lanes(tmp_path, {"strategy": "suffix", "target": {"path": "t.gguf", **options}})
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="cannot be read"):
+        read_lanes(tmp_path / "missing.json", KEPT)
 
 
 def lanes_of(*servers: ScriptedServer) -> tuple[Lane, ...]:
