@@ -33,7 +33,7 @@ _CALIBRATION = 0.25  # share of the budget after which no more prompts are answe
 _PATIENCE = 0.5  # share of the budget that the last rung may take besides, until it has enough prompts
 
 
-class Part(NamedTuple):
+class SearchPart(NamedTuple):
     """Runs that are measured together."""
 
     experiment: Experiment
@@ -83,11 +83,11 @@ class Search:
         self.complete = False
         self._groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
         self._refused = 0  # runs since the last one that was done
-        self._part: Part | None = None
+        self._part: SearchPart | None = None
 
     # --- calibration
 
-    def first_answer(self) -> Part:
+    def first_answer(self) -> SearchPart:
         """A short answer without drafts, which loads the pair."""
         experiment = msgspec.structs.replace(
             self.experiment,
@@ -96,7 +96,7 @@ class Search:
             max_tokens=min(self.experiment.max_tokens, _LOADING_TOKENS),
             repeats=1,
         )
-        return Part(experiment, (Job(0, 0, 0),))
+        return SearchPart(experiment, (Job(0, 0, 0),))
 
     def suit(self, pair: PairInfo | None) -> None:
         """Take a head's own strategy in place of draft-simple, where the loaded draft is a head."""
@@ -109,7 +109,7 @@ class Search:
         every = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
         return self._before.left(every) if self._before is not None else every
 
-    def calibration(self, probe: str) -> Part:
+    def calibration(self, probe: str) -> SearchPart:
         """A few answers without drafts, and with the draft model where there is a `probe`."""
         experiment = msgspec.structs.replace(
             self.experiment,
@@ -120,7 +120,7 @@ class Search:
         )
         lanes = range(len(experiment.lanes))
         jobs = (Job(0, prompt, lane) for prompt in range(len(experiment.prompts)) for lane in lanes)
-        return Part(experiment, tuple(jobs), _CALIBRATION * self._budget)
+        return SearchPart(experiment, tuple(jobs), _CALIBRATION * self._budget)
 
     def calibrated(
         self, predictors: Sequence[Predictor], records: Sequence[RunRecord], seconds: float
@@ -157,7 +157,7 @@ class Search:
 
     # --- rungs
 
-    def next(self) -> Part | None:
+    def next(self) -> SearchPart | None:
         """The next rung; None at the end.
 
         The most promising candidates come first: where there is not enough time for one prompt with all of
@@ -176,7 +176,7 @@ class Search:
             repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
         )
         self._groups, self._refused = {}, 0
-        self._part = Part(experiment, _promising_first(experiment), seconds)
+        self._part = SearchPart(experiment, _promising_first(experiment), seconds)
         return self._part
 
     def told(self, job: Job, records: Iterable[RunRecord], seconds: float) -> bool:

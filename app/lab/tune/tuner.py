@@ -24,7 +24,7 @@ from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, Ru
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.tune.candidates import cannot_work, families
-from app.lab.tune.search import Part, Search, in_turn, rungs_left
+from app.lab.tune.search import SearchPart, Search, in_turn, rungs_left
 from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, winner_of
 
 _BASELINE_ROUNDS = 200
@@ -210,7 +210,7 @@ class Tuner:
         ]
         yield self._search.calibrated(predictors, tuple(runner.records.values()), watch.seconds)
 
-    def _runner(self, engine: LabEngine, part: Part, control: Control) -> Runner:
+    def _runner(self, engine: LabEngine, part: SearchPart, control: Control) -> Runner:
         engine.control = control
         return Runner(part.experiment, self._make_home, control=control, engine=engine, jobs=part.jobs)
 
@@ -223,7 +223,7 @@ class Tuner:
         elif isinstance(event, PairLoaded):
             self.pair = event.pair
 
-    def _rung(self, engine: LabEngine, part: Part) -> Generator[LabEvent, None, Rung | None]:
+    def _rung(self, engine: LabEngine, part: SearchPart) -> Generator[LabEvent, None, Rung | None]:
         """Measure until the search has enough, every candidate on the same prompts; returns None where
         nothing can be compared."""
         control, watch = Ending(self.control), Stopwatch(self._clock)

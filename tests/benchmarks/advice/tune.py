@@ -20,7 +20,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.runs.journal.run_record import RunRecord
-from app.lab.tune.search import Part, Search
+from app.lab.tune.search import SearchPart, Search
 from app.lab.tune.tuned import best_by_kind, winner_of
 from app.lab.tune.tuner import PROBE
 from tests.benchmarks.advice.table import (
@@ -139,7 +139,7 @@ class Searches:
             self._predictors[key] = Predictor(facts_of(row, PROBE if row.drafts else NONE, ()))
         return self._predictors[key]
 
-    def _run(self, part: Part, rows: Sequence[Row], job: Job, seed: int) -> RunRecord:
+    def _run(self, part: SearchPart, rows: Sequence[Row], job: Job, seed: int) -> RunRecord:
         """An answer, with noise of its own and its speed-up."""
         row = _row(rows, part.experiment.prompts[job.prompt])
         spec = part.experiment.lanes[job.lane].strategy
