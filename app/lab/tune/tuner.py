@@ -24,7 +24,7 @@ from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, Ru
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.tune.candidates import cannot_work, families
-from app.lab.tune.search import SearchPart, Search, in_turn, rungs_left
+from app.lab.tune.search import Search, SearchPart, in_turn, rungs_left
 from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, winner_of
 
 _BASELINE_ROUNDS = 200

@@ -20,7 +20,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.runs.journal.run_record import RunRecord
-from app.lab.tune.search import SearchPart, Search
+from app.lab.tune.search import Search, SearchPart
 from app.lab.tune.tuned import best_by_kind, winner_of
 from app.lab.tune.tuner import PROBE
 from tests.benchmarks.advice.table import (
