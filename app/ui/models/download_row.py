@@ -12,7 +12,7 @@ from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
 from app.hub.errors import Trouble
 from app.ui.models.hub_session import HubSession
-from app.ui.models.token_panel import TokenPanel
+from app.ui.models.repo_page import TokenPanel
 from app.ui.models.words import progress_words, share, state_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
