@@ -73,8 +73,8 @@ class Predictor:
             return None
         noise, ratio = self._noise, 1.0
         if here is not None and measured is not None and _by_model(spec) == _by_model(self.facts.spec):
-            often = self._drafting[str(self.facts.spec)]
-            alike = min(1.0, self._drafting[str(spec)] / often) if often else 0.0
+            often = self._drafting.get(str(self.facts.spec), 0.0)
+            alike = min(1.0, self._drafting.get(str(spec), 0.0) / often) if often else 0.0
             unsure = _error(here) ** 2
             ratio = (measured.value / here.value) ** (alike * unsure / (unsure + noise**2))
         return _ranged(factor.value * ratio, _error(factor), noise)
@@ -96,6 +96,8 @@ class Predictor:
         readable = not copies or all(answer.prompt_ids for answer in self._answers)
         if not walks(spec) or not readable or not self.texts[0].ids:
             return None
+        if self._without_p and any(getattr(part.params, "p_min", 0.0) > 0 for part in spec.parts):
+            return None
         cost, chance = self.facts.cost, random.Random(0)
         first = Walked.of_all(walk(text, spec, cost, chance) for text in self.texts)
         walked = [first]
@@ -113,6 +115,17 @@ class Predictor:
             return replace(text, pools=pools or [_pool(_NEVER_SEEN[filling])])
 
         return Walked.of_all(walk(filled(text), spec, self.facts.cost, chance) for text in self.texts)
+
+    @cached_property
+    def _without_p(self) -> bool:
+        """Whether a draft model's own probabilities are not known: through text they are not."""
+        return any(
+            token.draft_p is None
+            for answer in self._answers
+            for round in answer.rounds
+            if round.strategy in KINDS and KINDS[round.strategy].by_model
+            for token in round.drafted
+        )
 
     @property
     def _answers(self) -> Sequence[AnswerText]:

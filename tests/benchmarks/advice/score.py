@@ -67,7 +67,9 @@ def rounds_of(row: Row, spec: str) -> list[Round]:
         verdicts = [Verdict.ACCEPTED] * accepted + [Verdict.REJECTED] + [Verdict.IGNORED] * drafted
         p = row.reach[position][1:] if name == "draft-simple" else [None] * drafted
         drafts = [
-            DraftedToken(ids[at] if at < len(ids) else 0, b"", verdict, q=1.0, draft_p=p[at])
+            DraftedToken(
+                ids[at] if at < len(ids) else 0, b"", verdict, q=1.0, draft_p=p[at] if row.has_p else None
+            )
             for at, verdict in enumerate(verdicts[:drafted])
         ]
         last = Origin.PLAIN if not drafted else Origin.BONUS if accepted == drafted else Origin.RESAMPLED

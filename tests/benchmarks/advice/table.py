@@ -156,6 +156,11 @@ class Row(msgspec.Struct):
     same: dict[str, str]  # settings with the very rounds of a measured one
     max_tokens: int = 64  # a draft may be longer than what was left of the answer
 
+    @property
+    def has_p(self) -> bool:
+        """Whether the draft model's own probabilities are known: through text they are not."""
+        return any(p < 1 for _agreed, *place in self.reach for p in place)
+
     def factor(self, spec: str) -> float:
         """The speed-up of a setting: measured, or that of one with the same rounds, or replayed."""
         spec = str(StrategySpec.parse(spec))
