@@ -24,6 +24,7 @@ from app.engine.types import LengthRule
 
 GAIN = 1.03  # a smaller gain may be noise
 _FEWEST_TOKENS = 16  # of an answer that was not measured
+_EQUAL = 0.99  # of the best expected factor: the simplest setting from there on is named
 _PROMISING = 1.2  # from this factor on, at best, a setting is worth a try whose gain is not known
 _MIXES = 2  # copying strategies that are compared in front of a draft model
 _MOST_TRIES = 2  # from then on, only what was measured decides
@@ -133,7 +134,9 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
     if len(facts.tried) < _MOST_TRIES:
         expected = _expected_of_all(facts, predictor, known)
         told = {spec: factor for spec, factor in expected.items() if predictor.is_told(spec)}
-        wins = max(told, key=lambda spec: told[spec].value, default=none)
+        most = max((factor.value for factor in told.values()), default=0.0)
+        equal = [spec for spec, factor in told.items() if factor.value >= _EQUAL * most]
+        wins = min(equal, key=lambda spec: (len(spec.parts), -told[spec].value), default=none)
         if wins.parts and told[wins].value >= GAIN * aim:
             if is_clear(told[wins]):
                 words = f"Try {wins}: {factor_words(told[wins])} expected."

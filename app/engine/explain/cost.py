@@ -1,7 +1,7 @@
-"""The cost model: times of passes and drafts, and predictions from them (METRICS.md, Leviathan et al. 2023).
+"""The cost model: times of passes and drafts, and predictions from them (Leviathan et al. 2023).
 
-Everything is folded from recorded rounds. Times are medians, because one slow pass says nothing; lengths that
-were not measured are interpolated linearly.
+All of it is computed from recorded rounds. Times are medians, so that a single slow pass does not count.
+Lengths that were not measured are interpolated linearly.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from statistics import fmean, median
 from app.engine.drafters.registry import KINDS
 from app.engine.types import Round
 
-_KEPT = 101  # newest times that the median is taken over: it follows a machine that becomes busy
-_ENOUGH = 5  # from so many times on their median is used as it is
+_KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
+_ENOUGH = 5  # times; the median of fewer is not used alone
 _STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
 LONGEST = 16
-"""The largest draft length that is predicted, or the mean length of an answer if that is larger."""
+"""The largest draft length that is predicted, unless an answer's drafts were longer."""
 
 
 @dataclass(slots=True)
 class NewestTimes:
-    """The newest times of one kind, and their cached median: it is read much more often than times are
-    added."""
+    """The newest times of one kind, with a cached median: it is read far more often than times are added."""
 
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _median: float | None = None
@@ -46,8 +45,7 @@ class NewestTimes:
 
     @property
     def error(self) -> float:
-        """The standard error of the median, as a share of it; times are never known better than a machine
-        keeps its speed."""
+        """The relative standard error of the median, at least that of a machine's own speed."""
         middle, count = self.median, len(self.seconds)
         if count < _ENOUGH or middle <= 0:
             return _FEW
@@ -76,11 +74,11 @@ class PassTimes:
         return len(self.times[tokens].seconds) if tokens in self.times else 0
 
     def seconds(self, tokens: int) -> float | None:
-        """The time of a pass over so many tokens; None if too little was measured.
+        """The time of a pass over this many tokens; None if too little was measured.
 
-        Interpolated between measured sizes and extrapolated from the outermost two, but never less than a
-        smaller pass takes. A size measured only a few times is taken from the line through the others: one
-        lucky pass would make its draft length look best.
+        It is interpolated between measured sizes, or extrapolated from the outermost two, and never less than
+        that of a smaller pass. A size with few times is interpolated too: one lucky pass would make its draft
+        length look best.
         """
         sizes = sorted(size for size in self.times if size == 1 or self.count(size) >= _ENOUGH)
         if len(sizes) < 2:
@@ -147,8 +145,8 @@ class CostModel:
         )
 
     def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
-        """The model with the median seconds of passes that were timed on this machine, over so many tokens
-        of the target, and over one of the draft model."""
+        """The model with a calibration: median seconds of target passes by their tokens, and of a draft pass
+        over one token."""
         error = max(_CALIBRATED, disorder(target))
         return replace(self, known=times_of(in_order(target)), known_draft=draft, known_error=error)
 
@@ -177,8 +175,8 @@ class CostModel:
         return self.seconds(1) if self.passes.measured(1) or self.known.measured(1) else None
 
     def seconds(self, tokens: int) -> float | None:
-        """Seconds of a target pass: of this answer where it has enough of them, else of the calibration, at
-        the speed that the machine had during the answer."""
+        """Seconds of a target pass in this answer; if it has too few, those of the calibration, scaled to the
+        machine's speed during the answer."""
         if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
             return self.passes.seconds(tokens)
         seconds = self.known.seconds(tokens)
@@ -290,8 +288,8 @@ def times_of(seconds: Mapping[int, float]) -> PassTimes:
 
 
 def in_order(target: Mapping[int, float]) -> dict[int, float]:
-    """The seconds of passes by their tokens, of which none takes less than a smaller one: where a disturbance
-    says so, both are as their mean."""
+    """The seconds of passes by their tokens, made monotone: a pass that took less than a smaller one was
+    disturbed, or the smaller one was, and both get their mean."""
     pools: list[list[float]] = []
     for size in sorted(target):
         pools.append([target[size]])
@@ -301,7 +299,7 @@ def in_order(target: Mapping[int, float]) -> dict[int, float]:
 
 
 def disorder(target: Mapping[int, float]) -> float:
-    """How much the machine was disturbed: the largest share by which a time is out of order."""
+    """How much the machine was disturbed: the largest relative change that `in_order` makes."""
     return max(
         (abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken), default=0.0
     )

@@ -1,4 +1,4 @@
-"""The speed-up that a setting is expected to bring to a whole answer, with its range."""
+"""Predicts the speed-up of a whole answer with other settings, and the range of that prediction."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 
 CLEAR = 2.0
-"""A range whose ends differ by more than this factor says nothing."""
-_TOKENS = 256  # of answers that are walked through; a longer answer goes on as it began
-_FEWEST_TOKENS = 64  # of each
-_FILLINGS = 5  # of what a draft model was not seen to propose
-_NEVER_SEEN = (0.3, 0.45, 0.6, 0.75, 0.9)  # the acceptance of a draft model that has not drafted yet
-_STAND_IN = 0.06  # relative error of walks in which recorded places stand in for others
-_OTHER_TEXT = 0.05  # relative error where other drafts make other draws, and so another text
-_DRAFTING = 0.1  # relative error of the time that drafts take
-_SIGMAS = 1.64  # of the range: 90 % of cases are inside
-_STEADY, _UNSTEADY = 0.03, 0.06  # relative error of one measurement: at best, and where none was made
+"""A range wider than this factor is not shown."""
+_TOKENS = 256  # walked through in all answers; longer ones are expected to go on as they began
+_FEWEST_TOKENS = 64  # walked through in each answer
+_FILLINGS = 5  # walks with different replacements for open places
+_NEVER_SEEN = (0.3, 0.45, 0.6, 0.75, 0.9)  # acceptance of a draft model that has not drafted yet, by walk
+_SIGMAS = 1.64  # half the range: 90 % of measurements are inside
+# Relative standard errors:
+_STAND_IN = 0.06  # of walks with replaced places
+_OTHER_TEXT = 0.05  # if drafts are drawn: other drafts lead to another text
+_DRAFTING = 0.1  # of the time that drafts take
+_STEADY, _UNSTEADY = 0.03, 0.06  # of one measurement: at best, and if nothing was measured
 
 
 class Predictor:
-    """Predicts settings for one answer; the answer is looked at once."""
+    """Predicts settings for an answer, each once."""
 
     def __init__(self, facts: AdviceFacts) -> None:
         self.facts = facts
@@ -49,7 +50,7 @@ class Predictor:
 
     @cached_property
     def own(self) -> Factor | None:
-        """The factor of the answer as it was: measured, or by the cost model."""
+        """The factor of the answer itself: measured, or by the cost model."""
         facts = self.facts
         if facts.measured is not None:
             return facts.measured
@@ -58,7 +59,7 @@ class Predictor:
         return predicted(facts.statistics, facts.cost)
 
     def of(self, spec: StrategySpec) -> Factor | None:
-        """The expected factor of a strategy; None where nothing is known about it."""
+        """The factor of a strategy by the cost model; None if nothing is known about it."""
         name = str(spec)
         if name not in self._known:
             self._known[name] = self._of(spec)
@@ -81,12 +82,12 @@ class Predictor:
 
     @property
     def _noise(self) -> float:
-        """The relative error of one measurement: as far apart as those of this answer were."""
+        """The relative error of one measurement, by how far this answer's measurements were apart."""
         measured = self.facts.measured
         return max(_STEADY, log(measured.high / measured.low) / 2) if measured is not None else _UNSTEADY
 
     def is_told(self, spec: StrategySpec) -> bool:
-        """Whether the answer says something about a strategy: a draft model must have drafted."""
+        """Whether the answer tells enough about a strategy: a draft model must have drafted in it."""
         return any(text.pools for text in self.texts) or not spec.needs_draft
 
     def _of(self, spec: StrategySpec) -> Factor | None:
@@ -107,7 +108,7 @@ class Predictor:
         return self._factor(walked)
 
     def _filled(self, spec: StrategySpec, filling: int) -> Walked:
-        """A walk with another sample of the recorded places, as another answer would have had them."""
+        """A walk in which a new sample of the recorded places replaces the open ones."""
         chance = random.Random(filling)
 
         def filled(text: Text) -> Text:
@@ -118,7 +119,7 @@ class Predictor:
 
     @cached_property
     def _without_p(self) -> bool:
-        """Whether a draft model's own probabilities are not known: through text they are not."""
+        """Whether the draft model's own probabilities are unknown, as they are through text."""
         return any(
             token.draft_p is None
             for answer in self._answers
@@ -135,7 +136,7 @@ class Predictor:
 
     @cached_property
     def texts(self) -> Sequence[Text]:
-        """What is walked through: of each prompt one answer, and of several answers less of each."""
+        """What is walked through: one answer to each prompt. The more answers, the less of each."""
         most = max(_TOKENS // len(self._answers), _FEWEST_TOKENS)
         return [self._text(answer, most) for answer in self._answers]
 
@@ -160,7 +161,7 @@ class Predictor:
         )
 
     def _factor(self, walked: list[Walked]) -> Factor | None:
-        """The factor over some walks, and its range."""
+        """The mean factor of some walks, with its range."""
         found = [_one(self.facts.cost, each) for each in walked]
         known = [each for each in found if each is not None]
         if len(known) < len(found):
@@ -174,8 +175,7 @@ class Predictor:
 
 
 def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:
-    """The factor of the rounds of an answer as they were, drafted or not; None without a draft, or where too
-    little was measured."""
+    """The factor of all recorded rounds of an answer; None without a draft, or if too little was measured."""
     if not statistics.drafted:
         return None
     walked = Walked(statistics.emitted, statistics.rounds, lengths=cost.lengths)
@@ -184,18 +184,19 @@ def predicted(statistics: Statistics, cost: CostModel) -> Factor | None:
 
 
 def _ranged(value: float, *errors: float) -> Factor:
-    """The factor with its range, from independent relative errors."""
+    """The factor with the range that these independent relative errors make."""
     reach = exp(_SIGMAS * sqrt(sum(error * error for error in errors)))
     return Factor(value, value / reach, value * reach)
 
 
 def _error(factor: Factor) -> float:
-    """The relative error that a range says."""
+    """The relative error behind a range."""
     return log(factor.high / factor.low) / (2 * _SIGMAS)
 
 
 def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tuple[float, float] | None:
-    """The factor of a walk, and its relative error; `drafting` are the seconds of all drafts, if known."""
+    """The factor of a walk, and its relative error; None if a time is unknown. `drafting` are the measured
+    seconds of all drafts."""
     single = cost.single_pass
     if single is None or not walked.tokens:
         return None
@@ -223,7 +224,7 @@ def _by_model(spec: StrategySpec) -> bool:
 
 
 def is_clear(factor: Factor) -> bool:
-    """Whether a factor is known well enough to be shown."""
+    """Whether the range is narrow enough to be shown."""
     return factor.high <= CLEAR * factor.low
 
 
@@ -233,7 +234,7 @@ def factor_words(factor: Factor) -> str:
 
 
 def _pool(alpha: float) -> list[DraftPlace]:
-    """Places of a draft model with that acceptance, which is surer where it agrees."""
+    """Places of a draft model with this acceptance that is surer when it is right."""
     agreeing = round(20 * alpha)
     return [
         DraftPlace(at < agreeing, 0.5 + 0.025 * at if at < agreeing else 0.1 + 0.035 * (at - agreeing))

@@ -143,7 +143,7 @@ def first_strategy(
     )
     said = f"from {numbers.count(len(like), 'measured answer')} ({'; '.join(measured.tables)}), {times}"
     if best == NONE:
-        return FirstStrategy(NONE, f"{kind.about} Nothing gains without losing elsewhere: {said}.")
+        return FirstStrategy(NONE, f"{kind.about} No strategy is surely worth it: {said}.")
     value, low, high = factor = safe[best]
     single = f", {low:.2f}× to {high:.2f}× on single prompts" if len(like) > 1 else ""
     return FirstStrategy(best, f"{kind.about} {value:.2f}× is expected{single}: {said}.", factor)

@@ -1,8 +1,8 @@
-"""Walks through a known text with other settings: the rounds that the answer would have had.
+"""Walks through a known answer with other settings: which rounds would it have had?
 
-Drafters and length rules are the real ones, asked as the loop asks them; only a draft model has a stand-in.
-Its proposals are known where a recorded draft covers a place: accepted tokens are the text itself, so the
-rest of a draft is the draft that begins in the middle of it. Elsewhere recorded places fill the gaps.
+The drafters and length rules are the real ones, asked as the loop asks them. Only a draft model is replaced:
+what it proposes is known where a recorded draft covers a position. (If a draft was accepted, its rest is also
+what a draft from the middle of it would be.) Other positions are open; recorded ones replace them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 ENDED = "the draft ended the answer"
 UNSURE = "p_min"
-_LONGEST_RUN = 3  # of places that agreed, told apart
-_FEWEST_PLACES = 4  # that a run of places must be known to go on or to end in
+_LONGEST_RUN = 3  # agreeing tokens in a row; longer runs count as this
+_FEWEST_PLACES = 4  # recorded after runs of one length
 _REJECTED = -1  # the id of a token that is not the text's
 
 
 class DraftPlace(NamedTuple):
-    """The draft model's proposal at a place of the text."""
+    """What the draft model proposes at one position of the answer."""
 
     agrees: bool
     p: float  # the draft model's own probability of it
@@ -52,12 +52,12 @@ class DraftPlace(NamedTuple):
 
 
 UNSURE_PLACE = DraftPlace(False, 0.0)
-"""A place where the draft model was less sure than the recorded p_min."""
+"""The draft model proposed nothing here: it was less sure than the recorded p_min."""
 
 
 @dataclass(slots=True)
 class Walked:
-    """The rounds of one walk through the text."""
+    """The rounds of one walk, counted."""
 
     tokens: int = 0
     rounds: int = 0
@@ -69,7 +69,7 @@ class Walked:
 
     @classmethod
     def of_all(cls, parts: Iterable[Walked]) -> Walked:
-        """The rounds of walks through several texts together."""
+        """The sum of walks through several texts."""
         whole = cls()
         for part in parts:
             whole.tokens += part.tokens
@@ -88,7 +88,7 @@ class Walked:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt, the answer to it, and what a draft model is known to propose in it."""
+    """A prompt, its answer, and what a draft model is known to propose in it."""
 
     prompt_ids: Sequence[int]  # at least one
     ids: Sequence[int]  # of the answer
@@ -98,12 +98,13 @@ class Text:
     relative_size: float = 0.0  # the draft model's size / the target's
     places: Sequence[DraftPlace | None] = ()  # one for each token of the answer, or none
     pools: Sequence[Sequence[DraftPlace]] = ()
-    """What stands in for open places, by how many places right before agreed, the last one for all more."""
+    """Recorded places that replace open ones, by the number of agreeing places right before them. The last
+    list is for that number and more."""
     p_min: float = 0.0  # the recorded one
 
 
 def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
-    """One walk, in which `chance` fills the open places. Only strategies of `walks` can be walked with."""
+    """Walk through a text once with a strategy for which `walks` is true; `chance` fills the open places."""
     walked = Walked(len(text.ids))
     start = len(text.prompt_ids)
     whole = np.array([*text.prompt_ids, *text.ids], np.int32)
@@ -159,13 +160,12 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
 
 
 def walks(spec: StrategySpec) -> bool:
-    """Whether all its strategies can be walked with: those of plug-ins and synthetic ones cannot."""
-    kinds = [KINDS[part.name] for part in spec.parts]
-    return all(kind.walks for kind in kinds)
+    """Whether a walk is possible: not with strategies of plug-ins, nor with synthetic ones."""
+    return all(KINDS[part.name].walks for part in spec.parts)
 
 
 def _same(ids: Sequence[int], text: TokenIds) -> int:
-    """How many of a draft's tokens are those of the text."""
+    """How many tokens of a draft agree with the text."""
     for index, (drafted, real) in enumerate(zip(ids, text.tolist(), strict=False)):
         if drafted != real:
             return index
@@ -173,7 +173,7 @@ def _same(ids: Sequence[int], text: TokenIds) -> int:
 
 
 class _RecordedDraft(Drafter):
-    """Stands in for a draft model."""
+    """Replaces a draft model: proposes what was recorded."""
 
     def __init__(self, text: Text, part: StrategyPart, walked: Walked, chance: random.Random) -> None:
         self._text, self._part, self._walked, self._chance = text, part, walked, chance
@@ -209,7 +209,7 @@ class _RecordedDraft(Drafter):
         return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
 
     def _filled(self, place: DraftPlace | None, here: int, agreed: int) -> DraftPlace:
-        """A place that may stand in for an open one, behind so many tokens of this draft that agreed."""
+        """A recorded place instead of the open one at index `here`, after `agreed` tokens of this draft."""
         if place is None:
             pools = self._text.pools
             agreed += _agreed_before(self._text.places, here - agreed)
@@ -220,7 +220,7 @@ class _RecordedDraft(Drafter):
         return place
 
     def _behind(self, place: DraftPlace, drafted: int, limit: int) -> int:
-        """The tokens drafted in all, where the token at `place` was rejected as number `drafted`."""
+        """The length of a draft whose token number `drafted` is rejected, at `place`."""
         first = drafted
         for p in place.tail:
             if drafted == limit or p < self._p_min:
@@ -236,7 +236,7 @@ class _RecordedDraft(Drafter):
 
 
 def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | None]:
-    """What the rounds with a draft model's draft tell about the places of an answer."""
+    """What a draft model proposed at each position of an answer; None if that was not recorded."""
     places: list[DraftPlace | None] = [None] * tokens
     for round in rounds:
         names = [round.strategy] if round.drafted else round.asked or ()
@@ -249,7 +249,7 @@ def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | N
 
 
 def same_text(rounds: Sequence[Round], ids: Sequence[int]) -> Sequence[Round]:
-    """The rounds of an answer up to the place where its text is no longer that one."""
+    """The rounds of an answer, up to the first whose text differs from these tokens."""
     for at, round in enumerate(rounds):
         if any(token.id != id for token, id in zip(round.emitted, ids[round.position :], strict=False)):
             return rounds[:at]
@@ -259,7 +259,7 @@ def same_text(rounds: Sequence[Round], ids: Sequence[int]) -> Sequence[Round]:
 def places_of_both(
     first: Sequence[DraftPlace | None], second: Sequence[DraftPlace | None]
 ) -> list[DraftPlace | None]:
-    """What two answers with the same text tell about its places: of each place the more telling record."""
+    """The places of a text that two answers recorded: of each place the record that says more."""
 
     def told(place: DraftPlace | None) -> tuple[bool, bool, int]:
         return place is not None, place is not UNSURE_PLACE, len(place.tail) if place is not None else 0
@@ -268,8 +268,8 @@ def places_of_both(
 
 
 def pools_of(places: Sequence[DraftPlace | None]) -> Sequence[Sequence[DraftPlace]]:
-    """Places that stand in for open ones, by how many places right before them agreed: the longer the run,
-    the more often the next token agrees. If few places follow a long run, those after shorter runs do."""
+    """Places that replace open ones, for `Text.pools`. The more tokens agreed in a row, the more often the
+    next one agrees. If too few places are recorded after a long run, those after shorter runs are used."""
     pools: list[list[DraftPlace]] = [[] for _ in range(_LONGEST_RUN + 1)]
     for at, place in enumerate(places):
         if place is not None:
@@ -290,7 +290,7 @@ def _agreed_before(places: Sequence[DraftPlace | None], at: int) -> int:
 
 
 def _places(round: Round) -> Iterator[tuple[int, DraftPlace]]:
-    """What a round tells about the places of the text, by their index in the answer."""
+    """What a round recorded, by the index in the answer."""
     last = len(round.drafted) - 1
     for at, token in enumerate(round.drafted):
         if token.verdict is Verdict.IGNORED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Signal
@@ -15,6 +16,7 @@ from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.wrap_layout import WrapLayout
 
 GAP = 6  # pixels between buttons
+_PIECE = re.compile(r"[^\s+:]*(?:[+:]|\s|$)")  # of a text: a strategy may be broken after + and :
 
 
 class Remedies(QWidget):
@@ -97,13 +99,12 @@ class _WrappedButton(QPushButton):
         """The text in lines, the frame and the padding left out of `width`."""
         metrics = self.fontMetrics()
         room = width - self.sizeHint().width() + metrics.horizontalAdvance(self.text())
-        lines: list[str] = []
-        for word in self.text().split():
-            if lines and metrics.horizontalAdvance(f"{lines[-1]} {word}") <= room:
-                lines[-1] += f" {word}"
-            else:
-                lines.append(word)
-        return lines
+        lines = [""]
+        for piece in _PIECE.findall(self.text()):
+            if lines[-1] and metrics.horizontalAdvance(lines[-1] + piece.rstrip()) > room:
+                lines.append("")
+            lines[-1] += piece
+        return [line.rstrip() for line in lines]
 
 
 def _what(remedy: Remedy) -> str:
