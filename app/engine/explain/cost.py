@@ -175,7 +175,7 @@ class CostModel:
         return self.seconds(1) if self.passes.measured(1) or self.known.measured(1) else None
 
     def seconds(self, tokens: int) -> float | None:
-        """Seconds of a target pass in this answer; if it has too few, those of the calibration, scaled to the
+        """Seconds of a target pass in this answer; if it has too few, of the calibration, scaled to the
         machine's speed during the answer."""
         if not self.known.times or self.passes.count(tokens) >= _ENOUGH:
             return self.passes.seconds(tokens)
