@@ -136,7 +136,7 @@ def test_what_waits_at_the_first_start_has_every_fate_on_every_processor(real_en
     assert trace.text.startswith("Maria lives in a small house by the sea. Every morning, she walks")
     assert trace.totals.finish_reason is FinishReason.END
     tops = [top for round in trace.rounds for top in round.target_top[: len(round.emitted)]]
-    assert all(top.p[0] > 2 * top.p[1] for top in tops), "far from a tie"
+    assert all(top.p[0] > 1.5 * top.p[1] for top in tops), "far from a tie"
     fates = {token.verdict.value for round in trace.rounds for token in round.drafted}
     assert fates | {token.origin.value for round in trace.rounds for token in round.emitted} >= {
         "accepted", "rejected", "resampled", "bonus", "plain"

@@ -44,6 +44,9 @@ def test_files_are_made_and_become_lanes(windows: Windows) -> None:
     desk.until(lambda: not panel.at_work)
     lanes = place.chips.setup.lanes
     assert [lane.name.split()[0] for lane in lanes] == [boxes[0].text().split(",")[0], "Q8_0"]
-    assert {lane.strategy for lane in lanes} == {desk.window.settings.now.strategy}
+    strategy = desk.window.settings.now.strategy
+    assert {lane.strategy for lane in lanes} == {strategy}
+    assert [lane.strategy for lane in place.chips.lanes] == ["none", strategy, "none", strategy]
+    assert len(place.outcome.stage.lanes.cards) == 4 and place.head.lanes.text_shown(1000)[0] == "4"
     desk.window.go("models")
     desk.until(lambda: any(model.origin is FileOrigin.MADE for model in library.models))

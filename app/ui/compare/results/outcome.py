@@ -7,9 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.base import numbers
-from app.engine.strategy import NONE
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
-from app.lab.experiment import Lane
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells
 from app.lab.load.findings import load_findings, load_notes
@@ -119,7 +117,7 @@ class MeasurementPages(QStackedWidget):
         """Say what Run would measure, as long as nothing was measured."""
         session = self._works.session
         if session.experiment is None:
-            self.stage.set_lanes((Lane(NONE), *self._chips.setup.lanes))
+            self.stage.set_lanes(self._chips.lanes)
         if self._works.shown is session and session.stage is Stage.NONE:
             self._strip.say(f"{self._chips.amount}; one after another on the loaded weights.")
             self._strip.set_share(None)

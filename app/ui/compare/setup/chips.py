@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.base import numbers
 from app.engine.errors import SettingError, UserError
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
 from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
@@ -66,6 +66,7 @@ class SetupBar(QObject):
         """A sentence on what was wrong with the saved set-up, or ""."""
         self._touched = before is not None  # whether the user made the set-up
         self.setup = before or self._first()
+        self.lanes: tuple[Lane, ...] = ()  # that Run measures, with the baseline of each pair
         self.amount = ""  # how much Run measures, and how long it takes where that is known
         self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
         """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
@@ -167,7 +168,6 @@ class SetupBar(QObject):
         head.prompts_panel.set_setup(setup)
         if head.sampling_panel.options() != setup.options:
             head.sampling_panel.set_options(setup.options)
-        head.lanes.set_text(str(len(setup.lanes) + 1), "", f"{len(setup.lanes) + 1} with the baseline")
         repeats = numbers.count(setup.amount.repeats, "repeat")
         limit = numbers.count(setup.max_tokens, "token")
         count = numbers.count(len(setup.prompts), "prompt")
@@ -215,11 +215,14 @@ class SetupBar(QObject):
         head, setup = self.head, self.setup
         head.prompts.set_alert(not setup.prompts)
         try:
-            lanes = len(self.experiment().lanes)
+            self.lanes = self.experiment().lanes
             head.lanes.set_alert(False)
         except SettingError:
-            lanes = len(setup.lanes) + 1
+            self.lanes = Lane(NONE), *setup.lanes
             head.lanes.set_alert(bool(setup.prompts))
+        lanes = len(self.lanes)
+        baselines = lanes - len(setup.lanes)
+        head.lanes.set_text(str(lanes), "", f"{lanes} with {numbers.count(baselines, 'baseline')}")
         amount = amount_words(lanes, len(setup.prompts), setup.amount.repeats)
         self.amount = f"{amount} of up to {numbers.count(setup.max_tokens, 'token')}"
         runs = lanes * len(setup.prompts) * setup.amount.repeats
