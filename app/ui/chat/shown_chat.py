@@ -14,6 +14,7 @@ from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.state.folds import RoundFolds
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn
+from app.ui.transcript.access import answer_summary
 from app.ui.widgets.announce import announce
 
 
@@ -232,19 +233,19 @@ class ShownChat(QObject):
     @Slot()
     def _began(self) -> None:
         self.asked()
+        announce(self._page.transcript, "The answer begins.")
         self.context_changed.emit()
 
     @Slot()
     def _ended(self) -> None:
         """Take over the finished answer."""
-        live, turn = self.live, self._turns[-1]
+        live = self.live
         assert live is not None
         self._set_live(None)
         self.chat = live.chat
         note = live.answer.note
-        told = [self._page.transcript.text_of(turn)]
-        told += [f"{note.message} {note.hint}"] if note is not None else []
-        announce(self._page.transcript, "\n".join(told))
+        told = f"Answered: {answer_summary(live.answer)}."
+        announce(self._page.transcript, f"{told} {note.message} {note.hint}" if note is not None else told)
         self.answer_shown.emit()
 
     # ------------------------------------------------------------------ the answer with the numbers

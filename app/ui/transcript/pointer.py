@@ -152,8 +152,17 @@ class Pointer(QObject):
             return
         answer = self._stack.answer(token.item)
         span = answer.spans.step(token.span, by, answer.setting.drafts_shown) if answer else None
-        if span is not None:
-            self._choose(Token(token.item, span))
+        self._choose(Token(token.item, span) if span is not None else self._beyond(token.item, by))
+
+    def _beyond(self, item: int, by: int) -> Token | None:
+        """The first token of the next answer, or the last one of the answer before; None beyond them."""
+        others = range(item + 1, len(self._stack)) if by > 0 else range(item - 1, -1, -1)
+        for other in others:
+            answer = self._stack.answer(other)
+            span = answer.spans.step(None, by, answer.setting.drafts_shown) if answer else None
+            if span is not None:
+                return Token(other, span)
+        return None
 
     def walk_rounds(self, by: int) -> None:
         """Point at the first token of the next round, or of the one before."""
@@ -164,8 +173,7 @@ class Pointer(QObject):
         answer = self._stack.answer(token.item)
         rounds = token.span.round + by
         span = answer.spans.first_of_round(rounds, answer.setting.drafts_shown) if answer else None
-        if span is not None:
-            self._choose(Token(token.item, span))
+        self._choose(Token(token.item, span) if span is not None else self._beyond(token.item, by))
 
     def _choose(self, token: Token | None) -> None:
         if token is not None:

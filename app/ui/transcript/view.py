@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from app.ui.transcript.access import TranscriptText, lend_texts, move_caret
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
@@ -25,8 +26,12 @@ class TranscriptView(Surface):
     """Shows a chat. Given turns, it follows their answers, and emits signals for what the user asks for."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        lend_texts(TranscriptView)
         super().__init__(theme, parent)
         self.setAccessibleName("Chat")
+        self._spoken: TranscriptText | None = None  # made once a screen reader asks
+        self._spoken_behind = True  # the chat changed since it was filled
+        self.can_speak = True
         self._rendered = False
         self._furniture = Furniture(theme, self)
         self._seldom = Throttle(self._refresh_seldom, self)
@@ -39,6 +44,7 @@ class TranscriptView(Surface):
         self._forget_places()
         self._leave(self.stack.items)
         self.stack.set_turns(list(turns), self._rendered, in_sight=self._in_sight)
+        self._spoken_behind = True
         for item in self.stack.items:
             self._follow(item)
         self._search_again(0)
@@ -52,6 +58,7 @@ class TranscriptView(Surface):
     def add_turn(self, turn: Turn) -> None:
         """Add a turn at the end and go there."""
         self._follow(self.stack.add(turn, self._rendered))
+        self._spoken_behind = True
         self._search_again(len(self.stack) - 1)
         self._furniture.rebuild()
         self.scroll_to_end()
@@ -62,6 +69,7 @@ class TranscriptView(Surface):
         self._leave(self.stack.items[index:])
         self._forget_places()
         self.stack.remove_from(index)
+        self._spoken_behind = True
         self._search_again(index)
         self._furniture.rebuild()
         self.settle()
@@ -139,6 +147,7 @@ class TranscriptView(Surface):
         if item.note is not note:
             self._furniture.rebuild()
         if not item.live:
+            self._spoken_behind = True
             self.selection.clamp()
         if not (self._rendered and item.live):
             self._search_again(index)
@@ -274,11 +283,20 @@ class TranscriptView(Surface):
         point = self.menu_key_point() if by_key else event.pos()
         self.make_menu(point).popup(self.viewport().mapToGlobal(point) if by_key else event.globalPos())
 
+    def spoken_text(self) -> TranscriptText:
+        """The chat as a screen reader reads it, filled with what is shown now; an answer once it is whole."""
+        if self._spoken is None:
+            self._spoken = TranscriptText(self._theme, self)
+        if self._spoken_behind:
+            self._spoken_behind = False
+            self._spoken.fill([item for item in self.stack.items if item is not self._live])
+        return self._spoken
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # A key, not a shortcut: where the window has a shortcut Ctrl+F, that one comes first.
         if event.matches(QKeySequence.StandardKey.Find):
             self.open_find()
-        else:
+        elif not move_caret(self, event):
             super().keyPressEvent(event)
 
     # ---------------------------------------------------------------------------------------- inside

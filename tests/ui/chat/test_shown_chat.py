@@ -81,15 +81,18 @@ def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
     )
 
 
-def test_screen_readers_say_the_answer_and_why_it_ended(
+def test_screen_readers_say_that_an_answer_begins_and_how_it_ended(
     windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
     monkeypatch.setattr("app.ui.chat.shown_chat.announce", lambda _widget, text: told.append(text))
     desk = windows.open(max_tokens=20)
     item = desk.ask("say it")
-    (words,) = told
-    assert words.startswith(item.text) and "The answer reached its length limit." in words
+    rounds, accepted = item.answer.statistics.rounds, item.answer.statistics.accepted
+    begun, ended = told
+    assert begun == "The answer begins."
+    assert ended.startswith(f"Answered: {rounds} rounds, {accepted} accepted, ")
+    assert "The answer reached its length limit." in ended
 
 
 def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Path) -> None:
