@@ -135,6 +135,7 @@ class AdviceController(QObject):
         with suppress(OSError):  # then they are timed again after the next start
             self._calibrations.keep(pair, reply.seconds)
         self._refresh()
+        self._card.draw(0, 0)  # the whole curve is known now
 
     def _models(self) -> tuple[ModelOptions | None, ModelOptions | None]:
         """The load options of the pair, where the answer on the screen is of the loaded one."""

@@ -182,8 +182,10 @@ class BaselineController(QObject):
         measurement.start()
 
     def measured_versions(self) -> dict[str, Tried]:
-        """What was measured for the other versions of the answer on the screen, by strategy. Versions of
-        another pair do not count, and unreadable measurements neither: showing that version tells why."""
+        """What was measured for the other versions of the answer on the screen, by strategy. Answers to other
+        questions of the chat do not count: what a strategy gains depends on the text, so one that lost there
+        may win here. Nor do versions of another pair, or unreadable measurements: showing that version tells
+        why."""
         shown = self._chat.shown
         chat_id, answer, stored = self._chat.chat_id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
