@@ -41,7 +41,7 @@ class DraftFile(NamedTuple):
     name: str
 
 
-class AnswerText(NamedTuple):
+class AnsweredPrompt(NamedTuple):
     """An answer's text, with its prompt and the rounds that made it."""
 
     rounds: Sequence[Round]
@@ -69,7 +69,7 @@ class AdviceFacts:
     draft: ModelOptions | None = None
     drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
     max_tokens: int = 0  # that the answer might have had; 0: as many as it has
-    others: Sequence[AnswerText] = ()
+    others: Sequence[AnsweredPrompt] = ()
     """Answers with the same strategy to other prompts: a setting is judged on all of them together."""
 
     @classmethod
@@ -103,7 +103,7 @@ class AdviceFacts:
             longest.header.pair,
             max_tokens=longest.header.max_tokens,
             others=[
-                AnswerText(each.rounds, each.header.context_ids, each.token_ids, each.header.max_tokens)
+                AnsweredPrompt(each.rounds, each.header.context_ids, each.token_ids, each.header.max_tokens)
                 for each in others[: _PROMPTS - 1]
             ],
         )

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
-from app.engine.explain.facts import AdviceFacts, AnswerText, Factor
+from app.engine.explain.facts import AdviceFacts, AnsweredPrompt, Factor
 from app.engine.explain.walk import (
     DraftPlace,
     Text,
@@ -129,9 +129,9 @@ class Predictor:
         )
 
     @property
-    def _answers(self) -> Sequence[AnswerText]:
+    def _answers(self) -> Sequence[AnsweredPrompt]:
         facts = self.facts
-        own = AnswerText(facts.rounds, facts.prompt_ids, facts.token_ids, facts.max_tokens)
+        own = AnsweredPrompt(facts.rounds, facts.prompt_ids, facts.token_ids, facts.max_tokens)
         return own, *facts.others
 
     @cached_property
@@ -140,7 +140,7 @@ class Predictor:
         most = max(_TOKENS // len(self._answers), _FEWEST_TOKENS)
         return [self._text(answer, most) for answer in self._answers]
 
-    def _text(self, answer: AnswerText, most: int) -> Text:
+    def _text(self, answer: AnsweredPrompt, most: int) -> Text:
         facts, pair, ids = self.facts, self.facts.pair, answer.token_ids[:most]
         places = recorded_places(answer.rounds, len(ids))
         drafting = [*facts.spec.parts]
