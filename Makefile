@@ -23,8 +23,8 @@ PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-wo
 
 .DEFAULT_GOAL := help
 .PHONY: help run test tests verify faults coverage lint format lock clean peer \
-        bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-        bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
+        bench bench-overhead bench-sampling bench-same-text bench-drafting bench-peer bench-window bench-startup bench-block \
+        bench-length bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
         bench-advice advice-table lessons screenshots package package-test ready ready-dev
 
 help: ## this list
@@ -74,6 +74,9 @@ bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window benc
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
+
+bench-same-text: ready-dev ## whether drafting changes a drawn text, and what verify=match costs (hours; a run that was ended goes on)
+	@$(BIN)/python tests/benchmarks/same_text.py $(ARGS)
 
 bench-sampling: ready-dev ## what a row costs to a drawn token, against llama.cpp's own samplers
 	@$(BIN)/python tests/benchmarks/sampling.py $(ARGS)

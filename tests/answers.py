@@ -33,7 +33,7 @@ def trace_of(events: list[Event]) -> Trace:
     return trace
 
 
-def answer(engine: Engine, prompt: str = "abcabcabd abc", **settings: Any) -> Trace:
+def answer(engine: Engine, prompt: str | None = "abcabcabd abc", **settings: Any) -> Trace:
     """Generate from a raw prompt; `settings` are those of GenerationRequest."""
     return trace_of(events_of(engine, GenerationRequest(prompt=prompt, **settings)))
 
@@ -59,10 +59,7 @@ def margin(trace: Trace) -> float:
     ]
     if temperature == 0:
         return min(math.log(top.p[0] / top.p[1]) for _, top in tokens)
-    draws = [token.draw for token, _ in tokens if token.draw is not None]
-    # Logits that change by d move an edge F between two tokens by at most F (1 - F) d / temperature.
-    edges = [(draw.u, edge) for draw in draws for edge in (draw.low, draw.high) if 0 < edge < 1]
-    return min(temperature * abs(u - edge) / (edge * (1 - edge)) for u, edge in edges)
+    return min(temperature * token.race.gap for token, _ in tokens if token.race is not None)
 
 
 def clear_prompt(engine: Engine, least: float = CLEAR, **settings: Any) -> str:

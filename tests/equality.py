@@ -7,6 +7,7 @@ held anything else, and the logits at the place of the parting are compared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,11 +21,11 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.noise import luck
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest, Message
 from app.lab.report.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
-from tests.dense import dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,6 +66,8 @@ RENAME = GenerationRequest(
 
 RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
 """All that are valid at temperature 0."""
+
+LEAST = 1e-45  # in place of a probability of 0, at a filter's edge
 
 _PROMPT_CHUNK = 512  # as the engine hands its prompts over
 
@@ -145,14 +148,16 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
         difference = float(abs(here[expected] - there[expected]) + abs(here[token] - there[token]))
         choose: Callable[[Floats], int] = lambda row: int(row.argmax())  # noqa: E731
     else:
-        u = Draws(baseline.header.seed).uniform(index, Purpose.TOKEN)
+        key = Draws(baseline.header.seed).key(index, Purpose.TOKEN)
         sampler = sampler_of(engine, baseline)
-        choose = lambda row: sampler.distribution(row).draw(u)[0]  # noqa: E731
-        drawn = sampler.distribution(here).draw(u)[1]
-        gap = min(u - drawn.low, drawn.high - u)
-        rows = [dense(sampler.distribution(row), len(row)) for row in (here, there)]
-        edges = [np.cumsum(row, dtype=np.float64) for row in rows]
-        difference = float(np.abs(edges[0] - edges[1]).max())
+        choose = lambda row: sampler.distribution(row).draw(key)[0]  # noqa: E731
+        leads = []
+        for row in (here, there):
+            p = sampler.distribution(row)
+            ours, theirs = (math.log(p.of(id) or LEAST) + luck(key, id) for id in (expected, token))
+            leads.append(ours - theirs)
+        temperature = baseline.header.sampling.temperature
+        gap, difference = temperature * leads[0], temperature * abs(leads[0] - leads[1])
     return Parting(
         trace.header.pair.target.name,
         trace.header.strategy,

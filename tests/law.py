@@ -34,7 +34,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
-from app.engine.types import LengthRule, ModelOptions, Round, Sampling
+from app.engine.types import LengthRule, ModelOptions, Round, Sampling, Verification
 from tests.files.tiny import Tiny
 from tests.reference import probabilities
 
@@ -154,6 +154,7 @@ fewer draws are enough to see that a proposal does not know more than it may."""
 PLAIN_CASES = [
     Case("none", CUT),
     Case("draft-simple:n_max=2:verify=match", CUT),
+    Case("draft-simple:n_max=3:sample=1:verify=match", HOT),
     Case("prompt-lookup+draft-simple:n_max=3:sample=1:length=auto", max_tokens=2000),
 ]
 """Nothing is accepted by chance here, or only as often as time allows; a slice of draws is enough."""
@@ -361,7 +362,13 @@ def _emitted(
             end_ids=frozenset(),  # every token counts alike
             text=TextStream(),
         )
-        around = RunContext(sampler, run.draws, run.prompt_length, run.end_ids)
+        around = RunContext(
+            sampler,
+            run.draws,
+            run.prompt_length,
+            run.end_ids,
+            shares_luck=run.verification is Verification.MATCH,
+        )
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)
         Beginning(run, seen)

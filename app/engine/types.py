@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -75,8 +76,27 @@ class FinishReason(StrEnum):
     FAILED = "failed"  # the engine failed
 
 
+class Race(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """How a token was drawn: scores are log p + luck, and the largest wins (see sampling/noise.py). p is that
+    of the distribution drawn from, scaled to one."""
+
+    score: float
+    rival: int | None = (
+        None  # the second: where the score moves by the gap, it wins (None: nothing else could)
+    )
+    rival_score: float | None = None
+    piece: bytes = b""  # the second's
+    label: str = ""  # and its name, if it is a control token
+
+    @property
+    def gap(self) -> float:
+        """By how much the winner's score is larger."""
+        return self.score - self.rival_score if self.rival_score is not None else inf
+
+
 class Draw(msgspec.Struct, frozen=True, gc=False):
-    """A uniform draw in [0, 1) and the interval of the cumulative distribution that it fell into.
+    """How a token was drawn before format 1.10: by a uniform draw in [0, 1), and the interval of the
+    cumulative distribution that it fell into.
 
     The interval's width is the drawn token's probability under the distribution drawn from.
     """
@@ -107,10 +127,22 @@ class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     p: Probability | None = None  # the target's probability (None: never judged)
     u: float | None = None  # speculative: accepted when u * q < p; block: the draft up to here when u < h
     target_id: int | None = None  # greedy: the target's argmax; match: the target's own draw
-    draw: Draw | None = None  # match: the draw of target_id, under p
-    draft_draw: Draw | None = None  # sampled drafts: the draw of this token, under q
+    draw: Draw | None = None  # before 1.10, match: the draw of target_id, under p
+    draft_draw: Draw | None = None  # before 1.10, sampled drafts: the draw of this token, under q
     label: str = ""  # a control token's name; it has no text
     h: float | None = None  # block: the block's acceptance value (None: a later token decided)
+    race: Race | None = None  # match: how target_id was drawn, under p
+    draft_race: Race | None = None  # sampled drafts: how this token was drawn, under q
+
+    @property
+    def drawn(self) -> Race | Draw | None:
+        """How the target's own token was drawn."""
+        return self.race or self.draw
+
+    @property
+    def draft_drawn(self) -> Race | Draw | None:
+        """How it was drawn itself."""
+        return self.draft_race or self.draft_draw
 
 
 class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -120,8 +152,13 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     piece: bytes  # empty for control tokens
     origin: Origin
     p: Probability | None = None  # the target's probability (None: a server's)
-    draw: Draw | None = None  # under p, or under the residual where origin is resampled
+    draw: Draw | None = None  # before 1.10: under p, or under the residual where origin is resampled
     label: str = ""  # a control token's name; it has no text
+    race: Race | None = None  # under p, or under the residual where origin is resampled
+
+    @property
+    def drawn(self) -> Race | Draw | None:
+        return self.race or self.draw
 
 
 class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

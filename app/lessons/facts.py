@@ -11,7 +11,7 @@ from app.engine.fates import JUDGED, Verdict
 from app.engine.record.length_fold import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
+from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
 from app.saved.measured import Measurement
 
 
@@ -297,7 +297,8 @@ class RoundFacts:
     @property
     def v(self) -> float | None:
         """The draw from the residual."""
-        return self._residual.draw.u if self._residual is not None else None
+        draw = self._residual.draw if self._residual is not None else None
+        return draw.u if isinstance(draw, Draw) else None
 
     # The block.
 

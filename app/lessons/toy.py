@@ -62,11 +62,11 @@ class PairTally(Tally):
         size = len(self._p.p)
         for _ in range(times):
             at, self._place = self._place, self._place + 3  # two letters, and the one behind them
-            draft = [self._draft.draw(self._draws.uniform(at + i, Purpose.DRAFT))[0] for i in range(2)]
+            draft = [self._draft.draw(self._draws.key(at + i, Purpose.DRAFT))[0] for i in range(2)]
             outcome = self._verify(draft, [self._draft] * 2, lambda _place: self._p, self._draws, at)
             pair = [*draft[: outcome.accepted], outcome.token]
             if len(pair) == 1:
-                pair.append(self._p.draw(self._draws.uniform(at + 1, Purpose.TOKEN))[0])
+                pair.append(self._p.draw(self._draws.key(at + 1, Purpose.TOKEN))[0])
             came = self.accepted if outcome.accepted == 2 else self.replaced
             came[pair[0] * size + pair[1]] += 1
 

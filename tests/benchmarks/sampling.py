@@ -133,7 +133,7 @@ def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:
     sampler, store = Sampler(sampling, (), breakers), RowStore(len(row))
     made, adjusted = store.rows(2)
     context = _context(sampling)
-    return lambda: sampler.distribution(sampler.adjust(row, context, adjusted), made).draw(0.7)
+    return lambda: sampler.distribution(sampler.adjust(row, context, adjusted), made).draw(7)
 
 
 def _context(sampling: Sampling) -> np.ndarray:

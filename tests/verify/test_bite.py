@@ -24,7 +24,7 @@ from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.rows import TargetRows
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Draw, GenerationRequest, Sampling
+from app.engine.types import GenerationRequest, Race, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
 from tests.files.tiny import Tiny
@@ -85,8 +85,8 @@ def q_before_its_filters(patch: Patch) -> None:
         drawn_from: Distribution
 
         @override
-        def draw(self, u: float) -> tuple[int, Draw]:
-            return self.drawn_from.draw(u)
+        def draw(self, key: int, whole: float = 1.0) -> tuple[int, Race]:
+            return self.drawn_from.draw(key, whole)
 
     class Misjudging(Sampler):
         @override

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Alternatives, Draw
+from app.engine.types import Alternatives, Race
 
 if TYPE_CHECKING:
     from app.engine.compat import VocabularyFit
@@ -41,7 +41,7 @@ class Proposal:
 
     ids: list[int] = field(default_factory=list)
     q: list[Distribution] = field(default_factory=list)  # of a sampled draft; empty if one-hot
-    draws: list[Draw] = field(default_factory=list)
+    races: list[Race] = field(default_factory=list)  # how they were drawn; empty if one-hot
     match: int | None = None  # draftless: context index where the copied tokens begin
     end: str = ""  # why it ended here, in a few words
     fault: str = ""  # the drafter's error; recorded also if another strategy drafts instead
@@ -59,7 +59,7 @@ class Proposal:
 
     def cut(self, k: int) -> None:
         """Keep the first `k` tokens."""
-        del self.ids[k:], self.q[k:], self.draws[k:]
+        del self.ids[k:], self.q[k:], self.races[k:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class RunContext:
     end_ids: frozenset[int]  # tokens that end the generation
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
     is_stopped: Callable[[], bool] = lambda: False  # for drafters that wait
+    shares_luck: bool = False  # a sampled draft is drawn with the noise that the target draws with (match)
 
 
 class Drafter(ABC):

@@ -56,7 +56,8 @@ class DraftParams:
     sample: bool = param(
         False,
         "Draw draft tokens at the target's temperature instead of taking the most probable. Usually off: "
-        "drawn tokens may be accepted more often at a high temperature, and take more time.",
+        "drawn tokens may be accepted more often at a high temperature, and take more time. With "
+        "verify=match they are drawn with the target's own luck.",
     )
 
     def __post_init__(self) -> None:
@@ -211,10 +212,10 @@ class DraftSimple(Drafter):
             proposal.end = "p_min"
             return False
         start = len(context) - self._around.prompt_length
-        u = self._around.draws.uniform(start + len(proposal.ids), Purpose.DRAFT, start)
-        token, draw = q.draw(u)
+        own = (Purpose.TOKEN, 0) if self._around.shares_luck else (Purpose.DRAFT, start)
+        token, race = q.draw(self._around.draws.key(start + len(proposal.ids), *own))
         proposal.q.append(q)
-        proposal.draws.append(draw)
+        proposal.races.append(race)
         return self._append(proposal, token)
 
     def _append(self, proposal: Proposal, token: int) -> bool:

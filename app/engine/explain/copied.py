@@ -37,7 +37,7 @@ def is_copied(round: Round) -> bool:
     which does not tell."""
     if not round.drafted or round.drafted[0].q is None:
         return False
-    return round.drafted[0].draft_p is None and round.drafted[0].draft_draw is None
+    return round.drafted[0].draft_p is None and round.drafted[0].draft_drawn is None
 
 
 class ContextText:

@@ -12,12 +12,15 @@ from math import exp, inf, log
 
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.verify import block_reach, passes
+from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.logits import TOP
+from app.engine.sampling.noise import luck
 from app.engine.types import (
     Alternatives,
     DraftedToken,
     Draw,
     EmittedToken,
+    Race,
     Round,
     Sampling,
     TraceHeader,
@@ -66,7 +69,7 @@ class DrawTest:
 
     drafted: int
     drawn: int
-    draw: Draw
+    draw: Race | Draw
 
     @property
     def passed(self) -> bool:
@@ -119,8 +122,8 @@ def judgement_of(round: Round, place: int, rule: Verification) -> Test | None:
             return ArgmaxTest(token.id, token.target_id)
         case Verification.SPECULATIVE if token.p is not None and token.u is not None and token.q:
             return RatioTest(token.p, token.q, token.u)
-        case Verification.MATCH if token.target_id is not None and token.draw is not None:
-            return DrawTest(token.id, token.target_id, token.draw)
+        case Verification.MATCH if token.target_id is not None and token.drawn is not None:
+            return DrawTest(token.id, token.target_id, token.drawn)
     return None
 
 
@@ -172,27 +175,33 @@ class Residual:
     """The draw in place of a rejected token, from max(reach p - q, 0), scaled so that it sums to one.
 
     `reach` is 1 except in a block. `q` is that of the emitted token; where the trace does not hold it, it is
-    None, and so are `rest` and `total`.
+    None, and so are `rest` and `total`. `share` is the emitted token's probability under the scaled residual:
+    its score without its luck, or the width of its interval.
     """
 
     reach: float
     p: float
     q: float | None
-    draw: Draw
+    draw: Race | Draw
+    share: float
+
+    def left(self, p: float | None, q: float | None) -> float | None:
+        """What a token has left; None where its p or its q is not known."""
+        return max(self.reach * p - q, 0.0) if p is not None and q is not None else None
+
+    def scaled(self, p: float | None, q: float | None) -> float | None:
+        """Its probability under the scaled residual."""
+        left = self.left(p, q)
+        return left / self.total if left is not None and self.total else None
 
     @property
     def rest(self) -> float | None:
         """What the emitted token has left."""
-        return max(self.reach * self.p - self.q, 0.0) if self.q is not None else None
-
-    @property
-    def share(self) -> float:
-        """The emitted token's probability under the scaled residual: the width of its interval."""
-        return self.draw.high - self.draw.low
+        return self.left(self.p, self.q)
 
     @property
     def total(self) -> float | None:
-        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the recorded interval.
+        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the share.
 
         None also where nothing is left: both models agree up to rounding, and p itself was drawn from.
         """
@@ -209,7 +218,7 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
     """How the resampled token was drawn; None where nothing was drawn from a residual."""
     token, place = own_token(round), len(round.emitted) - 1
     drawn = header.verification in (Verification.SPECULATIVE, Verification.BLOCK)
-    if token is None or token.origin is not Origin.RESAMPLED or token.draw is None or not drawn:
+    if token is None or token.origin is not Origin.RESAMPLED or token.drawn is None or not drawn:
         return None
     if token.p is None:
         return None  # a server's
@@ -220,7 +229,13 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
         chain = block_chain(round)
         reach = chain[place - 1].reach if 0 < place <= len(chain) else 1.0
     found = next(odds for odds in odds_of(round, place, header) if odds.id == token.id)
-    return Residual(reach, token.p, found.q, token.draw)
+    if token.race is not None:
+        key = Draws(header.seed).key(round.position + place, Purpose.RESIDUAL)
+        share = exp(min(token.race.score - luck(key, token.id), 0.0))
+    else:
+        assert token.draw is not None
+        share = token.draw.high - token.draw.low
+    return Residual(reach, token.p, found.q, token.drawn, share)
 
 
 # --------------------------------------------------------------------- what both models thought
@@ -271,7 +286,7 @@ def draft_heading(round: Round, header: TraceHeader) -> str:
     if not round.drafted:
         return ""
     first = round.drafted[0]
-    sampled = first.draft_draw is not None and q_follows(header.sampling)
+    sampled = first.draft_drawn is not None and q_follows(header.sampling)
     return "q" if sampled or first.draft_p is None else "draft_p"
 
 
@@ -282,9 +297,9 @@ def own_shares(drafted: DraftedToken | None, draft: Alternatives) -> dict[int, f
     if drafted is None or drafted.draft_p is None:
         return own
     recorded = own.get(drafted.id)
-    if drafted.draft_draw is not None and recorded:
+    if drafted.draft_drawn is not None and recorded:
         return {id: share * drafted.draft_p / recorded for id, share in own.items()}
-    if drafted.draft_draw is not None:
+    if drafted.draft_drawn is not None:
         return {drafted.id: drafted.draft_p}  # the ten best are shares of another whole
     return own | {drafted.id: drafted.draft_p}
 
@@ -301,7 +316,7 @@ def proposal_of(
     if drafted is None or drafted.q is None:
         return {}, None
     known = {drafted.id: drafted.q}
-    if drafted.draft_draw is None:
+    if drafted.draft_drawn is None:
         return known, 0.0
     own = _by_id(draft)
     from_p, filters = own.get(drafted.id, 0.0), not _plain(sampling, _FILTERS)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from math import inf, log
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -29,7 +30,7 @@ from app.engine.loop.propose import Budget, NamedDrafter, propose
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import DraftedToken, LengthRule, Round, Sampling
+from app.engine.types import Alternatives, DraftedToken, LengthRule, Round, Sampling
 
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
@@ -49,10 +50,16 @@ class DraftPlace(NamedTuple):
     ends: bool = False  # the draft ends with it: it ends the answer
     tail: tuple[float, ...] = ()  # not accepted: the p of the tokens that were drafted behind it
     tail_end: str | None = None  # why the draft ended behind them; None where that is not known
+    gap: float = inf  # by how much its logit (where it was drawn, with its luck) was larger than the next
+    tail_gap: float = inf  # the least of the tail
 
 
-UNSURE_PLACE = DraftPlace(False, 0.0)
-"""The draft model proposed nothing here: it was less sure than the recorded p_min."""
+UNSURE_PLACE = DraftPlace(False, 0.0, gap=0.0)
+"""A place where the draft model was less sure than the recorded p_min, nobody knows by how much."""
+TIE = 0.25
+"""A smaller gap between two logits may be turned round in a pass of another shape (see docs/measuring.md)."""
+NEAR = 0.06
+"""So may the order of two probabilities with a smaller difference."""
 
 
 @dataclass(slots=True)
@@ -66,6 +73,8 @@ class Walked:
     steps: Counter[str] = field(default_factory=Counter)  # tokens computed by each strategy, also those cut
     open_places: int = 0  # reached, and filled
     open_tails: int = 0  # drafts whose end behind a rejected token is not recorded
+    close: int = 0  # places of drafts that rounding may have decided
+    squares: int = 0  # of the tokens that rounds emitted
 
     @classmethod
     def of_all(cls, parts: Iterable[Walked]) -> Walked:
@@ -79,6 +88,8 @@ class Walked:
             whole.steps += part.steps
             whole.open_places += part.open_places
             whole.open_tails += part.open_tails
+            whole.close += part.close
+            whole.squares += part.squares
         return whole
 
     @property
@@ -139,6 +150,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
         walked.rounds += 1
         walked.accepted += min(accepted, emitted)
         walked.lengths[len(ids)] += 1
+        walked.squares += emitted**2
         if draft.name and not KINDS[draft.name].by_model:
             walked.steps[draft.name] += len(ids)
         at += emitted
@@ -198,6 +210,7 @@ class _RecordedDraft(Drafter):
                 self._walked.open_places += 1
                 place = self._filled(place, here, len(ids))
             self._walked.steps[self._part.name] += 1
+            self._walked.close += self._is_close(place.p, place.gap)
             if place is UNSURE_PLACE or place.p < self._p_min:
                 break
             if not place.agrees:
@@ -207,6 +220,10 @@ class _RecordedDraft(Drafter):
             if place.ends:
                 break
         return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
+
+    def _is_close(self, p: float, gap: float) -> bool:
+        """Whether a pass of another shape may decide otherwise."""
+        return gap < TIE or (self._p_min > 0 and abs(p - self._p_min) < NEAR)
 
     def _filled(self, place: DraftPlace | None, here: int, agreed: int) -> DraftPlace:
         """A recorded place instead of the open one at index `here`, after `agreed` tokens of this draft."""
@@ -222,6 +239,10 @@ class _RecordedDraft(Drafter):
     def _behind(self, place: DraftPlace, drafted: int, limit: int) -> int:
         """The length of a draft whose token number `drafted` is rejected, at `place`."""
         first = drafted
+        if self._p_min > 0:
+            self._walked.close += any(
+                self._is_close(p, place.tail_gap) for p in place.tail[: limit - drafted]
+            )
         for p in place.tail:
             if drafted == limit or p < self._p_min:
                 break
@@ -235,14 +256,17 @@ class _RecordedDraft(Drafter):
         return drafted
 
 
-def recorded_places(rounds: Iterable[Round], tokens: int) -> list[DraftPlace | None]:
-    """What a draft model proposed at each position of an answer; None if that was not recorded."""
+def recorded_places(
+    rounds: Iterable[Round], tokens: int, temperature: float = 0.0
+) -> list[DraftPlace | None]:
+    """What the rounds with a draft model's draft tell about the places of an answer that was drawn at this
+    temperature."""
     places: list[DraftPlace | None] = [None] * tokens
     for round in rounds:
         names = [round.strategy] if round.drafted else round.asked or ()
         if not any(name in KINDS and KINDS[name].by_model for name in names):
             continue
-        for at, place in _places(round):
+        for at, place in _places(round, temperature):
             if at < tokens:
                 places[at] = place
     return places
@@ -289,20 +313,22 @@ def _agreed_before(places: Sequence[DraftPlace | None], at: int) -> int:
     return sum(1 for _ in takewhile(lambda place: place is not None and place.agrees, before))
 
 
-def _places(round: Round) -> Iterator[tuple[int, DraftPlace]]:
+def _places(round: Round, temperature: float) -> Iterator[tuple[int, DraftPlace]]:
     """What a round recorded, by the index in the answer."""
     last = len(round.drafted) - 1
+    gaps = [_gap(round, at, temperature) for at in range(len(round.drafted))]
     for at, token in enumerate(round.drafted):
         if token.verdict is Verdict.IGNORED:
             return
         agrees = token.verdict is Verdict.ACCEPTED
         ends = at == last and round.draft_end == ENDED
         if agrees:
-            yield round.position + at, DraftPlace(True, _p(token), ends)
+            yield round.position + at, DraftPlace(True, _p(token), ends, gap=gaps[at])
         else:
             tail = tuple(_p(behind) for behind in round.drafted[at + 1 :])
             end = round.draft_end if round.draft_end in (ENDED, UNSURE) else None
-            yield round.position + at, DraftPlace(False, _p(token), ends, tail, end)
+            least = min(gaps[at + 1 :], default=inf)
+            yield round.position + at, DraftPlace(False, _p(token), ends, tail, end, gaps[at], least)
             return
     behind = round.position + len(round.drafted)
     if round.draft_end == UNSURE and len(round.emitted) > len(round.drafted):
@@ -310,4 +336,19 @@ def _places(round: Round) -> Iterator[tuple[int, DraftPlace]]:
 
 
 def _p(token: DraftedToken) -> float:
-    return token.draft_p if token.draft_p is not None else 1.0
+    """What p_min is compared with; of a drawn token that is not its own p, and it was enough."""
+    return token.draft_p if token.draft_p is not None and token.draft_drawn is None else 1.0
+
+
+def _gap(round: Round, place: int, temperature: float) -> float:
+    """By how much a drafted token's logit was larger than the next one's, with their luck where it was
+    drawn."""
+    token = round.drafted[place]
+    if token.draft_drawn is not None:
+        return token.draft_race.gap * temperature if token.draft_race is not None else 0.0
+    return lead(round.draft_top[place]) if place < len(round.draft_top) else inf
+
+
+def lead(top: Alternatives) -> float:
+    """By how much the best token's logit is larger than the second's."""
+    return log(top.p[0] / top.p[1]) if len(top.p) > 1 and top.p[1] > 0 else inf

@@ -7,17 +7,21 @@ p_min.
 
 So the counts are exact where
 
-- the verification is `greedy` or `match`: the text is then the same whatever is drafted (near-ties of the
-  target apart, since passes have another shape);
-- no draft model draws its tokens (`sample`);
+- the verification is `greedy` or `match`: the text is then the same whatever is drafted;
+- a draft that draws its tokens (`sample`) draws them with the target's luck (`match`): what it draws at a
+  place depends on the text before it alone;
+- no near-tie decides: passes of other settings have another shape, and their roundings may turn two tokens
+  round that are nearly equal, in the target or in the draft, or a draft's probability and p_min;
 - the length rule is `fixed` or `ewma`, which know no clock, and the answer was cold;
 - no round needs an open place. Rounds that begin where the recorded ones begin and draft no more never do;
   others may, where the recorded drafts were accepted whole. A record with a large n_max has few open places.
 
-Elsewhere the open places are filled, many times over, with recorded places that follow an accepted token
-(of a token below the recorded p_min only a probability is drawn, which is also its chance to agree), and the
-counts are means of the outcomes. Times are never recorded for another setting: the factor is always
-a prediction of the cost model.
+Elsewhere the counts are an estimate with a range. The open places are filled, many times over, with recorded
+places that follow an accepted token (of a token below the recorded p_min only a probability is drawn, which
+is also its chance to agree), and the counts are means of the outcomes. Where the text may be another, the
+range covers what two such texts differ by: of n tokens, with the mean m and the variance v of the tokens of a
+round, the number of rounds has the variance n v / m^3. Times are never recorded for another setting: the
+factor is always a prediction of the cost model.
 """
 
 from __future__ import annotations
@@ -26,11 +30,12 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil, floor, sqrt
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
-from app.engine.explain.walk import Text, Walked, pools_of, recorded_places, walk, walks
+from app.engine.explain.walk import TIE, Text, Walked, lead, pools_of, recorded_places, walk, walks
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import FinishReason, LengthRule, Verification
@@ -54,8 +59,8 @@ class WhatIf:
     times do not tell."""
     reasons: tuple[str, ...] = ()
     """Why the counts are an estimate, a sentence each; none if they are exact."""
-    fewest: int = 0  # rounds of the best filling of the open places
-    most: int = 0  # and of the worst
+    fewest: int = 0  # rounds, at the least
+    most: int = 0  # and at the most, in 19 of 20 cases
 
     @property
     def exact(self) -> bool:
@@ -71,7 +76,7 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
     """The outcome of `spec` for a recorded answer; its strategy must be that of the answer, with other
     settings. `cost` is measured elsewhere, by default the answer's own. Raises SettingError."""
     recorded = StrategySpec.parse(trace.header.strategy)
-    part = check_what_if(recorded, spec)
+    check_what_if(recorded, spec)
     cost = cost if cost is not None else CostModel.of(trace.rounds)
     if spec.length is LengthRule.AUTO and (cost.single_pass is None or cost.c is None):
         raise SettingError(
@@ -86,6 +91,10 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
         fillings += [walk(text, spec, cost, random.Random(filling)) for filling in range(1, often)]
     n = len(fillings)
     rounds = [counts.rounds for counts in fillings]
+    reasons, parts_at = _reasons(trace, recorded, spec, fillings)
+    fewest, most = _range(
+        fillings, parts_at, 0 if spec == recorded else max(counts.close for counts in fillings)
+    )
     lengths = sum((counts.lengths for counts in fillings), Counter[int]())
     return WhatIf(
         strategy=str(spec),
@@ -94,9 +103,9 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
         drafted=sum(counts.drafted for counts in fillings) / n,
         accepted=sum(counts.accepted for counts in fillings) / n,
         factor=_factor(len(text.ids) * n, lengths, cost),
-        reasons=_reasons(trace, spec, part, fillings),
-        fewest=min(rounds),
-        most=max(rounds),
+        reasons=reasons,
+        fewest=fewest,
+        most=most,
     )
 
 
@@ -108,7 +117,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
         raise SettingError(
             "The tokens of this answer's prompt were not recorded.", "Ask again: traces have them now."
         )
-    places = recorded_places(trace.rounds, len(ids))
+    places = recorded_places(trace.rounds, len(ids), header.sampling.temperature)
     return Text(
         header.context_ids or (0,) * header.prompt_tokens,
         ids,
@@ -168,33 +177,78 @@ def _factor(tokens: int, lengths: Counter[int], cost: CostModel) -> float | None
     return tokens / taken if taken else None
 
 
+def _range(fillings: Sequence[Walked], parts_at: int | None, close: int) -> tuple[int, int]:
+    """The rounds at the least and at the most; `parts_at`: the token from which on the text may be another,
+    `close`: places where the draft may be, each of which makes a round more or less."""
+    rounds = [counts.rounds for counts in fillings]
+    tokens = fillings[0].tokens
+    if parts_at is None or not tokens:
+        return max(1, min(rounds) - close), min(tokens, max(rounds) + close)
+    mean = tokens * len(fillings) / sum(rounds)
+    variance = sum(counts.squares for counts in fillings) / sum(rounds) - mean**2
+    # Two standard deviations of the difference between two texts.
+    spread = 2 * sqrt(2 * (tokens - parts_at) * variance / mean**3) + close + 1
+    return max(1, floor(min(rounds) - spread)), min(tokens, ceil(max(rounds) + spread))
+
+
 def _reasons(
-    trace: Trace, spec: StrategySpec, part: StrategyPart, fillings: Sequence[Walked]
-) -> tuple[str, ...]:
-    """Why the counts are an estimate."""
-    reasons = []
-    if trace.header.verification in (Verification.SPECULATIVE, Verification.BLOCK):
+    trace: Trace, recorded: StrategySpec, spec: StrategySpec, fillings: Sequence[Walked]
+) -> tuple[tuple[str, ...], int | None]:
+    """Why the counts are an estimate, and the token from which on the text may be another."""
+    header, part, n = trace.header, spec.parts[0], len(fillings)
+    by_model, warm = KINDS[part.name].by_model, not trace.header.cold
+    reasons, parts_at = [], None
+    keeps_text = header.verification in (Verification.GREEDY, Verification.MATCH)
+    drawn = getattr(part.params, "sample", False) and header.sampling.temperature > 0
+    if not keeps_text:
         reasons.append("At this temperature other drafts make other draws, and so another text.")
-    if getattr(part.params, "sample", False) and trace.header.sampling.temperature > 0:
+        parts_at = 0
+    if drawn and not keeps_text:
         reasons.append("The draft draws its tokens too: begun elsewhere, it would draw others.")
+    elif drawn and part.params.p_min != recorded.parts[0].params.p_min:
+        reasons.append("For a token that was drawn the record does not say how sure the draft was.")
     if spec.length is LengthRule.AUTO:
         reasons.append("length=auto decides by the clock: recorded times take its place.")
-    if not trace.header.cold and not KINDS[part.name].by_model:
+    if warm and not by_model:
         reasons.append("The answer was warm: what its strategy knew before it is not recorded.")
-    elif spec.length is LengthRule.EWMA and not trace.header.cold:
+    elif warm and spec.length is LengthRule.EWMA:
         reasons.append("The answer was warm: what the length rule knew before it is not recorded.")
     if trace.totals is None or trace.totals.finish_reason in (FinishReason.CANCELLED, FinishReason.FAILED):
         reasons.append("The answer was broken off: its last round is not whole.")
-    n = len(fillings)
+    ties = near_ties(trace) if keeps_text and spec != recorded else []
+    if ties:
+        parts_at = ties[0]
+        reasons.append(
+            f"At {_about(len(ties), 'token')} the target was nearly undecided: rounding in other passes may "
+            "give another text."
+        )
+    if spec != recorded and (close := sum(counts.close for counts in fillings) / n):
+        reasons.append(
+            f"At {_about(close, 'place')} the draft was nearly undecided, or it is not recorded how far "
+            "below p_min it was: rounding may decide otherwise."
+        )
     if places := sum(counts.open_places for counts in fillings) / n:
         reasons.append(f"At {_about(places, 'place')} no draft was recorded: other recorded places stand in.")
-    if not reasons and (tails := sum(counts.open_tails for counts in fillings) / n):
-        # Of a single filling: whatever is drafted behind a rejected token, none of it is accepted.
+    if tails := sum(counts.open_tails for counts in fillings) / n:
         reasons.append(
-            f"Rounds and accepted are exact. {_about(tails, 'draft')} would go on behind a rejected token "
-            "for longer than recorded: drafted assumes that none of them ends early."
+            f"{_about(tails, 'draft')} would go on behind a rejected token for longer than recorded: drafted "
+            "assumes that none of them ends early."
         )
-    return tuple(reasons)
+    return tuple(reasons), parts_at
+
+
+def near_ties(trace: Trace) -> list[int]:
+    """The tokens that the target chose by so little that rounding may decide otherwise in another pass."""
+    temperature, found = trace.header.sampling.temperature, []
+    for round in trace.rounds:
+        for place, token in enumerate(round.emitted):
+            if temperature == 0:
+                gap = lead(round.target_top[place])
+            else:
+                gap = token.race.gap * temperature if token.race is not None else 0.0
+            if gap < TIE:
+                found.append(round.position + place)
+    return found
 
 
 def _about(number: float, noun: str) -> str:

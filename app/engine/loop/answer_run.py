@@ -25,7 +25,7 @@ from app.engine.loop.text import TextStream
 from app.engine.native import Cancelled
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
 from app.engine.strategy import StrategySpec
-from app.engine.types import FinishReason, LengthRule, Role, Totals, TraceHeader
+from app.engine.types import FinishReason, LengthRule, Role, Totals, TraceHeader, Verification
 
 
 class AnswerRun:
@@ -141,6 +141,7 @@ class AnswerRun:
             answer.end_ids,
             answer.rehearsal,
             answer.is_stopped,
+            answer.verification is Verification.MATCH,
         )
         for name, drafter in answer.drafters:
             start = time.perf_counter()

@@ -33,7 +33,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.row_store import RowStore
 from app.engine.sampling.rows import TargetRows
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Round, Verification
+from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round, Verification
 
 _UNJUDGED = Judgement(accepted=False)
 
@@ -333,8 +333,8 @@ def record(
                 text,
                 outcome.origin if behind else Origin.ACCEPTED,
                 p,
-                outcome.draw if behind else judged.draw if judged else None,
-                "" if text else label(token),
+                label="" if text else label(token),
+                race=_named(vocabulary, outcome.race if behind else judged.race if judged else None),
             )
         )
         if judged is not None and draft is not None:
@@ -372,8 +372,17 @@ def _drafted(
         p=p,
         u=judged.u,
         target_id=judged.target_id,
-        draw=judged.draw,
-        draft_draw=proposal.draws[row] if proposal.draws else None,
         label="" if piece else vocabulary.label(id),
         h=judged.h,
+        race=_named(vocabulary, judged.race),
+        draft_race=_named(vocabulary, proposal.races[row]) if proposal.races else None,
     )
+
+
+def _named(vocabulary: Vocabulary, race: Race | None) -> Race | None:
+    """The race with its second's piece."""
+    if race is None or race.rival is None:
+        return race
+    piece = vocabulary.pieces[race.rival]
+    label = "" if piece else vocabulary.label(race.rival)
+    return Race(race.score, race.rival, race.rival_score, piece, label)

@@ -16,7 +16,7 @@ import numpy as np
 from app.engine.fates import Origin
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.types import Draw, Verification
+from app.engine.types import Race, Verification
 
 Row = Callable[[int], Distribution]
 """Place in the draft -> a distribution over the vocabulary. Places are first asked for in order, and none
@@ -32,7 +32,7 @@ class Judgement(msgspec.Struct, frozen=True):
     u: float | None = None  # speculative, block: the acceptance draw
     h: float | None = None  # block: the acceptance value that u is compared with
     target_id: int | None = None  # greedy: the argmax; match: the target's own draw
-    draw: Draw | None = None  # match: how target_id was drawn
+    race: Race | None = None  # match: how target_id was drawn
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Outcome(msgspec.Struct, frozen=True):
     judged: tuple[Judgement, ...]
     token: int
     origin: Origin
-    draw: Draw | None = None
+    race: Race | None = None
 
     @property
     def accepted(self) -> int:
@@ -88,9 +88,9 @@ def verify_speculative(
         accepted = passes(u, row.of(token), 1.0 if proposal is None else proposal.of(token))
         judged.append(Judgement(accepted, u=u))
         if not accepted:
-            v = draws.uniform(position + place, Purpose.RESIDUAL)
-            emitted, draw = residual(row, token, proposal).draw(v)
-            return Outcome(tuple(judged), emitted, Origin.RESAMPLED, draw)
+            rest = residual(row, token, proposal)
+            emitted, race = _drawn_instead(rest, draws, position + place)
+            return Outcome(tuple(judged), emitted, Origin.RESAMPLED, race)
     return _draw_behind(judged, draft, p, draws, position)
 
 
@@ -102,15 +102,16 @@ def passes(u: float, p: float, q: float) -> bool:
 def verify_match(draft: Sequence[int], p: Row, draws: Draws, position: int) -> Outcome:
     """Draw from the target at every place; accept while the drafted token is the one drawn.
 
-    The emitted tokens are those that plain sampling with the same seed draws.
+    The emitted tokens are those that plain sampling with the same seed draws. A draft that drew with the same
+    noise has the target's token with a probability of at least (1 - d) / (1 + d), where d is the distance of
+    p and q in total variation (Daliri, Musco and Suresh 2024, arXiv 2408.07978).
     """
     judged = []
     for place, token in enumerate(draft):
-        u = draws.uniform(position + place, Purpose.TOKEN)
-        own, draw = p(place).draw(u)
-        judged.append(Judgement(own == token, target_id=own, draw=draw))
+        own, race = p(place).draw(draws.key(position + place, Purpose.TOKEN))
+        judged.append(Judgement(own == token, target_id=own, race=race))
         if own != token:
-            return Outcome(tuple(judged), own, Origin.RESAMPLED, draw)
+            return Outcome(tuple(judged), own, Origin.RESAMPLED, race)
     return _draw_behind(judged, draft, p, draws, position)
 
 
@@ -156,9 +157,8 @@ def verify_block(
     if accepted == len(draft):
         return _draw_behind(judgements, draft, p, draws, position)
     rest = residual(p(accepted), draft[accepted], q[accepted], reach[accepted])
-    v = draws.uniform(position + accepted, Purpose.RESIDUAL)
-    emitted, draw = rest.draw(v)
-    return Outcome(tuple(judgements), emitted, Origin.RESAMPLED, draw)
+    emitted, race = _drawn_instead(rest, draws, position + accepted)
+    return Outcome(tuple(judgements), emitted, Origin.RESAMPLED, race)
 
 
 def block_reach(before: float, p: float, q: float) -> float:
@@ -186,13 +186,17 @@ def _left_behind(p: Distribution, token: int, q: Distribution | None, reach: flo
     return float(np.add.reduce(p.beyond(q, reach).p, dtype=np.float64))
 
 
+def _drawn_instead(rest: Distribution, draws: Draws, position: int) -> tuple[int, Race]:
+    """A token from a residual."""
+    return rest.draw(draws.key(position, Purpose.RESIDUAL), float(rest.p.sum()))
+
+
 def _draw_behind(
     judged: list[Judgement], draft: Sequence[int], p: Row, draws: Draws, position: int
 ) -> Outcome:
     """All drafted tokens passed (or there were none): draw one more from the target."""
-    u = draws.uniform(position + len(draft), Purpose.TOKEN)
-    token, draw = p(len(draft)).draw(u)
-    return Outcome(tuple(judged), token, _last_origin(draft), draw)
+    token, race = p(len(draft)).draw(draws.key(position + len(draft), Purpose.TOKEN))
+    return Outcome(tuple(judged), token, _last_origin(draft), race)
 
 
 def _last_origin(draft: Sequence[int]) -> Origin:

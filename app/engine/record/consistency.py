@@ -6,6 +6,7 @@ cannot be checked are listed in tests/engine/record/test_recheck_every_field.py,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -22,9 +23,11 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import (
     Alternatives,
     DraftedToken,
+    Draw,
     EmittedToken,
     FinishReason,
     LengthRule,
+    Race,
     Round,
     TraceHeader,
     Verification,
@@ -44,7 +47,7 @@ _COPIES = {
 _JUDGED_BY: Mapping[Verification, frozenset[str]] = {
     Verification.GREEDY: frozenset({"target_id"}),
     Verification.SPECULATIVE: frozenset({"u"}),
-    Verification.MATCH: frozenset({"target_id", "draw"}),
+    Verification.MATCH: frozenset({"target_id", "draw", "race"}),
     Verification.BLOCK: frozenset({"u", "h"}),
 }
 _SINCE = {
@@ -57,6 +60,8 @@ _SINCE = {
     "smoothed": (1, 8),
 }
 """The format version that introduced a field."""
+_RACES = (1, 10)
+"""The format version that draws tokens by races."""
 
 
 def header_problems(header: TraceHeader) -> Iterator[str]:
@@ -209,9 +214,15 @@ class Consistency:
             values = [token.h for token in round.drafted] if name == "h" else [getattr(round, name)]
             if any(values) and self._format < since:
                 yield f"{name} came with format {since[0]}.{since[1]}, and this is {self._header.format}"
+        own = Race if self._format >= _RACES else Draw
+        tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
+        if not all(isinstance(draw, own) for token in tokens for draw in _draws(token)):
+            yield f"it has draws that are not those of format {self._header.format}"
         rule = self._header.verification
         for place, token in enumerate(round.drafted):
-            judged = {name for name in ("u", "target_id", "draw", "h") if getattr(token, name) is not None}
+            judged = {
+                name for name in ("u", "target_id", "draw", "race", "h") if getattr(token, name) is not None
+            }
             unjudged = token.verdict not in JUDGED and rule is not Verification.BLOCK
             if extra := judged - (frozenset() if unjudged else _JUDGED_BY[rule]):
                 yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
@@ -222,17 +233,21 @@ class Consistency:
             shared = emitted.origin is Origin.ACCEPTED or (
                 rule is Verification.MATCH and emitted.origin is Origin.RESAMPLED
             )
-            if shared and judge is not None and emitted.draw != judge.draw:
+            if shared and judge is not None and emitted.drawn != judge.drawn:
                 yield f"token {place} has different draws as a draft and as emitted"
 
     def _tokens(self, round: Round) -> Iterator[str]:
         """Check that every id is in the vocabulary and always has the same piece."""
         size = self._header.pair.target.n_vocab
         tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
-        for token in tokens:
-            yield from _same(self._texts, token.id, token.piece, size)
-            if self._labels.setdefault(token.id, token.label) != token.label or (token.label and token.piece):
-                yield f"token {token.id} is labelled “{token.label}”"
+        named = [(token.id, token.piece, token.label) for token in tokens]
+        for draw in itertools.chain.from_iterable(map(_draws, tokens)):
+            if isinstance(draw, Race) and draw.rival is not None:
+                named.append((draw.rival, draw.piece, draw.label))
+        for id, piece, label in named:
+            yield from _same(self._texts, id, piece, size)
+            if self._labels.setdefault(id, label) != label or (label and piece):
+                yield f"token {id} is labelled “{label}”"
         for top in round.target_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self._texts, id, piece, size)
@@ -277,6 +292,12 @@ class Consistency:
                 yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"
 
 
+def _draws(token: DraftedToken | EmittedToken) -> list[Race | Draw]:
+    """All that it was drawn by."""
+    of_draft = (token.draft_race, token.draft_draw) if isinstance(token, DraftedToken) else ()
+    return [draw for draw in (token.race, token.draw, *of_draft) if draw is not None]
+
+
 def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator[str]:
     if not 0 <= id < size:
         yield f"token {id} is not in a vocabulary of {size}"
@@ -311,7 +332,7 @@ def _was_thought(token: DraftedToken, top: Alternatives) -> bool:
     row = dict(zip(top.ids, top.p, strict=False))
     if token.draft_p is None:
         return True
-    if token.draft_draw is None:
+    if token.draft_drawn is None:
         return row.get(token.id) == token.draft_p == max(top.p, default=None)
     return 0 <= token.draft_p <= row.get(token.id, min(top.p, default=1.0)) + _WIDTH
 

@@ -1,14 +1,17 @@
 """Recompute every verdict of a recorded trace from the trace alone, without the model.
 
-Checks that each draw comes from its seed and lies in the recorded interval, whose width is the token's
-probability; that each verdict follows from p, q and the draw by the rule; that verdicts, origins, positions,
-counts, text and the end of the answer agree; and the consistency of all other parts (`consistency.py`). A
-server tells neither p nor q nor draws: of its answers only verdicts, origins, positions, counts and text.
+Checks that each race has the scores that its seed's luck and the probabilities give, and that no recorded
+alternative would have won it (before format 1.10: that each draw comes from its seed and lies in the recorded
+interval, whose width is the token's probability); that each verdict follows from p, q and the draw by the
+rule; that verdicts, origins, positions, counts, text and the end of the answer agree; and the consistency of
+all other parts (`consistency.py`). A server tells neither p nor q nor draws: of its answers only verdicts,
+origins, positions, counts and text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf, log
 
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.text import TextStream
@@ -16,18 +19,22 @@ from app.engine.loop.verify import block_reach, passes
 from app.engine.record.consistency import Consistency, header_problems, totals_problems
 from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws, Purpose
+from app.engine.sampling.logits import TOP
+from app.engine.sampling.noise import luck
 from app.engine.types import (
     Alternatives,
     DraftedToken,
     Draw,
     EmittedToken,
     FinishReason,
+    Race,
     Round,
     TraceHeader,
     Verification,
 )
 
 _WIDTH = 1e-5  # probabilities are single precision, and a row sums to one only nearly
+_TICK = 1e-6  # of a score: the C library's logarithms of two machines differ in their last bit
 _NOTHING = 1e-3  # a smaller residual is too inexact for checks
 _FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
 _SEEDS = range(-1, 2**63)  # the allowed seeds
@@ -108,13 +115,18 @@ class _Checker:
 
     def __init__(self, header: TraceHeader) -> None:
         self._rule = header.verification
+        self._warm = header.sampling.temperature > 0  # at 0 the alternatives are not what was drawn from
         self._draws = Draws(header.seed)
 
     def verdicts(self, round: Round, position: int) -> Iterator[str]:
         """Check every judged token and the token emitted after them."""
         for place, token in enumerate(round.drafted):
             where = f"the draft at place {place}"
-            if token.draft_draw is not None:
+            if token.draft_race is not None:
+                own = (Purpose.TOKEN, 0) if self._rule is Verification.MATCH else (Purpose.DRAFT, position)
+                key = self._draws.key(position + place, *own)
+                yield from _won(where, token.draft_race, key, {token.id: token.q}, token.id)
+            elif token.draft_draw is not None:
                 u = self._draws.uniform(position + place, Purpose.DRAFT, position)
                 yield from _drawn(where, token.draft_draw, u, token.q)
             elif token.q != 1:
@@ -158,11 +170,13 @@ class _Checker:
                     yield f"{where} gave {emitted.id}, but the target's token is {token.target_id}"
                 if self._rule is Verification.GREEDY:
                     yield from _is_argmax(where, token.target_id, top)
-                elif token.draw is None:
-                    yield f"{where} was judged without a draw"
-                else:
+                elif token.race is not None and token.target_id is not None:
+                    yield from self._from_p(where, token.race, position, token.target_id, emitted, top)
+                elif token.draw is not None:
                     u = self._draws.uniform(position, Purpose.TOKEN)
                     yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
+                else:
+                    yield f"{where} was judged without a draw"
 
     def _block(self, round: Round, position: int) -> Iterator[str]:
         """Check a draft judged as a block: accepted up to the last token whose u is below its h."""
@@ -201,11 +215,11 @@ class _Checker:
     ) -> Iterator[str]:
         where = f"the {emitted.origin} token"
         if self._rule is Verification.GREEDY:
-            if emitted.draw is not None:
+            if emitted.drawn is not None:
                 yield f"{where} was drawn, which greedy never does"
             yield from _is_argmax(where, emitted.id, top)
             return
-        if emitted.draw is None:
+        if emitted.drawn is None:
             yield f"{where} has no draw"
             return
         rejected = None
@@ -213,6 +227,13 @@ class _Checker:
             if len(round.drafted) < len(round.emitted):
                 return  # no token was rejected: `_shape` reports it
             rejected = round.drafted[len(round.emitted) - 1]
+        if emitted.race is not None:
+            if rejected is None:
+                yield from self._from_p(where, emitted.race, position, emitted.id, emitted, top)
+            else:
+                yield from self._from_residual(where, emitted.race, position, emitted, rejected, top)
+            return
+        assert emitted.draw is not None
         u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
         if rejected is None:
             yield from _drawn(where, emitted.draw, u, emitted.p)
@@ -223,6 +244,79 @@ class _Checker:
             # The residual of a one-hot draft is p without the rejected token.
             rest = 1 - rejected.p
             yield from _drawn(where, emitted.draw, u, (emitted.p or 0.0) / rest, _WIDTH / rest)
+
+    def _from_p(
+        self,
+        where: str,
+        race: Race,
+        position: int,
+        winner: int,
+        emitted: EmittedToken | None,
+        top: Alternatives | None,
+    ) -> Iterator[str]:
+        """Check a race of the target's own distribution, whose p are recorded."""
+        p = _listed(top) if self._warm else {}
+        most = min(top.p) if self._warm and top is not None and len(top.ids) == len(top.p) == TOP else 1.0
+        if emitted is not None and emitted.id == winner:
+            p[winner] = emitted.p
+        yield from _won(where, race, self._draws.key(position, Purpose.TOKEN), p, winner, most)
+
+    def _from_residual(
+        self,
+        where: str,
+        race: Race,
+        position: int,
+        emitted: EmittedToken,
+        rejected: DraftedToken,
+        top: Alternatives | None,
+    ) -> Iterator[str]:
+        """Check a race of a residual. That of a one-hot draft is p without the rejected token; of a sampled
+        one only the rejected token's part is recorded."""
+        p: dict[int, float | None] = {}
+        rest = 1 - (rejected.p or 0.0)
+        known = rejected.draft_drawn is None and rejected.p is not None and rest >= _NOTHING
+        if known and self._warm:
+            p = {id: (share or 0.0) / rest for id, share in _listed(top).items() if id != rejected.id}
+            p[emitted.id] = (emitted.p or 0.0) / rest
+        elif not self._warm:
+            p[emitted.id] = emitted.p
+        key = self._draws.key(position, Purpose.RESIDUAL)
+        yield from _won(where, race, key, p, emitted.id, tolerance=_WIDTH / max(rest, _NOTHING))
+
+
+def _listed(top: Alternatives | None) -> dict[int, float | None]:
+    return dict(zip(top.ids, top.p, strict=False)) if top is not None else {}
+
+
+def _won(
+    where: str,
+    race: Race,
+    key: int,
+    p: dict[int, float | None],
+    winner: int,
+    most: float = 1.0,
+    tolerance: float = _TICK,
+) -> Iterator[str]:
+    """Check a race: the scores of tokens whose p is known or, for others, at most `most`, and that none of
+    them but the second comes before the second."""
+    if race.rival is None and (race.rival_score is not None or race.piece or race.label):
+        yield f"{where}: its race has a second without a token"
+    if race.rival is not None and race.rival_score is None:
+        yield f"{where}: the second of its race has no score"
+    if race.rival == winner or race.gap < 0:
+        yield f"{where} was drawn, but its second is better, or is the token itself"
+    told = {winner: race.score}
+    if race.rival is not None and race.rival_score is not None:
+        told[race.rival] = race.rival_score
+    for id, said in told.items():
+        known = p.get(id)
+        score = log(known or most) + luck(key, id)
+        if said > score + tolerance or (known and said < score - tolerance):
+            yield f"{where}: the score of token {id} is {said:g}, but its seed and its p give {score:g}"
+    second = race.rival_score if race.rival_score is not None else -inf
+    for id, share in p.items():
+        if share and id not in told and log(share) + luck(key, id) > second + tolerance:
+            yield f"{where} was drawn, but token {id} comes before the second"
 
 
 def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: float = _WIDTH) -> Iterator[str]:
@@ -244,7 +338,7 @@ def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
     """
     if behind is None or behind.p is None:
         return reach, reach
-    if behind.draft_draw is None or behind.q is None:
+    if behind.draft_drawn is None or behind.q is None:
         left = reach * (1 - behind.p)
         return left, left
     taken = min(reach * behind.p, behind.q)

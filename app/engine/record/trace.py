@@ -23,12 +23,13 @@ from app.engine.loop.text import TextStream
 from app.engine.record.packed import as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.9"
+FORMAT = "1.10"
 # 1.1: block verification, with the field h; 1.2: the strategies asked in a round; 1.3: the time that a draft
 # model read in it; 1.4: the chat, the machine, and the rarer sampler settings; 1.5: DRY, the chat template's
 # options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of
 # strategies to begin and to learn; 1.7: answers of servers, which tell neither p nor q; 1.8: k
-# and the smoothed acceptance of length=ewma
+# and the smoothed acceptance of length=ewma; 1.9: the prompt in tokens; 1.10: draws by noise, race in
+# place of draw and draft_race in place of draft_draw
 
 _encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from functools import lru_cache
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.sampling import kernel
-from app.engine.types import Draw
+from app.engine.sampling import noise
+from app.engine.types import Race
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,10 +38,17 @@ class Distribution:
         place = int(self.ids.searchsorted(token))
         return self.p.item(place) if place < len(self.ids) and self.ids.item(place) == token else 0.0
 
-    def draw(self, u: float) -> tuple[int, Draw]:
-        """Return the token whose interval contains `u`, and the draw."""
-        place, draw = draw_token(self.p, u)
-        return place if self.ids is None else self.ids.item(place), draw
+    def draw(self, key: int, whole: float = 1.0) -> tuple[int, Race]:
+        """Return the token that wins by the key's noise, and the race; `whole` is the sum of the
+        probabilities. A row of NaN has no winner: its first token comes, with a score that is NaN."""
+        ratio, place, ratio_behind, behind = noise.race(self.p, self.ids, key)
+        tokens = range(len(self.p)) if self.ids is None else self.ids
+        if place < 0:
+            return int(tokens[0]), Race(math.nan)
+        winner, score = int(tokens[place]), -math.log(ratio * whole)
+        if behind < 0:
+            return winner, Race(score)
+        return winner, Race(score, int(tokens[behind]), -math.log(ratio_behind * whole))
 
     def without(self, token: int) -> Distribution:
         """The distribution without a token; not scaled."""
@@ -80,47 +84,3 @@ class Distribution:
             return self.p[ids]
         places = np.minimum(self.ids.searchsorted(ids), len(self.ids) - 1)
         return np.where(self.ids[places] == ids, self.p[places], np.float32(0))
-
-
-def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
-    """Draw from probabilities, shape [n]: return the place whose interval contains `u`, and the draw.
-
-    `p` need not sum to exactly one; the intervals are scaled so that they do. The block of places is found
-    first, so that only that block is summed element by element. Blocks are summed pairwise in the precision
-    of `p`, which is as exact as `p` itself; the lists are short and in double precision.
-    """
-    if kernel.compiled is not None:
-        place, low, high = kernel.compiled.draw(p, u)
-        return place, Draw(u, low, high)
-    starts, width = _blocks(len(p))
-    ends = list(accumulate(np.add.reduceat(p, starts).tolist()))
-    total = ends[-1]
-    at = _interval(ends, u, total)
-    before, end = ends[at - 1] if at else 0.0, ends[at]
-    block = p[at * width : (at + 1) * width].tolist()
-    # The two sums may round differently: the block's last token ends where the block ends.
-    last = len(block) - 1
-    while last and not block[last]:
-        last -= 1
-    edges = [*accumulate(block[:last], initial=before), end]
-    place = _interval(edges, u, total, 1)
-    return at * width + place - 1, Draw(u, edges[place - 1] / total, min(edges[place], end) / total)
-
-
-@lru_cache(maxsize=64)
-def _blocks(size: int) -> tuple[NDArray[np.intp], int]:
-    """Where the blocks of `size` probabilities begin, and the length of a block."""
-    width = math.isqrt(size)
-    return np.arange(0, size, width), width
-
-
-def _interval(edges: list[float], u: float, total: float, first: int = 0) -> int:
-    """The index, from `first` on, of the interval that contains `u`; interval i ends before edges[i] /
-    total."""
-    index = min(bisect_right(edges, u * total, first), len(edges) - 1)
-    # Both u * total and the scaled edges are rounded; the edges decide, because they are recorded.
-    while index < len(edges) - 1 and u >= edges[index] / total:
-        index += 1
-    while index > first and u < edges[index - 1] / total:
-        index -= 1
-    return index

@@ -1,7 +1,7 @@
-"""Uniform draws keyed by (seed, position, purpose): the same key always gives the same draw.
+"""Draws keyed by (seed, position, purpose): the same key always gives the same draw.
 
 So `match` verification gives the tokens of plain sampling, whatever is drafted, and every verdict of a trace
-can be recomputed.
+can be recomputed. Tokens are drawn by noise (`noise.py`) that the key and the token's id give.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def uniform(self, position: int, purpose: Purpose, round_start: int = 0) -> float:
-        """Return a number in [0, 1) with 53 random bits.
+    def key(self, position: int, purpose: Purpose, round_start: int = 0) -> int:
+        """Return 64 random bits, the key of the noise that a token is drawn by.
 
         `position` is the token's index in the answer. A position can be drafted again in a later round,
         and how long that round's draft is may depend on the earlier draw; `round_start` keeps the two
         draws independent.
         """
         key = _pack(self.seed, position, purpose, round_start)
-        digest = hashlib.blake2b(key, digest_size=8).digest()
-        return float((int.from_bytes(digest, "little") >> 11) * 2.0**-53)
+        return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
+
+    def uniform(self, position: int, purpose: Purpose, round_start: int = 0) -> float:
+        """Return a number in [0, 1) with 53 random bits."""
+        return (self.key(position, purpose, round_start) >> 11) * 2.0**-53

@@ -21,8 +21,10 @@
 #define GROUP (16 * LANES) /* values that are compared at once */
 #define MANY (64 * LANES) /* values of which the largest is found at once */
 #define WAYS 4 /* vectors of these at a time */
-#define BLOCK 256 /* values of a row that is drawn from */
-#define BLOCKS 1024 /* the most that it has */
+#define BLOCK 64 /* tokens that share the first of their times */
+#define FIRST (1ull << 32) /* the counter of the first block; tokens count from 0 */
+#define SLACK 1.000000001 /* more than the roundings of a product */
+#define SHORT 0.999999 /* and this less, in single precision */
 
 typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef double Doubles __attribute__((vector_size(8 * LANES)));
@@ -281,35 +283,85 @@ ptrdiff_t filtered(const float *x, ptrdiff_t n, ptrdiff_t k, double top_p, doubl
     return count;
 }
 
-/* Draws from probabilities: returns the first place whose interval ends above `u`, and the interval. Its edges
-   are scaled, so that the last one is 1, before they are compared, because they are recorded. */
-ptrdiff_t draw(const float *p, ptrdiff_t n, double u, double *low, double *high) {
-    double ends[BLOCKS], total = 0;
-    ptrdiff_t width = BLOCK * (1 + n / (BLOCK * BLOCKS)), blocks = 0, i = 0;
-    do {
-        ptrdiff_t end = least(i + width, n);
-        Doubles sums = {};
-        while (i + LANES <= end) {
-            ptrdiff_t stop = least(i + FEW, end);
-            Floats few = {};
-            for (; i + LANES <= stop; i += LANES) few += load(p + i);
-            sums += __builtin_convertvector(few, Doubles);
-        }
-        total += sum(sums);
-        for (; i < end; i++) total += p[i];
-        ends[blocks++] = total;
-    } while (i < n);
-    ptrdiff_t block = 0;
-    while (block < blocks - 1 && !(u < ends[block] / total)) block++;
-    /* The two sums may round differently: the block's last token ends where the block ends. */
-    ptrdiff_t place = block * width, last = least(place + width, n) - 1;
-    while (last > place && p[last] == 0) last--;
-    double before = block ? ends[block - 1] : 0, next = before + p[place];
-    while (place < last && !(u < next / total)) {
-        before = next;
-        next += p[++place];
+/* Output number `counter` of SplitMix64 (Steele, Lea and Flood 2014; Vigna's splitmix64.c) from the seed `key`. */
+static inline uint64_t word(uint64_t key, uint64_t counter) {
+    uint64_t z = key + (counter + 1) * 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* Between 0 and 1, neither of them; one minus it has no rounding. */
+static inline double uniform(uint64_t word) { return ((word >> 12) + 0.5) * 0x1p-52; }
+
+/* A token in a race: its time over its p, and its place. */
+typedef struct {
+    double ratio;
+    ptrdiff_t place;
+} Runner;
+
+/* The numbers that the tokens of a block share. */
+typedef struct {
+    ptrdiff_t id;
+    uint64_t first;
+    double lead; /* its first time, or at first the least that it can be: -log u >= 1 - u */
+    int known;
+} Block;
+
+static inline Block block_of(uint64_t key, ptrdiff_t id) {
+    uint64_t first = word(key, FIRST + id);
+    return (Block){id, first, (1 - uniform(first)) / BLOCK, 0};
+}
+
+/* Lets a token run; `two` are the best so far. What cannot win is passed over before its logarithm. */
+static inline void run(Runner *two, uint64_t key, Block *block, ptrdiff_t id, ptrdiff_t place, float p) {
+    double limit = two[1].ratio * p * SLACK;
+    if (!(block->lead < limit)) return; /* also where p is 0 or NaN */
+    if (!block->known) {
+        block->lead = -log(uniform(block->first)) / BLOCK;
+        block->known = 1;
     }
-    *low = before / total;
-    *high = (place == last || next > ends[block] ? ends[block] : next) / total;
-    return place;
+    double time = block->lead;
+    if (id != (ptrdiff_t)(block->id * BLOCK + block->first % BLOCK)) {
+        double u = uniform(word(key, id));
+        if (time + (1 - u) > limit) return;
+        time -= log(u);
+    }
+    double ratio = time / p;
+    if (!(ratio < two[1].ratio)) return;
+    two[1] = ratio < two[0].ratio ? two[0] : (Runner){ratio, place};
+    if (ratio < two[0].ratio) two[0] = (Runner){ratio, place};
+}
+
+/* Lets the tokens at the places from `start` to `end`, all of one block, run. */
+static void run_all(Runner *two, uint64_t key, const float *p, ptrdiff_t start, ptrdiff_t end) {
+    Block block = block_of(key, start / BLOCK);
+    for (ptrdiff_t i = start; i < end; i++) run(two, key, &block, i, i, p[i]);
+}
+
+/* Finds the two tokens with the smallest time / p, smallest first; a place is -1 where there is none. Ids are the
+   places where `ids` is null. See noise.py, which computes the same. */
+void race(const float *p, const ptrdiff_t *ids, ptrdiff_t n, uint64_t key, Runner *two) {
+    two[0] = two[1] = (Runner){INFINITY, -1};
+    if (ids) {
+        Block block = {-1, 0, 0, 0};
+        for (ptrdiff_t i = 0; i < n; i++) {
+            if (ids[i] / BLOCK != block.id) block = block_of(key, ids[i] / BLOCK);
+            run(two, key, &block, ids[i], i, p[i]);
+        }
+        return;
+    }
+    ptrdiff_t first = copy_argmax(p, n, 0) / BLOCK * BLOCK, i = 0; /* its most probable token bounds the others */
+    run_all(two, key, p, first, least(first + BLOCK, n));
+    double scale = SHORT / two[1].ratio;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        /* A token with a smaller p could not even win with the first time of the block. */
+        Floats bound = (Floats){} + (float)(block_of(key, i / BLOCK).lead * scale);
+        Ints found = {};
+        for (ptrdiff_t j = i; j < i + BLOCK; j += LANES) found |= load(p + j) > bound;
+        if (!any(found) || i == first) continue;
+        run_all(two, key, p, i, i + BLOCK);
+        scale = SHORT / two[1].ratio;
+    }
+    if (i != first) run_all(two, key, p, i, n);
 }

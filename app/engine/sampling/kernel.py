@@ -60,6 +60,10 @@ class Steps(ctypes.Structure):
     )
 
 
+class _Runner(ctypes.Structure):
+    _fields_ = (("ratio", ctypes.c_double), ("place", ctypes.c_ssize_t))
+
+
 class Kernel:
     """The functions of kernel.c. Rows are contiguous and writable, shape [n], n > 0."""
 
@@ -79,9 +83,9 @@ class Kernel:
         self._filtered = functions.filtered
         self._filtered.argtypes = [_Row, n, n, real, real, real, ctypes.POINTER(n), _Row]
         self._filtered.restype = n
-        self._draw = functions.draw
-        self._draw.argtypes = [_Row, n, real, ctypes.POINTER(real), ctypes.POINTER(real)]
-        self._draw.restype = n
+        self._race = functions.race
+        self._race.argtypes = [_Row, ctypes.POINTER(n), n, ctypes.c_uint64, ctypes.POINTER(_Runner)]
+        self._race.restype = None
         # Of the address of Steps, the place of the first token, the numbers of tokens, of logits and of rows,
         # p_min; returns what llama_decode does.
         self.draft_best = ctypes.CDLL(str(library)).draft_best
@@ -123,11 +127,13 @@ class Kernel:
         count = self._filtered(_row(x), len(x), top_k, top_p, reach, temperature, first, _row(p))
         return p[:count], places[:count]
 
-    def draw(self, p: Floats, u: float) -> tuple[int, float, float]:
-        """The place whose interval contains `u`, and the interval; `p` need not sum to one."""
-        low, high = ctypes.c_double(), ctypes.c_double()
-        place: int = self._draw(_row(p), len(p), u, low, high)
-        return place, low.value, high.value
+    def race(self, p: Floats, ids: Places | None, key: int) -> tuple[float, int, float, int]:
+        """The two best of `noise.race`."""
+        first = None if ids is None else ctypes.c_ssize_t.from_buffer(ids)  # type: ignore[arg-type]
+        two = (_Runner * 2)()
+        self._race(_row(p), first, len(p), key, two)
+        best, rival = two
+        return best.ratio, best.place, rival.ratio, rival.place
 
 
 def _row(x: Floats) -> ctypes.c_float:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.engine.record.trace import Trace
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.sampling.noise import luck
 from app.engine.strategy import SERVER, StrategySpec
-from app.engine.types import Alternatives, Draw, FinishReason, Round, Verification
+from app.engine.types import Alternatives, FinishReason, Round, Verification
 from app.lab.experiment import Experiment, Job
 from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.lab.runs.journal.traces import TraceStore
@@ -103,7 +105,13 @@ def first_divergence(
         _text(there, index),
         logit_gap,
         difference,
-        _is_near_tie(trace, logit_gap, difference, _draw(here, index), _draw(there, index)),
+        _is_near_tie(
+            trace,
+            logit_gap,
+            difference,
+            _lead(baseline, here, index, token),
+            _lead(trace, there, index, expected),
+        ),
     )
 
 
@@ -119,12 +127,16 @@ def _text(round: Round, index: int) -> str:
     return token.piece.decode("utf-8", errors="replace") or token.label
 
 
-def _draw(round: Round, index: int) -> Draw | None:
-    """The target's own draw of token `index`."""
+def _lead(trace: Trace, round: Round, index: int, other: int) -> float | None:
+    """By how much the score of token `index` is larger than that of another token, in this answer's pass;
+    None where the token was not drawn by its luck, or the other's p is not recorded."""
     place = index - round.position
-    if round.emitted[place].draw is not None or place >= len(round.drafted):
-        return round.emitted[place].draw
-    return round.drafted[place].draw
+    race = round.emitted[place].race
+    if race is None or race.rival == other:
+        return race.gap if race is not None else None
+    p = _probability(round.target_top[place], other) if place < len(round.target_top) else None
+    key = Draws(trace.header.seed).key(index, Purpose.TOKEN)
+    return race.score - (math.log(p) + luck(key, other)) if p else None
 
 
 def _gap(round: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
@@ -147,7 +159,7 @@ def _probability(top: Alternatives, token: int) -> float | None:
 
 
 def _is_near_tie(
-    trace: Trace, gap: float | None, difference: float | None, here: Draw | None, there: Draw | None
+    trace: Trace, gap: float | None, difference: float | None, here: float | None, there: float | None
 ) -> bool | None:
     """Whether rounding of the batch shapes alone explains the parting; None where that is unknown."""
     rule, temperature = trace.header.verification, trace.header.sampling.temperature
@@ -159,12 +171,5 @@ def _is_near_tie(
         return abs(gap) <= difference < LARGEST_ROUNDING
     if rule is not Verification.MATCH or here is None or there is None:
         return None
-    if difference is not None and difference >= LARGEST_ROUNDING:
-        return False
-    # The same draw fell on two sides of an edge: it is as near to the edge as the edge moved. Logits that
-    # move by d against each other move an edge F by F (1 - F) d, at most d / 4.
-    return _to_edge(here) + _to_edge(there) < LARGEST_ROUNDING / temperature / 4
-
-
-def _to_edge(draw: Draw) -> float:
-    return min(draw.u - draw.low, draw.high - draw.u)
+    # With the same luck in both, the logits moved by as much as both leads together.
+    return temperature * (here + there) < LARGEST_ROUNDING

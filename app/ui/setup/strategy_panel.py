@@ -105,7 +105,8 @@ RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",
     "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
     "speculative": "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution.",
-    "match": "Accepts a draft token that equals the target's own draw.",
+    "match": "Accepts a draft token that equals the target's own draw. The text is the one without drafting, "
+    "whatever drafts. With sample=1 the draft draws with the target's luck, and is right more often.",
     "block": "Verifies a draft as a whole: accepts at least as many tokens on average. Keeps the target's "
     "distribution. Gains over speculative with sample=1 only.",
 }

@@ -42,7 +42,9 @@ def test_a_recorded_place_is_the_one_that_is_shown(engine: Engine, strategy: str
         if found is None or round.match is None:
             continue
         seen += 1
-        text = b"".join(token.piece for token in round.drafted).decode(errors="ignore")
+        text = b"".join(token.piece or token.label.encode() for token in round.drafted).decode(
+            errors="ignore"
+        )
         assert found.in_prompt == (round.match < len(ids))
         if found.places:
             assert found.copied == text

@@ -18,7 +18,7 @@ from app.engine.explain.decision import (
 )
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.record.recheck import recheck
-from app.engine.types import Sampling, Verification
+from app.engine.types import Race, Sampling, Verification
 from tests.answers import answer
 
 WARM = Sampling(temperature=0.9, seed=11)
@@ -65,7 +65,7 @@ def test_a_residual_adds_up(engine: Engine, draft: str, rule: str) -> None:
         assert (residual is not None) == bool(rejected)
         if residual is None:
             continue
-        assert residual.draw.low <= residual.draw.u < residual.draw.high
+        assert isinstance(residual.draw, Race) and 0 < residual.share <= 1
         if residual.total is None:
             seen["unknown"] += 1
             continue

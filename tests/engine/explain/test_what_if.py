@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import msgspec
@@ -12,12 +13,13 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
-from app.engine.explain.what_if import WhatIf, what_if, with_settings
+from app.engine.explain.what_if import WhatIf, near_ties, what_if, with_settings
 from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, LengthRule, Sampling
 from tests.answers import answer, assert_same_answer
+from tests.benchmarks.measure import as_user, demo_prompts
 
 Run = Callable[..., Trace]
 
@@ -30,8 +32,8 @@ STARTS = [
 ]
 """Prompts and seeds: the first is taken, and the next where rounding parted two texts that are compared."""
 MATCH = ":verify=match"
-NEAR = 0.02
-"""A draft's probabilities change by less, from one batch shape to another."""
+DRAWN = ":sample=1:verify=match"
+"""The draft draws its tokens, with the target's luck."""
 
 
 @pytest.fixture(scope="module")
@@ -66,26 +68,6 @@ def of_one_text(run: Run, recorded: str, other: str) -> tuple[Trace, Trace]:
     raise AssertionError("near-ties part all of the texts")
 
 
-def is_drafted_alike(trace: Trace, real: Trace, strategy: str) -> bool:
-    """Whether no near-tie of the draft model fell differently: between two tokens, or beside p_min."""
-    params = StrategySpec.parse(strategy).parts[0].params
-    drafts = {round.position: round.drafted for round in real.rounds}
-    # The other answer may begin a round wherever the recorded draft was right so far.
-    begun = [(round, place) for round in trace.rounds for place in range(round.accepted + 1)]
-    for round, place in begun:
-        if (other := drafts.get(round.position + place)) is None:
-            continue
-        draft = round.drafted[place:]
-        fell = [token for token in draft[: len(other)] if token.draft_p < params.p_min]
-        if len(other) < params.n_max:
-            fell += [token for token in draft[len(other) :][:1] if token.draft_p >= params.p_min]
-        if any(abs(token.draft_p - params.p_min) < NEAR for token in fell):
-            return False
-        if any(token.id != same.id for token, same in zip(draft, other, strict=False)):
-            return False
-    return True
-
-
 def asked(trace: Trace, strategy: str) -> WhatIf:
     return what_if(trace, StrategySpec.parse(strategy))
 
@@ -110,22 +92,40 @@ OTHER = [
 
 
 @pytest.mark.same_text
-@pytest.mark.parametrize("verify", ["", MATCH], ids=["greedy", "match"])
-def test_what_is_called_exact_is_what_really_happens(run: Run, verify: str) -> None:
-    exact = 0
-    for start in range(len(STARTS)):
-        for recorded, strategy in product(RECORDED, (*OTHER, *RECORDED)):
-            trace = run(recorded + verify, start)
+@pytest.mark.parametrize("verify", ["", MATCH, DRAWN], ids=["greedy", "match", "drawn"])
+def test_what_is_called_exact_is_what_really_happens(demo_engine: Engine, verify: str) -> None:
+    """Of chats, where the models are surer than in free text: near-ties leave few texts exact."""
+
+    @cache
+    def answered(strategy: str, number: int) -> Trace:
+        return answer(
+            demo_engine,
+            None,
+            messages=as_user(demo_prompts(12)[number]),
+            strategy=strategy + verify,
+            max_tokens=40,
+            cold=True,
+            sampling=Sampling(temperature=0.6, seed=number) if verify else Sampling(),
+        )
+
+    exact = within = estimates = 0
+    for number in range(12):
+        for recorded, strategy in product(RECORDED[:2], OTHER[:4]):
+            trace = answered(recorded, number)
             outcome = asked(trace, strategy + verify)
+            if not outcome.exact and estimates >= 12:
+                continue
+            real = counts(answered(strategy, number))
             if outcome.exact:
-                real = run(strategy + verify, start)
-                if real.token_ids == trace.token_ids and is_drafted_alike(trace, real, strategy):
-                    exact += 1
-                    told = outcome.rounds, outcome.drafted, outcome.accepted
-                    assert told == counts(real), (recorded, strategy)
-        if exact >= 6:
+                exact += 1
+                assert (outcome.rounds, outcome.drafted, outcome.accepted) == real, (recorded, strategy)
+            else:
+                estimates += 1
+                within += outcome.fewest <= real[0] <= outcome.most
+        if exact >= 3 and estimates >= 12:
             break
-    assert exact >= 6, "three of a start have the recorded settings, the others follow from the record"
+    assert exact >= 3
+    assert within >= 0.8 * estimates
 
 
 @pytest.mark.same_text
@@ -176,25 +176,9 @@ def test_drawn_texts_are_never_exact_with_other_drafts(run: Run) -> None:
 def test_a_lower_p_min_than_recorded_is_an_estimate(run: Run) -> None:
     trace, real = of_one_text(run, RECORDED[2], "draft-simple:n_max=8")
     outcome = asked(trace, "draft-simple:n_max=8")
-    assert not outcome.exact and "no draft was recorded" in outcome.reasons[-1]
+    assert any("no draft was recorded" in reason for reason in outcome.reasons)
     rounds, _, _ = counts(real)
     assert outcome.rounds == pytest.approx(rounds, rel=0.3)
-
-
-@pytest.mark.same_text
-def test_drafts_that_go_on_behind_a_rejection_leave_rounds_exact(run: Run) -> None:
-    found = 0
-    for start, verify in product(range(len(STARTS)), ("", MATCH)):
-        trace = run(RECORDED[0] + verify, start)
-        for strategy in (OTHER[3], OTHER[5], "draft-simple:n_max=5:p_min=0.4"):
-            outcome = asked(trace, strategy + verify)
-            if outcome.reasons and outcome.reasons[0].startswith("Rounds and accepted are exact"):
-                real = run(strategy + verify, start)
-                if real.token_ids == trace.token_ids and is_drafted_alike(trace, real, strategy):
-                    found += 1
-                    rounds, _, accepted = counts(real)
-                    assert (outcome.rounds, outcome.accepted) == (rounds, accepted)
-    assert found
 
 
 @pytest.mark.same_text
@@ -244,7 +228,8 @@ def test_every_kind_of_estimate_says_why(run: Run) -> None:
     cost = CostModel.of([*trace.rounds, *run("none").rounds])
     assert any("clock" in reason for reason in what_if(trace, StrategySpec.parse(AUTO), cost).reasons)
     copied = run("prompt-lookup")
-    assert asked(copied, "prompt-lookup:num_pred_tokens=2").exact, "it is asked again"
+    again = asked(copied, "prompt-lookup:num_pred_tokens=2")
+    assert again.exact != bool(near_ties(copied)), "it is asked again, and only rounding can decide otherwise"
     older = replace(copied, header=msgspec.structs.replace(copied.header, context_ids=()))
     with pytest.raises(SettingError, match="not recorded"):
         asked(older, "prompt-lookup")

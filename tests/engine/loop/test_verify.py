@@ -25,6 +25,9 @@ from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.types import Verification
 from tests.dense import dense, sparse
+from tests.engine.loop.conftest import DRAWN
+
+pytestmark = pytest.mark.usefixtures("walked")
 
 VOCABULARY = 8
 LENGTH = 3  # tokens of the joint law
@@ -75,6 +78,8 @@ class Script(Draws):
         assert value is not None, f"{purpose!r} at {position} must not be asked for"
         return value
 
+    key = uniform  # type: ignore[assignment]  # of draws that are walked over
+
 
 def draws_of(accepts: Sequence[float], purpose: Purpose, last: float) -> Script:
     """Acceptance draws place by place, and one value for every draw of `purpose`."""
@@ -100,15 +105,16 @@ def intervals(outcome: Callable[[float], Outcome]) -> Iterator[tuple[int, float]
     """Walk over a draw from 0 to 1: yields every token with the width of its interval."""
     at = 0.0
     while at < ALMOST_ONE:
+        DRAWN.clear()
         first = outcome(at)
-        assert first.draw is not None and first.draw.u == at
-        assert first.draw.low <= at < first.draw.high
-        width = first.draw.high - at
-        # The recorded interval is accepted only if both of its ends give the same token.
+        ((u, low, high),) = DRAWN
+        assert low <= at == u < high
+        width = high - at
+        # The interval is accepted only if both of its ends give the same token.
         assert outcome(at + width * 0.5).token == first.token
         assert outcome(at + width * (1 - 1e-9)).token == first.token
         yield first.token, width
-        at = first.draw.high
+        at = high
 
 
 def emissions(rule: Rule, draft: Prefix) -> Iterator[tuple[Prefix, float]]:
@@ -227,18 +233,19 @@ def match_emissions(
     place, at = len(told), 0.0
     while at < ALMOST_ONE:
         values = {(POSITION + i, Purpose.TOKEN): u for i, u in enumerate((*told, at))}
+        DRAWN.clear()
         outcome = rule(Script(values))
         judged = outcome.judged[place] if place < len(outcome.judged) else None
-        draw = judged.draw if judged else outcome.draw
-        assert draw is not None and draw.u == at
-        width = draw.high - at
+        u, _, high = DRAWN[place]
+        assert u == at
+        width = high - at
         if judged and judged.accepted:
             for emitted, chance in match_emissions(rule, (*told, at)):
                 yield emitted, width * chance
         else:
             accepted = [token.target_id for token in outcome.judged[: outcome.accepted]]
             yield (*map(int, accepted), outcome.token), width
-        at = draw.high
+        at = high
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])

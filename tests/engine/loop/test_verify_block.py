@@ -39,6 +39,8 @@ from tests.engine.loop.test_verify import (
     measure,
 )
 
+pytestmark = pytest.mark.usefixtures("walked")
+
 Rule = Callable[[Sequence[int], Draws], Outcome]
 Emissions = Callable[[Rule, Prefix], Iterator[tuple[Prefix, float]]]
 Stop = Callable[[Prefix], bool]
@@ -231,7 +233,7 @@ def test_a_draft_of_one_token_is_judged_as_by_the_token_wise_rule(
         )
         for judge in (verify_block, verify_speculative)
     ]  # fmt: skip
-    found = [(outcome.accepted, outcome.token, outcome.origin, outcome.draw) for outcome in outcomes]
+    found = [(outcome.accepted, outcome.token, outcome.origin, outcome.race) for outcome in outcomes]
     assert found[0] == found[1]
 
 

@@ -126,8 +126,8 @@ def swap_alternatives(trace: Trace) -> None:
 
 
 def shifted(token: EmittedToken) -> EmittedToken:
-    assert token.draw is not None
-    return replace(token, draw=replace(token.draw, high=(token.draw.high + token.draw.low) / 2))
+    assert token.race is not None
+    return replace(token, race=replace(token.race, score=token.race.score + 9))
 
 
 def lower_the_value_that_passed(trace: Trace) -> None:
@@ -163,9 +163,9 @@ ANY_RULE: dict[str, Edit] = {
 }
 DRAWN: dict[str, Edit] = {
     "seed": change_header(seed=12345),
-    "no draw": change_emitted(Origin.BONUS, lambda t: replace(t, draw=None)),
-    "interval of the bonus": change_emitted(Origin.BONUS, shifted),
-    "interval of the resampled": change_emitted(Origin.RESAMPLED, shifted),
+    "no draw": change_emitted(Origin.BONUS, lambda t: replace(t, race=None)),
+    "score of the bonus": change_emitted(Origin.BONUS, shifted),
+    "score of the resampled": change_emitted(Origin.RESAMPLED, shifted),
     "emitted p": change_emitted(Origin.BONUS, lambda t: replace(t, p=t.p / 2)),
 }
 EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
@@ -202,7 +202,7 @@ EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
             "u": change_draft(Verdict.REJECTED, lambda t: replace(t, u=0.0)),
             "q": change_draft(Verdict.IGNORED, lambda t: replace(t, q=t.q / 2)),
             "draft draw": change_draft(
-                Verdict.ACCEPTED, lambda t: replace(t, draft_draw=replace(t.draft_draw, u=0.5))
+                Verdict.ACCEPTED, lambda t: replace(t, draft_race=replace(t.draft_race, score=0.5))
             ),
             "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=1.0)),
         },
@@ -233,7 +233,7 @@ EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
             "h": change_draft(Verdict.REJECTED, lambda t: replace(t, h=t.h * 0.99)),
             "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=t.p * 1.01)),
             "u": change_draft(Verdict.REJECTED, lambda t: replace(t, u=0.0)),
-            "interval of the resampled": change_emitted(Origin.RESAMPLED, shifted),
+            "score of the resampled": change_emitted(Origin.RESAMPLED, shifted),
         },
     ),
     "match": (
@@ -245,9 +245,13 @@ EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
             "target's draw": change_draft(
                 Verdict.REJECTED, lambda t: replace(t, target_id=(t.target_id or 0) + 1)
             ),
-            "no draw of the target": change_draft(Verdict.ACCEPTED, lambda t: replace(t, draw=None)),
-            "the target's u": change_draft(
-                Verdict.ACCEPTED, lambda t: replace(t, draw=replace(t.draw, u=t.draw.low))
+            "no draw of the target": change_draft(Verdict.ACCEPTED, lambda t: replace(t, race=None)),
+            "the second": change_draft(
+                Verdict.ACCEPTED, lambda t: replace(t, race=replace(t.race, rival=t.race.rival + 1))
+            ),
+            "the second's score": change_draft(
+                Verdict.ACCEPTED,
+                lambda t: replace(t, race=replace(t.race, rival_score=t.race.rival_score - 5)),
             ),
         },
     ),
@@ -284,7 +288,7 @@ def test_a_record_without_its_end_may_be_cut_in_its_last_round(traces: dict[str,
     trace = traces[kind]
     index = first(trace, lambda round: round.accepted > 1)
     whole = trace.rounds[index]
-    unjudged = {"verdict": Verdict.IGNORED, "p": None, "u": None, "draw": None, "target_id": None}
+    unjudged = {"verdict": Verdict.IGNORED, "p": None, "u": None, "race": None, "target_id": None}
     ignored = tuple(replace(token, **unjudged) for token in whole.drafted[1:])
     cut = replace(
         whole,

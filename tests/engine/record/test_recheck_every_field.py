@@ -35,6 +35,7 @@ KINDS = {
 MACHINE = "a fact about the machine or the files"
 MODEL = "needs the model: its tokenizer or its logits"
 RARE = "a token that occurs nowhere else in the trace, or is not among the alternatives of its place"
+OTHERS = "of a distribution of which only the drafted token's part is recorded, or of a rare token"
 BOUNDED = "only bounded by what stands beside it"
 NEVER = {
     "header.app_version": MACHINE,
@@ -98,6 +99,7 @@ PARTLY = {
             *("round.drafted.id", "round.drafted.piece", "round.drafted.label", "round.emitted.id"),
             *("round.emitted.label", "round.target_top.ids", "round.target_top.pieces"),
             *("round.draft_top.ids", "round.draft_top.pieces", "round.drafted.p", "round.emitted.p"),
+            *("round.emitted.race.rival", "round.emitted.race.piece", "round.drafted.draft_race.piece"),
         ],
         RARE,
     ),
@@ -106,12 +108,10 @@ PARTLY = {
     "round.draft_top[]": "two places with the same best token",
     "round.drafted.draft_p": "of a drawn token: " + BOUNDED,
     "round.drafted.h": "of a drawn token: " + BOUNDED,
-    "round.drafted.draft_draw.low": "within rounding",
-    "round.drafted.draft_draw.high": "within rounding",
-    "round.drafted.draw.low": "within rounding",
-    "round.drafted.draw.high": "within rounding",
-    "round.emitted.draw.low": "from a residual of which only the rejected token's part is recorded",
-    "round.emitted.draw.high": "from a residual of which only the rejected token's part is recorded",
+    "round.emitted.race.score": OTHERS,
+    "round.emitted.race.rival_score": OTHERS,
+    "round.drafted.draft_race.rival": OTHERS,
+    "round.drafted.draft_race.rival_score": OTHERS,
 }
 
 

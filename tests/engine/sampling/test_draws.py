@@ -31,6 +31,7 @@ def test_draws_never_change_between_versions() -> None:
     draws = Draws(42)
     assert draws.uniform(0, Purpose.TOKEN) == 0.08470635238683977
     assert draws.uniform(7, Purpose.DRAFT, 5) == 0.054861863118967014
+    assert draws.key(0, Purpose.TOKEN) >> 11 == 0.08470635238683977 * 2**53
 
 
 @pytest.mark.parametrize("purpose", Purpose)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.sampling.distribution import draw_token
 from app.engine.sampling.kernel import Kernel
 from app.engine.sampling.logits import exponentials, softmax
+from app.engine.sampling.noise import race
 
 pytestmark = pytest.mark.usefixtures("numpy_passes")
 
@@ -96,30 +94,22 @@ def test_the_largest_are_those_of_a_stable_sort(compiled: Kernel, row: np.ndarra
     assert values == row[expected].tolist()
 
 
-@given(rows, st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2.0**-53])))
+@given(rows, st.integers(0, 2**64 - 1), st.booleans())
 @settings(deadline=None)
-def test_the_same_token_is_drawn(compiled: Kernel, row: np.ndarray, u: float) -> None:
-    """But for sums that were rounded in another order."""
+def test_the_same_tokens_win_bit_for_bit(compiled: Kernel, row: np.ndarray, key: int, few: bool) -> None:
     row[0] = 1 if row[0] == -np.inf else row[0]
     p = np.exp(row - row.max())
-    place, low, high = compiled.draw(p, u)
-    other, draw = draw_token(p, u)
-    if math.isnan(draw.high):
-        assert math.isnan(high)
-        return
-    assert low <= u < high <= 1
-    assert p[place] > 0
-    assert place == other or min(abs(u - low), abs(u - high)) < 1e-6
-    if place == other:
-        assert (low, high) == pytest.approx((draw.low, draw.high), abs=1e-6)
+    ids = np.flatnonzero(p > 1e-3) if few else None
+    p = p if ids is None else p[ids]
+    if len(p):
+        assert compiled.race(p, ids, key) == race(p, ids, key)
 
 
 def test_a_long_row_is_drawn_from_to_its_end(compiled: Kernel) -> None:
     p = np.full(1_200_000, 1 / 1_200_000, np.float32)
-    for u in (0.0, 0.3, 0.999_999_9):
-        place, low, high = compiled.draw(p, u)
-        assert low <= u < high
-        assert place == pytest.approx(u * len(p), abs=1)
+    places = [compiled.race(p, None, key)[1] for key in range(40)]
+    assert min(places) < 200_000 and max(places) > 1_000_000
+    assert compiled.race(p, None, 7) == race(p, None, 7)
 
 
 def test_a_row_with_gaps_is_refused(compiled: Kernel) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.fates import Origin
 from app.engine.record.trace import Trace
-from app.engine.types import Alternatives, Draw, EmittedToken, Round, Sampling, Verification
+from app.engine.types import Alternatives, EmittedToken, Race, Round, Sampling, Verification
 from app.lab.report.compare import compared, first_divergence
 from app.lab.runs.journal.run_record import RunRecord
 from tests.answers import answer
@@ -103,27 +103,28 @@ def test_at_a_temperature_the_gap_is_of_logits_before_it(some_trace: Trace) -> N
 
 
 @pytest.mark.parametrize(
-    ("distance", "there", "near"),
+    ("here", "there", "near"),
     [
-        (0.01, {1: 0.41, 2: 0.4}, True),
-        (0.06, {1: 0.41, 2: 0.4}, True),  # less than logits that move by 0.25 move an edge at temperature 0.5
-        (0.07, {1: 0.41, 2: 0.4}, False),
-        (0.01, {1: 0.2, 2: 0.6}, False),  # the logits themselves moved further
+        ((2, 0.01), (1, 0.02), True),
+        ((2, 0.3), (1, 0.19), True),  # logits moved by less than 0.25 at temperature 0.5
+        ((2, 0.3), (1, 0.21), False),
+        ((3, 0.01), (1, 0.02), None),  # p of the other token is not recorded, and it was not the second
     ],
 )
-def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_within_rounding(
-    some_trace: Trace, distance: float, there: dict[int, float], near: bool
+def test_a_race_that_two_tokens_won_is_a_near_tie_within_rounding(
+    some_trace: Trace, here: tuple[int, float], there: tuple[int, float], near: bool | None
 ) -> None:
-    u = 0.5
-    here = _drawn(_trace(some_trace, (1,), {1: 0.41, 2: 0.4}, temperature=0.5), Draw(u, 0.1, u + distance))
-    parted = _drawn(_trace(some_trace, (2,), there, temperature=0.5), Draw(u, u - distance, 0.9))
-    found = first_divergence((2,), (1,), parted, here)
+    answers = [
+        _raced(_trace(some_trace, (token,), {token: 0.41}, temperature=0.5), Race(1.0, rival, 1.0 - gap))
+        for token, (rival, gap) in ((1, here), (2, there))
+    ]
+    found = first_divergence((2,), (1,), answers[1], answers[0])
     assert found is not None and found.near_tie is near
 
 
-def _drawn(trace: Trace, draw: Draw) -> Trace:
-    """The trace with rule `match`, and with this draw for its tokens."""
-    emitted = tuple(msgspec.structs.replace(token, draw=draw) for token in trace.rounds[0].emitted)
+def _raced(trace: Trace, race: Race) -> Trace:
+    """The trace with rule `match`, and with this race for its tokens."""
+    emitted = tuple(msgspec.structs.replace(token, race=race) for token in trace.rounds[0].emitted)
     header = msgspec.structs.replace(trace.header, verification=Verification.MATCH)
     return Trace(header, [msgspec.structs.replace(trace.rounds[0], emitted=emitted)])
 

@@ -336,7 +336,7 @@ def test_what_if_says_how_sure_it_is(windows: Windows) -> None:
     assert panel.why.text() == "These are the settings of the answer."
     panel.p_min.setValue(1)
     desk.until(lambda: rounds in panel.recorded.text())
-    assert panel.outcome.text().startswith(rounds) and panel.why.text().startswith("Exact")
+    assert rounds in panel.outcome.text() and panel.why.text().startswith(("Exact", "Estimate"))
     panel.longest.setValue(16)
     desk.until(lambda: panel.outcome.text().startswith("About"))
     assert panel.why.text().startswith("Estimate.")

@@ -22,12 +22,13 @@ from app.engine.types import (
     DraftedToken,
     Draw,
     EmittedToken,
+    Race,
     Sampling,
     ServerInfo,
     Verification,
 )
 from app.servers.answer import RoundFold, Told
-from app.ui.inspector.round.content import CardContent
+from app.ui.inspector.round.content import CardContent, RaceBars
 from app.ui.inspector.round.contents import cards_of, chain_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.inspector.round.painting import broken
@@ -94,7 +95,7 @@ def stated(card: CardContent) -> bool | None:
     ],
 )
 def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sampling: Sampling) -> None:
-    trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=50)
+    trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=50, ignore_eos=True)
     block = trace.header.verification is Verification.BLOCK
     for round in trace.rounds:
         cards = cards_of(round, trace.header)
@@ -129,14 +130,15 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
         instead = card.instead
         assert (
             instead is not None
-            and instead.line is not None
+            and isinstance(instead.line, RaceBars)
             and card.word == "rejected"
             and card.law is not None
             and card.law.exact
         )
-        assert [line.name for line in instead.sums] == ["p − q", "share of the residual", "v"]
-        (fallen,) = [each for each in instead.line.stretches if each.fate and not each.pale]
-        assert fallen.low <= instead.line.draw < fallen.high and fallen.label == instead.title
+        winner, second, *_others = instead.line.runners
+        names = ["p − q", "share of the residual", "log p + luck", f"ahead of “{second.token}” by"]
+        assert [line.name for line in instead.sums] == names
+        assert winner.won and winner.token == instead.title and winner.score > second.score
         first, refused, share, p = map(float, re.findall(r"\d[\d.e-]*", instead.proof[2]))
         assert first + refused * share == pytest.approx(p, rel=0.01)
 
@@ -167,7 +169,7 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
 
 @pytest.fixture
 def trace(engine: Engine) -> Trace:
-    return answer(engine, strategy="draft-simple:n_max=4", sampling=WARM, max_tokens=60)
+    return answer(engine, strategy="draft-simple:n_max=4", sampling=WARM, max_tokens=160, ignore_eos=True)
 
 
 @pytest.fixture
@@ -288,6 +290,7 @@ def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> No
 NUMBER = st.one_of(SHARE, st.sampled_from([0.0, 1.0, 1e-300, 5.0, 1e300, -1.0]))
 MAYBE = st.one_of(st.none(), NUMBER)
 DRAW = st.builds(Draw, NUMBER, NUMBER, NUMBER)
+RACE = st.builds(Race, NUMBER, st.integers(0, 5), NUMBER, st.binary(max_size=3)) | st.builds(Race, NUMBER)
 TOP = st.builds(
     Alternatives,
     st.lists(st.integers(0, 5), max_size=4).map(tuple),
@@ -299,11 +302,12 @@ DRAFTED = st.builds(
     id=st.integers(0, 5), piece=st.binary(max_size=3), verdict=st.sampled_from(Verdict), q=NUMBER,
     draft_p=MAYBE, p=MAYBE, u=MAYBE, target_id=st.one_of(st.none(), st.integers(0, 5)),
     draw=st.one_of(st.none(), DRAW), draft_draw=st.one_of(st.none(), DRAW), label=st.just(""), h=MAYBE,
+    race=st.one_of(st.none(), RACE), draft_race=st.one_of(st.none(), RACE),
 )  # fmt: skip
 EMITTED = st.builds(
     EmittedToken,
     id=st.integers(0, 5), piece=st.binary(max_size=3), origin=st.sampled_from(Origin), p=NUMBER,
-    draw=st.one_of(st.none(), DRAW), label=st.just(""),
+    draw=st.one_of(st.none(), DRAW), label=st.just(""), race=st.one_of(st.none(), RACE),
 )  # fmt: skip
 
 

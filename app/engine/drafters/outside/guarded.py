@@ -133,7 +133,7 @@ class GuardedDrafter(Drafter):
         proposal = ask(_read_only(context), k)
         if not isinstance(proposal, Proposal):
             raise _Rubbish(f"gave {_kind(proposal)} instead of a Proposal")
-        if len(proposal.q) or len(proposal.draws):
+        if len(proposal.q) or len(proposal.races):
             raise _Rubbish("gave a q, and drafts from outside are one-hot")
         return Proposal(
             ids=_sound_ids(proposal.ids, k, self._n_vocab),

@@ -141,8 +141,9 @@ class WhatIfPanel(QWidget):
 def outcome_words(found: WhatIf) -> str:
     """The outcome in one line; "about" where it is an estimate."""
     about = "" if found.exact else "about "
+    span = "" if found.fewest == found.most else f" ({count(found.fewest)} to {count(found.most)})"
     words = (
-        f"{about}{count(round(found.rounds))} rounds, {count(round(found.drafted))} drafted, "
+        f"{about}{count(round(found.rounds))} rounds{span}, {count(round(found.drafted))} drafted, "
         f"{count(round(found.accepted))} accepted"
     )
     factor = f", {found.factor:.2f}× predicted" if found.factor is not None else ""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import log
 
 from app.engine.explain.law import PlaceLaw, Tally
 from app.engine.fates import Origin, Verdict
-from app.engine.types import EmittedToken
+from app.engine.sampling.noise import luck
+from app.engine.types import EmittedToken, Race
 from app.ui.instruments import definitions
 from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.numbers import probability, ratio
 
 OTHERS = "all others"
+_RUNNERS = 4  # tokens of a race that are shown
 _THIN = 1e-3  # a shorter stretch of a line cannot be seen
 _LETTERS = {
     "reach r": "r: the chance that the draft is accepted up to here or further.",
     "h": "h: the chance that this token's own draw passes.",
     "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
+    "log p + luck": "luck: a number that seed, place and token give. The largest sum is drawn.",
     "v": "v: a uniform draw from [0, 1), keyed by seed and place. It picks the target's own token.",
 }
 
@@ -57,6 +61,28 @@ class DrawLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Runner:
+    """A token in a race: the one with the largest score, log p + luck, is drawn."""
+
+    token: str
+    log_p: float
+    luck: float
+    won: bool
+
+    @property
+    def score(self) -> float:
+        return self.log_p + self.luck
+
+
+@dataclass(frozen=True, slots=True)
+class RaceBars:
+    """The race that a token was drawn by, best first."""
+
+    runners: tuple[Runner, ...]
+    fate: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """A line of arithmetic."""
 
@@ -73,7 +99,7 @@ class Instead:
     fate: str
     word: str
     words: str  # what was drawn from
-    line: DrawLine | None
+    line: DrawLine | RaceBars | None
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
     proof: tuple[str, ...] = ()  # why the token keeps its probability: the formula, then its numbers
@@ -89,7 +115,7 @@ class CardContent:
     word: str  # the fate's name
     headings: tuple[str, ...]  # of the numbers beside the bars
     bars: tuple[TokenBar, ...]
-    line: DrawLine | None
+    line: DrawLine | RaceBars | None
     sums: tuple[Sum, ...]
     notes: tuple[str, ...]
     law: PlaceLaw | None = None  # that of the bars
@@ -182,16 +208,34 @@ def known_words(law: PlaceLaw) -> list[str]:
 # ------------------------------------------------------------------------------------------ the final draw
 
 
-def final_line(token: EmittedToken, weights: dict[int, tuple[str, float]]) -> DrawLine | None:
-    """The line that the draw of the target's own token fell onto; None if nothing was drawn.
+def race_bars(race: Race, id: int, fate: str, weights: dict[int, tuple[str, float]], key: int) -> RaceBars:
+    """The race that token `id` won, with the tokens of `weights` that come next: their names and their
+    probabilities."""
+    names = {race.rival: visible(race.piece, race.label)} | {id: name for id, (name, _) in weights.items()}
+    scores = {id: log(weight) + luck(key, id) for id, (_, weight) in weights.items() if weight > 0}
+    scores[id] = race.score
+    if race.rival is not None and race.rival_score is not None:
+        scores[race.rival] = race.rival_score
+    best = [(each, luck(key, each)) for each in sorted(scores, key=lambda id: -scores[id])[:_RUNNERS]]
+    return RaceBars(
+        tuple(Runner(names[each], scores[each] - own, own, each == id) for each, own in best), fate
+    )
 
-    `weights` are the names and the probabilities of the tokens known here, p or the scaled residual. Tokens
-    are in the order of the vocabulary, as they were drawn; the emitted one is where the record has it.
+
+def final_line(
+    token: EmittedToken, weights: dict[int, tuple[str, float]], key: int
+) -> DrawLine | RaceBars | None:
+    """How the target's own token was drawn, or the line that its draw fell onto; None if nothing was drawn.
+
+    `weights` are the names and the probabilities of the tokens known here, p or the scaled residual; `key` is
+    that of their luck. On a line tokens are in the order of the vocabulary, as they were drawn; the emitted
+    one is where the record has it.
     """
-    draw = token.draw
+    fate, draw = token.origin.value, token.draw
+    if token.race is not None:
+        return race_bars(token.race, token.id, fate, weights, key)
     if draw is None:
         return None
-    fate = token.origin.value
     stretches, at = [], 0.0
     for id, (name, weight) in sorted(weights.items()):
         if id == token.id:

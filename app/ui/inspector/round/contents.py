@@ -21,21 +21,24 @@ from app.engine.explain.decision import (
 )
 from app.engine.explain.law import place_law
 from app.engine.fates import JUDGED, Origin, Verdict
-from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader, Verification
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.types import DraftedToken, Draw, EmittedToken, Race, Round, TraceHeader, Verification
 from app.ui.inspector.round.content import (
     CardContent,
     DrawLine,
     Instead,
+    RaceBars,
     Stretch,
     Sum,
     TokenBar,
     final_line,
     known_words,
     law_bars,
+    race_bars,
 )
 from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.draft_end import end_words
-from app.ui.widgets.words.sums import add_up, compared, drawn, written
+from app.ui.widgets.words.sums import add_up, compared, drawn, signed, written
 
 ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
 _LEAST = 0.0005  # a token less probable than this has no bar
@@ -76,7 +79,7 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: 
         token.verdict.value,
         (),
         (),
-        _judged_line(test),
+        _judged_line(round, place, header, test),
         _sums(round, place, test),
         (*_notes(round, place, test), *_alone(round, place, heading)),
     )
@@ -105,7 +108,7 @@ def _alone(round: Round, place: int, heading: str) -> list[str]:
     """Why the bars of a drawn token show q of no other token."""
     token = round.drafted[place]
     best = round.draft_top[place].ids if place < len(round.draft_top) else ()
-    if heading != "q" or token.draft_draw is None or not best or token.id in best:
+    if heading != "q" or token.draft_drawn is None or not best or token.id in best:
         return []
     return ["Not one of the draft's ten best: q of the others is not known."]
 
@@ -149,16 +152,22 @@ def _fate(token: DraftedToken | EmittedToken) -> str:
     return token.verdict.value if isinstance(token, DraftedToken) else token.origin.value
 
 
-def _judged_line(test: Test | None) -> DrawLine | None:
+def _judged_line(
+    round: Round, place: int, header: TraceHeader, test: Test | None
+) -> DrawLine | RaceBars | None:
     """The line that decides whether a drafted token passes: below the chance it does."""
     match test:
         case RatioTest():
             chance, u = test.chance, test.u
         case BlockTest(h=float() as chance, u=float() as u):
             pass
-        case DrawTest():
-            drawn_here = Stretch(test.draw.low, test.draw.high, _passing(test.passed))
-            return DrawLine((drawn_here,), test.draw.u, "v")
+        case DrawTest(draw=Draw() as draw):
+            return DrawLine((Stretch(draw.low, draw.high, _passing(test.passed)),), draw.u, "v")
+        case DrawTest(draw=Race() as race):
+            weights = _weights(round, place, header)
+            weights.setdefault(test.drawn, (_target_name(round, place, test.drawn), 0.0))
+            key = _key(round, place, header, Purpose.TOKEN)
+            return race_bars(race, test.drawn, _passing(test.passed), weights, key)
         case _:
             return None
     passes = Stretch(0.0, chance, Origin.ACCEPTED.value, "passes")
@@ -180,7 +189,7 @@ def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
             return Sum(ARGMAX, best), _equal(said, best, test.passed)
         case RatioTest():
             (p, q), ratio = add_up((test.p, test.q), lambda p, q: p / q)
-            draft_p = token.draft_p if token.draft_draw is None else None
+            draft_p = token.draft_p if token.draft_drawn is None else None
             return (
                 *([Sum("draft_p", written(draft_p))] if draft_p is not None else []),
                 Sum("p / q", f"{p} / {q} = {ratio}"),
@@ -188,7 +197,7 @@ def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
             )
         case DrawTest():
             own = _target_name(round, place, test.drawn)
-            return Sum("v", drawn(test.draw)), Sum("drawn from p", own), _equal(said, own, test.passed)
+            return *_draw_sums(test.draw), Sum("drawn from p", own), _equal(said, own, test.passed)
         case BlockTest():
             return tuple(_block_sums(test))
     return ()
@@ -251,19 +260,32 @@ def _own(round: Round, token: EmittedToken, header: TraceHeader, rows: int) -> C
     return _with_bars(card, _bars(round, len(round.emitted) - 1, header, "", rows), "")
 
 
-def _target_line(round: Round, header: TraceHeader, token: EmittedToken) -> DrawLine | None:
-    odds = odds_of(round, len(round.emitted) - 1, header)
-    return final_line(token, {each.id: (_named(each), each.p) for each in odds if each.p is not None})
+def _target_line(round: Round, header: TraceHeader, token: EmittedToken) -> DrawLine | RaceBars | None:
+    place = len(round.emitted) - 1
+    weights = {token.id: (_name(token), token.p or 0.0)} | _weights(round, place, header)
+    return final_line(token, weights, _key(round, place, header, Purpose.TOKEN))
 
 
-def _residual_line(round: Round, header: TraceHeader, residual: Residual) -> DrawLine | None:
+def _weights(round: Round, place: int, header: TraceHeader) -> dict[int, tuple[str, float]]:
+    """The names and the p of the tokens known at a place; none if p is not what was drawn from."""
+    if header.sampling.temperature == 0:
+        return {}
+    return {each.id: (_named(each), each.p) for each in odds_of(round, place, header) if each.p is not None}
+
+
+def _key(round: Round, place: int, header: TraceHeader, purpose: Purpose) -> int:
+    return Draws(header.seed).key(round.position + place, purpose)
+
+
+def _residual_line(round: Round, header: TraceHeader, residual: Residual) -> DrawLine | RaceBars | None:
     weights = {
         odds.id: (_named(odds), max(residual.reach * odds.p - odds.q, 0.0) / residual.total)
         for odds in odds_of(round, len(round.emitted) - 1, header)
         if residual.total is not None and odds.p is not None and odds.q is not None
     }
     token = round.emitted[-1]
-    return final_line(token, weights | {token.id: (_name(token), residual.share)})
+    key = _key(round, len(round.emitted) - 1, header, Purpose.RESIDUAL)
+    return final_line(token, weights | {token.id: (_name(token), residual.share)}, key)
 
 
 def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
@@ -275,7 +297,7 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     line = _residual_line(round, header, residual)
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
     words = f"Drawn from the residual, {left}, scaled to 1."
-    if line is not None:
+    if isinstance(line, DrawLine):
         words += " Each length is a token's chance."
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
@@ -303,13 +325,23 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
         sums.append(Sum("share of the residual", f"{left} / {total} = {share}"))
     else:
         sums.append(Sum("share of the residual", written(residual.share)))
-    return (*sums, Sum("v", drawn(residual.draw)))
+    return (*sums, *_draw_sums(residual.draw))
 
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
-    if token.draw is None:
+    if token.drawn is None:
         return (Sum(ARGMAX, _name(token)),)
-    return Sum("v", drawn(token.draw)), Sum("drawn from p", _name(token))
+    return *_draw_sums(token.drawn), Sum("drawn from p", _name(token))
+
+
+def _draw_sums(draw: Race | Draw) -> tuple[Sum, ...]:
+    """By how much a token won its race or, before format 1.10, where the draw fell."""
+    if isinstance(draw, Draw):
+        return (Sum("v", drawn(draw)),)
+    score = Sum("log p + luck", signed(draw.score))
+    if draw.rival is None:
+        return (score,)
+    return score, Sum(f"ahead of “{visible(draw.piece, draw.label)}” by", written(draw.gap))
 
 
 def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
@@ -319,7 +351,7 @@ def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> li
         return []
     known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
     below = f": at most {written(min(known))}, as it is not among the draft's ten best" if known[1:] else ""
-    return [f"The q of this token is not recorded{below}; its interval is."]
+    return [f"The q of this token is not recorded{below}; its share of the residual is."]
 
 
 def _own_notes(round: Round, token: EmittedToken, header: TraceHeader) -> list[str]:

@@ -79,12 +79,12 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if not round.drafted:
         return ""
     first = round.drafted[0]
-    if first.draft_draw is not None and q_follows(header.sampling):
+    if first.draft_drawn is not None and q_follows(header.sampling):
         return (
             "The tokens were drawn from q, which is recorded for the drafted token. For the others it is "
             "derived, if the drafted token was one of the draft's ten best."
         )
-    if first.draft_draw is not None:
+    if first.draft_drawn is not None:
         return "The tokens were drawn from q. The trace does not hold q of the others."
     if first.draft_p is not None:
         taken = "The draft's best token was taken, not drawn, so q is 1 there and 0 elsewhere"

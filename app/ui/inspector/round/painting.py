@@ -14,11 +14,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.engine.fates import Verdict
-from app.ui.inspector.round.content import CardContent, DrawLine, Sum, TokenBar
+from app.ui.inspector.round.content import CardContent, DrawLine, RaceBars, Sum, TokenBar
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.widgets.words.numbers import probability
-from app.ui.widgets.words.sums import written
+from app.ui.widgets.words.sums import signed, written
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
@@ -199,10 +199,51 @@ def paint_legend(
 # ------------------------------------------------------------------------------------- the line of a draw
 
 
-def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | None, ink: Ink) -> float:
-    """The line from 0 to 1, cut into what a draw may mean, and the draw on it."""
+def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink) -> float:
+    """A bar for each token, as long as its score: from the left up to log p, and on, or back, by its luck.
+    The longest wins."""
+    palette, metrics = ink.theme.palette, QFontMetricsF(ink.mono)
+    heading = QFontMetricsF(ink.small).height() * 1.3
+    if painter is not None:
+        longest = max(metrics.horizontalAdvance(each.token) for each in race.runners)
+        name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−00.00")
+        track = QRectF(room.left() + name + 8, 0, room.width() - name - score - 16, ink.row * 0.5)
+        ends = [end for each in race.runners for end in (each.log_p, each.score)]
+        low = min(ends) - 0.06 * (max(ends) - min(ends)) - 0.01
+        top = QRectF(room.left(), room.top(), room.width(), heading)
+        paint_text(painter, top, RIGHT, "log p + luck", ink.small, palette.secondary)
+        for at, each in enumerate(race.runners):
+            line = QRectF(room.left(), room.top() + heading + at * ink.row, room.width(), ink.row)
+            shade = palette.text if each.won else palette.secondary
+            paint_text(
+                painter, line.adjusted(0, 0, name - line.width(), 0), LEFT, each.token, ink.mono, shade
+            )
+            paint_text(painter, line, RIGHT, signed(each.score), ink.mono, shade)
+            end, known = (
+                (value - low) * track.width() / (max(ends) - low) for value in (each.score, each.log_p)
+            )
+            bar = track.translated(0, line.top() + ink.row * 0.25)
+            solid = QRectF(bar.left(), bar.top(), min(end, known), bar.height())
+            lucky = QRectF(bar.left() + min(end, known), bar.top(), abs(end - known), bar.height())
+            colour = palette.area(race.fate) if each.won else palette.secondary
+            pale = QColor(blend(colour, palette.ground, 0.55))
+            painter.fillRect(solid, pale)
+            if each.luck > 0:
+                painter.fillRect(lucky, QColor(colour))
+            else:
+                painter.setPen(QPen(pale, 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(lucky.adjusted(0.5, 0.5, -0.5, -0.5))
+    return room.top() + heading + len(race.runners) * ink.row + 4 * ink.unit
+
+
+def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars | None, ink: Ink) -> float:
+    """The race that a token was drawn by, or the line from 0 to 1, cut into what a draw may mean, and the
+    draw on it."""
     if line is None:
         return room.top()
+    if isinstance(line, RaceBars):
+        return paint_race(painter, room, line, ink)
     scale, palette, metrics = ink.unit, ink.theme.palette, QFontMetricsF(ink.mono)
     label, thick = metrics.height(), metrics.height() * 1.1
     track = QRectF(room.left(), room.top() + label + 5 * scale, room.width(), thick)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.strategy import SERVER
-from app.engine.types import UNTOLD, DraftedToken, EmittedToken, Round
+from app.engine.types import UNTOLD, DraftedToken, Draw, EmittedToken, Race, Round
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import duration, probability
 
@@ -97,8 +97,8 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
     elif token.u is not None and token.p is not None:
         sign = "<" if token.verdict is Verdict.ACCEPTED else "≥"
         lines.append(f"u {probability(token.u)}: u × q {sign} p")
-    if token.draw is not None:
-        lines.append(f"the target drew with u {probability(token.draw.u)}")
+    if token.drawn is not None:
+        lines += _drawn("p", token.drawn)
     if token.target_id is not None:
         if token.target_id == token.id:
             lines.append("the target chose the same token")
@@ -113,14 +113,24 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
 
 def _emitted_row(token: EmittedToken, word: str) -> RoundRow:
     lines = [f"token {token.id:,}", f"p {probability(token.p)}"]
-    if token.draw is not None:
-        draw = token.draw
-        under = "the residual" if token.origin is Origin.RESAMPLED else "p"
-        lines.append(f"drawn from {under} with u {probability(draw.u)}")
-        lines.append(f"u fell between {probability(draw.low)} and {probability(draw.high)}")
+    if token.drawn is not None:
+        lines += _drawn("the residual" if token.origin is Origin.RESAMPLED else "p", token.drawn)
     text = token_text(token.piece, token.label)
     details = "\n".join([f"{text}   {word}", *lines])
     return RoundRow(text, None, None, token.p, token.origin.value, details, word)
+
+
+def _drawn(under: str, draw: Race | Draw) -> tuple[str, ...]:
+    if isinstance(draw, Draw):
+        between = f"{probability(draw.low)} and {probability(draw.high)}"
+        return f"drawn from {under} with u {probability(draw.u)}", f"u fell between {between}"
+    score = f"{draw.score:.2f}".replace("-", "−")
+    won = f"drawn from {under}: log p + luck {score}"
+    return (
+        (won,)
+        if draw.rival is None
+        else (won, f"{draw.gap:.2g} more than {token_text(draw.piece, draw.label)}")
+    )
 
 
 def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
-from app.engine.types import DraftedToken, EmittedToken, Round, TraceHeader
+from app.engine.types import DraftedToken, Draw, EmittedToken, Race, Round, TraceHeader
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import SPACE, percent, probability
-from app.ui.widgets.words.sums import add_up, apart, compared, drawn
+from app.ui.widgets.words.sums import add_up, apart, compared, drawn, signed, written
 
 _SHOWN_ALTERNATIVES = 5
 _MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
@@ -99,15 +99,15 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         rows.append((f"p (target) of {said}", probability(draft.p)))
         rows.append((f"p (target) of {name}", probability(token.p)))
         verdict += _judgement(round, place)
-        if token.draw is not None and draft.draw is None:  # otherwise the judgement says it
-            verdict.append(f"Drawn from the residual: v {drawn(token.draw)}.")
+        if token.drawn is not None and draft.drawn is None:  # otherwise the judgement says it
+            verdict.append(f"Drawn from the residual: {_drawn(token.drawn)}.")
     else:
         rows.append(("p (target)", probability(token.p)))
         verdict.append(_nothing_rejected(round, token))
-        how = "drew" if token.draw is not None else "wanted"
+        how = "drew" if token.drawn is not None else "wanted"
         verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
-        if token.draw is not None:
-            verdict.append(f"Drawn from p: v {drawn(token.draw)}.")
+        if token.drawn is not None:
+            verdict.append(f"Drawn from p: {_drawn(token.drawn)}.")
     return _facts(token, round.fate_word(token), rows, verdict)
 
 
@@ -130,11 +130,11 @@ def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str
     """The source of the proposal, and the proposal's probabilities."""
     if round.match is not None:
         yield f"Copied ({round.strategy or 'draft'})", f"from token {round.match:,}"
-    if token.draft_draw is None and token.draft_p is not None:
+    if token.draft_drawn is None and token.draft_p is not None:
         yield "draft_p", probability(token.draft_p)
     yield "q (draft)", probability(token.q)
-    if token.draft_draw is not None:
-        yield "The draft's draw", drawn(token.draft_draw)
+    if token.draft_drawn is not None:
+        yield "The draft's draw", _drawn(token.draft_drawn, "")
 
 
 def _judgement(round: Round, place: int) -> Iterator[str]:
@@ -153,21 +153,21 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
         held = compared(token.u, min(1.0, token.p / token.q)) if token.q else ratio
         yield f"p / q = {p} / {q} = {ratio}. u: {held}."
         return
-    how = "drew" if token.draw is not None else "wanted"
+    how = "drew" if token.drawn is not None else "wanted"
     if passed:
         own = f"the same {_chance(token.p)}"
     else:
         own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
     yield f"{_drafted(round, token)} Target {how} {own}: {word}."
-    if token.draw is not None:
-        yield f"The target's draw: v {drawn(token.draw)}."
+    if token.drawn is not None:
+        yield f"The target's draw: {_drawn(token.drawn)}."
 
 
 def _drafted(round: Round, token: DraftedToken) -> str:
     """Which strategy proposed a token, and with what probability."""
-    if token.draft_p is None and token.draft_draw is None:  # it was looked up, not predicted
+    if token.draft_p is None and token.draft_drawn is None:  # it was looked up, not predicted
         return f"{round.strategy or 'Draft'} said {_said(token)}."
-    drew = token.draft_draw is not None or token.draft_p is None
+    drew = token.draft_drawn is not None or token.draft_p is None
     return f"Draft said {_said(token)} {_chance(token.q if drew else token.draft_p)}."
 
 
@@ -244,6 +244,16 @@ def _alternatives(round: Round, span: Span, header: TraceHeader) -> dict[str, An
     draft = top(lambda each: each.q if heading == "q" else each.draft_p)
     shown = draft if span.place < len(round.draft_top) else ()
     return {"target": target, "draft": shown, "draft_heading": heading}
+
+
+def _drawn(draw: Race | Draw, name: str = "v ") -> str:
+    """By how much a token won. Of a draw before format 1.10, where it fell, behind its name."""
+    if isinstance(draw, Draw):
+        return f"{name}{drawn(draw)}"
+    score = f"log p + luck {signed(draw.score)}"
+    if draw.rival is None:
+        return f"{score}, no other token could win"
+    return f"{score}, “{visible(draw.piece, draw.label)}” {written(draw.gap)} behind"
 
 
 def _chance(p: float | None) -> str:

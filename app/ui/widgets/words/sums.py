@@ -65,7 +65,7 @@ def compared(first: float, second: float) -> str:
 
 
 def drawn(draw: Draw) -> str:
-    """A draw and the interval that it fell into: "0.654 in [0, 0.805)"."""
+    """A draw before format 1.10 and the interval that it fell into: "0.654 in [0, 0.805)"."""
     for figures in range(3, _MOST):
         u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
         if NONE in (u, low, high):
@@ -73,3 +73,8 @@ def drawn(draw: Draw) -> str:
         if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
             break
     return f"{u} in [{low}, {high})"
+
+
+def signed(value: float) -> str:
+    """A score with two figures behind the point: "−0.31"."""
+    return f"{value:.2f}".replace("-", "−")
