@@ -125,7 +125,8 @@ def _unknown(round: Round, first: int) -> CardContent:
 
 
 def _bars(round: Round, place: int, header: TraceHeader, heading: str, most: int) -> tuple[TokenBar, ...]:
-    """A bar of p for each token that was probable; a line across it is the draft's number."""
+    """A bar of p for each token that was probable; a line across it is the draft's number. If no p is known,
+    the bars are the draft's."""
     tokens = [tokens[place] for tokens in (round.drafted, round.emitted) if place < len(tokens)]
     fates = {token.id: _fate(token) for token in tokens}
     rows = []
@@ -136,13 +137,14 @@ def _bars(round: Round, place: int, header: TraceHeader, heading: str, most: int
     # Those that either model finds probable, and always the tokens that the card is about.
     rows.sort(key=lambda row: (row[0].id not in fates, -max(row[0].p or 0.0, row[1] or 0.0)))
     rows = sorted(rows[:most], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
+    judged = any(odds.p is not None for odds, _draft in rows)
     return tuple(
         TokenBar(
             _named(odds),
             (draft, odds.p) if heading else (odds.p,),
             odds.id in fates,
-            ((odds.p if odds.p is not None else draft or 0.0, fates.get(odds.id, "")),),
-            draft if heading and odds.p is not None else None,
+            (((odds.p if judged else draft) or 0.0, fates.get(odds.id, "")),),
+            draft if heading and judged else None,
         )
         for odds, draft in rows
     )
