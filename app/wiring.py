@@ -168,12 +168,11 @@ def _make_models(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Mod
     from app.ui.models.drafts_page import DraftsPage
     from app.ui.models.drafts_table import DraftsWork
     from app.ui.models.hub_session import HubSession
-    from app.ui.models.library_page import ask_for_files
     from app.ui.models.place import ModelsPlace
 
     session = HubSession(paths, chat.settings, chat.use_models)
     work = DraftsWork(chat.engine, partial(make_home, engine), KeptDrafts(paths.data / "drafts"))
-    drafts = DraftsPage(theme, session, chat, work, built_in(paths.resources), ask_for_files)
+    drafts = DraftsPage(theme, session, chat, work, built_in(paths.resources))
     return ModelsPlace(theme, session, chat.models_in_use, drafts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from app.lab.experiment import Experiment, Lane, Pair
 from app.lab.suites import Suite
 from app.ui.models.drafts_table import DraftList, DraftsTable, DraftsWork
 from app.ui.models.hub_session import HubSession
+from app.ui.models.library_page import ask_for_files
 from app.ui.state.chat_side import KEEP, ChatSide
 from app.ui.state.engine.engine_session import BUSY
 from app.ui.theme import Theme
@@ -40,9 +41,6 @@ from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.work.background import Query
 from app.ui.widgets.work.run_strip import RunStrip
 from app.ui.widgets.wrap_layout import WrapLayout
-
-ChooseDrafts = Callable[[QWidget], Sequence[str]]
-"""Lets the user choose files; empty where nothing was chosen."""
 
 ABOUT = (
     "α is how often a draft token would pass and c what it costs, in passes of the target; the predicted "
@@ -63,7 +61,6 @@ class DraftsPage(QWidget):
         chat: ChatSide,
         work: DraftsWork,
         suites: Sequence[Suite],
-        choose_files: ChooseDrafts,
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named "general" for others."""
         super().__init__()
@@ -72,7 +69,6 @@ class DraftsPage(QWidget):
         self._work = work
         work.setParent(self)
         self._suites = {suite.name: suite for suite in suites}
-        self._choose_files = choose_files
         self._drafts = DraftList(chat, work)
         self._build(theme)
         self._asked: Query[DraftResults | None] = Query(session.askers, self._show_kept, self.notice.tell)
@@ -196,7 +192,7 @@ class DraftsPage(QWidget):
 
     @Slot()
     def _add(self) -> None:
-        self._drafts.add(self._choose_files(self))
+        self._drafts.add(ask_for_files(self))
         self._show()
 
     # ------------------------------------------------------------------ measuring

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,12 +27,9 @@ from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.words.numbers import file_size
 from app.ui.widgets.work.background import Query
 
-Chooser = Callable[[QWidget], Sequence[str]]
-"""Lets the user choose files or a folder; empty where nothing was chosen."""
-
 
 def ask_for_files(parent: QWidget) -> Sequence[str]:
-    """Let the user choose model files with the system's dialog."""
+    """Let the user choose model files with the system's dialog; empty where none was chosen."""
     kinds = "GGUF models (*.gguf);;All files (*)"
     return QFileDialog.getOpenFileNames(parent, "Add models", str(Path.home()), kinds)[0]
 
@@ -48,24 +45,17 @@ class LibraryPage(QWidget):
 
     catalogue_wanted = Signal()
 
-    def __init__(
-        self,
-        theme: Theme,
-        session: HubSession,
-        in_use: ModelsInUse,
-        choose_files: Chooser = ask_for_files,
-        choose_folder: Chooser = ask_for_folder,
-    ) -> None:
+    def __init__(self, theme: Theme, session: HubSession, in_use: ModelsInUse) -> None:
         super().__init__()
         self._session = session
         self._in_use = in_use
         self._wanted: Path | None = None  # to be selected when it is listed
         self._noticed = ""  # the library's last notice, shown once
         self._adding: Query[None] = Query(session.askers, self._added, self._not_added)
-        self.add_files = kit.button("Add files…", lambda: self._add(choose_files(self)))
+        self.add_files = kit.button("Add files…", lambda: self._add(ask_for_files(self)))
         self.add_folder = kit.button(
             "Add folder…",
-            lambda: self._add(choose_folder(self)),
+            lambda: self._add(ask_for_folder(self)),
             tip="Every model in it and its subfolders, also those added later",
         )
         refresh = IconButton(theme, "refresh", "Look for models again", act=session.library.refresh)

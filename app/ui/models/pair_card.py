@@ -68,17 +68,23 @@ class PairCard(QFrame):
         self.light = FitLight(self._theme)
         self._state = kit.label("", "caption", wrap=True, plain=True)
         self.notice = Notice(self._theme)
-        column = kit.column(title, good_for, margins=(16, 12, 16, 16), spacing=8, on=self)
-        if self.pair.limits:
-            column.addWidget(kit.label(self.pair.limits, wrap=True, plain=True))
-        column.addLayout(self._model_lines())
-        column.addWidget(published)
-        column.addWidget(self.light)
-        column.addWidget(self._state)
-        column.addWidget(self._progress())
-        column.addWidget(self.notice)
-        column.addStretch(1)
-        column.addLayout(self._actions())
+        limits = [kit.label(self.pair.limits, wrap=True, plain=True)] if self.pair.limits else []
+        kit.column(
+            title,
+            good_for,
+            *limits,
+            self._model_lines(),
+            published,
+            self.light,
+            self._state,
+            self._progress(),
+            self.notice,
+            kit.Spring(1),
+            self._actions(),
+            margins=(16, 12, 16, 16),
+            spacing=8,
+            on=self,
+        )
 
     def _model_lines(self) -> QGridLayout:
         models = QGridLayout()
@@ -87,15 +93,10 @@ class PairCard(QFrame):
         models.setColumnStretch(1, 1)
         for row, entry in enumerate(self._entries()):
             # In two lines rather than cut: what is in the middle tells a pair's names apart (70B, 8B).
-            role, name, told = (
-                QLabel(entry.role),
-                kit.label(_model_name(entry.file), wrap=True, plain=True),
-                QLabel(),
-            )
-            role.setProperty("role", "caption")
-            told.setProperty("role", "caption")
+            name = kit.label(_model_name(entry.file), wrap=True, plain=True)
+            told = kit.label("", "caption")
             name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
-            models.addWidget(role, row, 0, Qt.AlignmentFlag.AlignTop)
+            models.addWidget(kit.label(entry.role, "caption"), row, 0, Qt.AlignmentFlag.AlignTop)
             models.addWidget(name, row, 1)
             models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
             self._lines[entry.role] = name, told

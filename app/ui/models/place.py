@@ -12,7 +12,7 @@ from app.ui.models.catalogue_page import CataloguePage
 from app.ui.models.downloads_page import DownloadsPage, DownloadStrip
 from app.ui.models.drafts_page import DraftsPage
 from app.ui.models.hub_session import HubSession
-from app.ui.models.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
+from app.ui.models.library_page import LibraryPage
 from app.ui.models.model_details import ModelsInUse
 from app.ui.models.search_page import SearchPage
 from app.ui.models.words import room_words
@@ -35,8 +35,6 @@ class ModelsPlace(PlaceWidget):
         session: HubSession,
         in_use: ModelsInUse,
         drafts: DraftsPage,
-        choose_files: Chooser = ask_for_files,
-        choose_folder: Chooser = ask_for_folder,
     ) -> None:
         """`in_use` gives the models of the chat."""
         super().__init__()
@@ -46,7 +44,7 @@ class ModelsPlace(PlaceWidget):
         self.catalogue = CataloguePage(theme, session)
         self.search = SearchPage(theme, session)
         self.downloads = DownloadsPage(theme, session)
-        self.library = LibraryPage(theme, session, in_use, choose_files, choose_folder)
+        self.library = LibraryPage(theme, session, in_use)
         self.drafts = drafts
         self.strip = DownloadStrip(theme, session)
         self._pages = QStackedWidget()

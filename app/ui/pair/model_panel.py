@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -11,8 +11,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHBoxLayout,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -35,12 +33,10 @@ from app.ui.widgets.words.model_words import describe_file
 
 RECENT_SHOWN = 5
 TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}
-FileChooser = Callable[[QWidget, str], str]
-"""(parent, folder to begin in) -> path, or "" when nothing was chosen."""
 
 
 def ask_for_model(parent: QWidget, folder: str) -> str:
-    """Let the user choose a model file with the system's dialog."""
+    """Let the user choose a model file with the system's dialog; "" when nothing was chosen."""
     kinds = "GGUF models (*.gguf);;All files (*)"
     return QFileDialog.getOpenFileName(parent, "Choose a model", folder, kinds)[0]
 
@@ -66,7 +62,6 @@ class ModelPanel(QWidget):
         theme: Theme,
         role: Role,
         bundled: str,
-        choose_file: FileChooser = ask_for_model,
         server_form: ServerForm | None = None,
     ) -> None:
         """`bundled` is the path that stands for the bundled model; `server_form` chooses a server in place of
@@ -75,7 +70,6 @@ class ModelPanel(QWidget):
         self._theme = theme
         self._role = role
         self._bundled = bundled
-        self._choose_file = choose_file
         self._server_form = server_form
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field ends the typing
         self._applied: ModelOptions | None = None
@@ -260,29 +254,18 @@ class ModelPanel(QWidget):
         self._layout.addWidget(self.head)
 
     def _build_choices(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        self._choose = kit.button("Choose file…", self._ask)
-        self._demo = kit.button("Small pair's draft", self._pick_bundled)
-        row.addWidget(self._choose)
-        self._none = kit.button("No draft", self._pick_none)
+        choices = [kit.button("Choose file…", self._ask)]
         if self._role is Role.DRAFT:
-            row.addWidget(self._demo)
-            row.addWidget(self._none)
-        else:
-            self._demo.deleteLater()
-            self._none.deleteLater()
-        self._server = QPushButton("Use a server…")
-        self._server.setCheckable(True)
+            choices.append(kit.button("Small pair's draft", lambda: self._pick(self._bundled)))
+            choices.append(kit.button("No draft", lambda: self._pick(None)))
         if self._server_form is not None:
-            row.addWidget(self._server)
-            self._server.setToolTip("A running llama-server or vLLM answers in place of a model here")
+            tip = "A running llama-server or vLLM answers in place of a model here"
+            self._server = kit.button("Use a server…", tip=tip)
+            self._server.setCheckable(True)
             self._server.toggled.connect(self._server_form.setVisible)
             self._server_form.hide()
-        else:
-            self._server.deleteLater()
-        row.addStretch()
-        self._layout.addLayout(row)
+            choices.append(self._server)
+        self._layout.addLayout(kit.row(*choices, kit.Spring(), spacing=8))
         if self._server_form is not None:
             self._layout.addWidget(self._server_form)
         self._pairs = kit.column(spacing=2)
@@ -299,17 +282,9 @@ class ModelPanel(QWidget):
     def _ask(self) -> None:
         known = self._path is not None and not self._path.startswith(OWN)
         folder = str(Path(self._path or "").parent) if known else str(Path.home())
-        chosen = self._choose_file(self, folder)
+        chosen = ask_for_model(self, folder)
         if chosen:
             self._pick(chosen)
-
-    @Slot()
-    def _pick_bundled(self) -> None:
-        self._pick(self._bundled)
-
-    @Slot()
-    def _pick_none(self) -> None:
-        self._pick(None)
 
     def _pick(self, path: str | None) -> None:
         self._path = path

@@ -12,7 +12,6 @@ from app.engine.drafters.outside.foreign import foreign_kinds
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError, UserError
 from app.engine.strategy import StrategySpec
-from app.ui.pair.model_panel import FileChooser
 from app.ui.state.engine.engine_session import BUSY, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
@@ -43,10 +42,9 @@ class DrafterFiles(QWidget):
     files_changed = Signal(object)
     """The user wants exactly these files (a tuple of paths) in use, read again where they changed."""
 
-    def __init__(self, theme: Theme, choose_file: FileChooser = ask_for_drafter) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._choose_file = choose_file
         self._files: tuple[str, ...] = ()
         self._rows = kit.column(spacing=12)
         self.notice = Notice(theme)
@@ -101,7 +99,7 @@ class DrafterFiles(QWidget):
     @Slot()
     def _add(self) -> None:
         folder = str(Path(self._files[-1]).parent) if self._files else str(Path.home())
-        chosen = self._choose_file(self, folder)
+        chosen = ask_for_drafter(self, folder)
         if chosen:
             file = str(Path(chosen).absolute())
             self.files_changed.emit(tuple(dict.fromkeys((*self._files, file))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,13 +46,8 @@ class LookupMaker(QWidget):
     wanted = Signal(object, str)
     """(text files, the file to write)"""
 
-    def __init__(
-        self,
-        texts: Callable[[QWidget], tuple[str, ...]] = ask_for_texts,
-        output: Callable[[QWidget, str], str] = ask_for_output,
-    ) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._texts, self._output = texts, output
         self.button = kit.button("Make a lookup cache from texts…", self._ask)
         self.told = kit.label(WORDS, "caption", wrap=True, plain=True)
         kit.column((self.button, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=4, on=self)
@@ -68,8 +62,8 @@ class LookupMaker(QWidget):
 
     @Slot()
     def _ask(self) -> None:
-        texts = self._texts(self)
-        output = self._output(self, str(Path(texts[0]).parent)) if texts else ""
+        texts = ask_for_texts(self)
+        output = ask_for_output(self, str(Path(texts[0]).parent)) if texts else ""
         if output:
             self._say("Counting…")
             self.wanted.emit(texts, output)

@@ -15,6 +15,7 @@ from app.engine.process.host import make_home
 from app.hub.fits import Room
 from app.lab.drafts.kept import KeptDrafts
 from app.lab.suites import built_in
+from app.ui.models import library_page
 from app.ui.models.drafts_page import DraftsPage
 from app.ui.models.drafts_table import DraftsWork
 from app.ui.models.hub_session import HubSession
@@ -29,6 +30,7 @@ from tests.hub.server import FakeHub, FakeRepo
 from tests.ui.models.shop import Shop
 from tests.ui.windows import settings_in_use
 
+HERE = Path(__file__)
 ROOM = Room(memory=2_000_000_000, device=1_000_000_000)
 
 
@@ -79,19 +81,22 @@ def stocked(server: FakeHub, pair_files: tuple[Path, Path]) -> FakeHub:  # noqa:
 
 
 @pytest.fixture
-def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Iterator[Callable[..., Shop]]:
-    """Opens the place as the window does, with a counter instead of the chat."""
+def make_shop(
+    qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Shop]]:
+    """Opens the place as the window does, with a counter instead of the chat. Its dialogs give `file` and
+    `folder`."""
     shops: list[Shop] = []
 
-    def make(offline: bool = False, room: Room = ROOM, **choosers: object) -> Shop:
+    def make(offline: bool = False, room: Room = ROOM, file: Path = HERE, folder: Path = HERE) -> Shop:
+        monkeypatch.setattr(library_page, "ask_for_files", lambda _parent: [str(file)])
+        monkeypatch.setattr(library_page, "ask_for_folder", lambda _parent: [str(folder)])
         shop = Shop(
             qtbot,
             lambda use: HubSession(paths, settings_in_use(paths, offline=offline), use, lambda: room),
         )
         drafts = _drafts_page(theme, paths, shop.session)
-        shop.open(
-            lambda in_use: ModelsPlace(theme, shop.session, in_use, drafts, **choosers)  # type: ignore[arg-type]
-        )
+        shop.open(lambda in_use: ModelsPlace(theme, shop.session, in_use, drafts))
         shops.append(shop)
         return shop
 
@@ -118,7 +123,7 @@ def _drafts_page(theme: Theme, paths: Paths, hub: HubSession) -> DraftsPage:
         open_trace=lambda _trace, _tell: None,
     )
     work = DraftsWork(engine, lambda: make_home("thread"), KeptDrafts(paths.data / "drafts"))
-    return DraftsPage(theme, hub, chat, work, built_in(paths.resources), lambda _parent: ())
+    return DraftsPage(theme, hub, chat, work, built_in(paths.resources))
 
 
 @pytest.fixture

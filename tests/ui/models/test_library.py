@@ -65,8 +65,8 @@ def test_bundled_models_keep_their_symbol(
 def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., Shop], mine: Path) -> None:
     shop = make_shop(
         offline=True,
-        choose_files=lambda _parent: [str(mine / "own-Q8_0.gguf")],
-        choose_folder=lambda _parent: [str(mine)],
+        file=mine / "own-Q8_0.gguf",
+        folder=mine,
     )
     shop.view("Library")
     page, details = shop.place.library, shop.place.library.details
@@ -93,7 +93,7 @@ def test_a_folder_without_models_is_refused_where_it_was_added(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    shop = make_shop(offline=True, choose_folder=lambda _parent: [str(empty)])
+    shop = make_shop(offline=True, folder=empty)
     shop.view("Library")
     shop.click(shop.place.library.add_folder)
     shop.until(lambda: shop.place.library.notice.message)
@@ -108,7 +108,7 @@ def test_drafts_stand_best_first_with_their_reasons(
 ) -> None:
     shutil.copy(tiny_file(Tiny(name="small", n_layers=1, n_embd=16, n_ff=16)), mine / "small.gguf")
     shutil.copy(tiny_file(Tiny(name="other words", letters="abcdef")), mine / "other.gguf")
-    shop = make_shop(offline=True, choose_folder=lambda _parent: [str(mine)])
+    shop = make_shop(offline=True, folder=mine)
     shop.view("Library")
     shop.click(shop.place.library.add_folder)
     shop.until(lambda: "other.gguf" in shop.library_names())
@@ -140,7 +140,7 @@ def test_drafts_stand_best_first_with_their_reasons(
 def test_a_draft_that_cannot_serve_the_new_target_is_taken_away(
     make_shop: Callable[..., Shop], mine: Path, pair_files: tuple[Path, Path]
 ) -> None:
-    shop = make_shop(offline=True, choose_folder=lambda _parent: [str(mine)])
+    shop = make_shop(offline=True, folder=mine)
     shop.view("Library")
     shop.click(shop.place.library.add_folder)
     shop.until(lambda: "broken.gguf" in shop.library_names())
@@ -153,7 +153,7 @@ def test_a_draft_that_cannot_serve_the_new_target_is_taken_away(
 
 
 def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None:
-    shop = make_shop(offline=True, choose_files=lambda _parent: [str(mine / "own-Q8_0.gguf")])
+    shop = make_shop(offline=True, file=mine / "own-Q8_0.gguf")
     shop.view("Library")
     page, details = shop.place.library, shop.place.library.details
     shop.click(page.add_files)
@@ -209,7 +209,7 @@ def test_the_table_sorts_by_numbers_and_gives_way(
     make_shop: Callable[..., Shop], mine: Path, tiny_file: Callable[[Tiny], Path]
 ) -> None:
     shutil.copy(tiny_file(Tiny(name="wide", n_embd=128)), mine / "wide.gguf")
-    shop = make_shop(offline=True, choose_folder=lambda _parent: [str(mine)])
+    shop = make_shop(offline=True, folder=mine)
     shop.view("Library")
     page = shop.place.library
     shop.click(page.add_folder)

@@ -47,13 +47,15 @@ class Chooser:
 
 
 @pytest.fixture
-def chooser() -> Chooser:
-    return Chooser()
+def chooser(monkeypatch: pytest.MonkeyPatch) -> Chooser:
+    made = Chooser()
+    monkeypatch.setattr("app.ui.pair.model_panel.ask_for_model", made)
+    return made
 
 
 @pytest.fixture
 def panel(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
-    made = ModelPanel(theme, Role.TARGET, BUNDLED_TARGET, chooser)
+    made = ModelPanel(theme, Role.TARGET, BUNDLED_TARGET)
     made.set_options(ModelOptions(BUNDLED_TARGET))
     qtbot.addWidget(made)
     made.show()
@@ -62,7 +64,7 @@ def panel(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
 
 @pytest.fixture
 def draft(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
-    made = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT, chooser)
+    made = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT)
     made.set_options(ModelOptions(BUNDLED_DRAFT))
     qtbot.addWidget(made)
     made.show()

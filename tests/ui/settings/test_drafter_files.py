@@ -53,7 +53,9 @@ def add(desk: Desk, file: Path) -> DrafterFiles:
     return shown
 
 
-def test_it_warns_asks_and_tells_what_the_user_wants(qtbot: QtBot, theme: Theme) -> None:
+def test_it_warns_asks_and_tells_what_the_user_wants(
+    qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers = ["", "/plugins/one.py", "/plugins/one.py"]
     asked: list[str] = []
 
@@ -61,7 +63,8 @@ def test_it_warns_asks_and_tells_what_the_user_wants(qtbot: QtBot, theme: Theme)
         asked.append(folder)
         return answers.pop(0)
 
-    shown = DrafterFiles(theme, choose)
+    monkeypatch.setattr("app.ui.settings.drafter_files.ask_for_drafter", choose)
+    shown = DrafterFiles(theme)
     qtbot.addWidget(shown)
     wanted: list[tuple[str, ...]] = []
     shown.files_changed.connect(wanted.append)

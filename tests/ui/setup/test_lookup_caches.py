@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.ngram.cache_file import read_cache
 from app.engine.strategy import StrategySpec
+from app.ui.setup import lookup_caches
 from app.ui.setup.lookup_caches import LookupMaker
 from tests.ui.windows import Windows
 
@@ -42,7 +44,9 @@ def test_it_is_offered_where_ngram_cache_is_in_use(windows: Windows) -> None:
     assert not panel.lookup_maker.isHidden()
 
 
-def test_files_are_asked_for_one_after_the_other(qtbot: QtBot, tmp_path: Path) -> None:
+def test_files_are_asked_for_one_after_the_other(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     chosen: list[tuple[str, ...]] = [(), (str(tmp_path / "a.txt"),)]
 
@@ -50,7 +54,9 @@ def test_files_are_asked_for_one_after_the_other(qtbot: QtBot, tmp_path: Path) -
         asked.append(folder)
         return "/made.lookup"
 
-    maker = LookupMaker(lambda _parent: chosen.pop(0), output)
+    monkeypatch.setattr(lookup_caches, "ask_for_texts", lambda _parent: chosen.pop(0))
+    monkeypatch.setattr(lookup_caches, "ask_for_output", output)
+    maker = LookupMaker()
     qtbot.addWidget(maker)
     maker.button.click()
     assert asked == [], "no text was chosen"
