@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -95,13 +94,8 @@ class DraftsPage(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.placeholder)
         self._stack.addWidget(self.table)
-        above, below = QVBoxLayout(), QVBoxLayout()
-        for part in (about, self._build_bar(), self.notice):
-            above.addWidget(part)
-        above.setContentsMargins(24, 12, 24, 0)
-        above.setSpacing(12)
-        below.setContentsMargins(24, 6, 24, 12)
-        below.addWidget(self._stack)
+        above = kit.column(about, self._build_bar(), self.notice, margins=(24, 12, 24, 0), spacing=12)
+        below = kit.column(self._stack, margins=(24, 6, 24, 12))
         kit.column(above, self.strip, (below, 1), spacing=0, on=self)
 
     def _build_bar(self) -> QWidget:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import Device, offload_devices
@@ -113,21 +113,15 @@ class ModelForm(QWidget):
         self.build = BuildText(theme)
         self._where = kit.label("", "caption", wrap=True)
         self._where.hide()
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(GAP)
-        for name in FIRST:
-            self._layout.addWidget(self._fields[name])
-        self._layout.addWidget(self.layers)
-        self._layout.addWidget(self._where)
+        first = [self._fields[name] for name in FIRST]
+        self._layout = kit.column(*first, self.layers, self._where, spacing=GAP, on=self)
         self._place = self._layout.count()
         self.devices_fold = Fold(theme, "Devices and workers", self._devices_part())
         self.more_fold = Fold(theme, f"{len(names) - len(FIRST)} more settings", self._more_part())
         self._layout.addWidget(self.devices_fold)
         self._layout.addWidget(self.more_fold)
         self._reset = kit.button("Reset to defaults", self.reset, kind="flat")
-        foot = kit.row(kit.Spring(), self._reset)
-        self._layout.addLayout(foot)
+        self._layout.addLayout(kit.row(kit.Spring(), self._reset))
         for field in self._fields.values():
             field.edited.connect(self._edited)
         self.layers.edited.connect(self._edited)
