@@ -178,19 +178,19 @@ def test_arrows_walk_in_both_directions_of_the_prompts_to_try(
 def test_ctrl_z_takes_the_deletion_of_a_chat_back(desk: Desk) -> None:
     desk.until_ready()
     desk.ask("keep me")
-    kept = desk.controller.chat_id
+    kept = desk.controller.shown.id
     click(desk, desk.header.clear)
-    assert desk.controller.chat_id != kept
+    assert desk.controller.shown.id != kept
     desk.page.prompt.setFocus()
     press(Key.Key_Z, Ctrl)
-    assert desk.controller.chat_id == kept
+    assert desk.controller.shown.id == kept
     click(desk, desk.header.clear)
     desk.page.prompt.setFocus()
     type_somewhere(desk, "ab")
     press(Key.Key_Z, Ctrl)
-    assert desk.prompt.text() == "" and desk.controller.chat_id != kept, "what was typed comes first"
+    assert desk.prompt.text() == "" and desk.controller.shown.id != kept, "what was typed comes first"
     press(Key.Key_Z, Ctrl)
-    assert desk.controller.chat_id == kept
+    assert desk.controller.shown.id == kept
 
 
 def type_limit(desk: Desk, number: str) -> None:

@@ -169,7 +169,7 @@ class BaselineController(QObject):
             )
             return
 
-        chat_id, stored = self._chat.chat_id, self._chat.shown.stored
+        chat_id, stored = self._chat.shown.id, self._chat.shown.stored
         measurement = BaselineMeasurement(
             self._session,
             request,
@@ -187,7 +187,7 @@ class BaselineController(QObject):
         may win here. Nor do versions of another pair, or unreadable measurements: showing that version tells
         why."""
         shown = self._chat.shown
-        chat_id, answer, stored = self._chat.chat_id, shown.answer, shown.stored
+        chat_id, answer, stored = shown.id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
             return {}
         found: dict[str, Tried] = {}
@@ -232,7 +232,7 @@ class BaselineController(QObject):
         if answer is None or stored is None or answer.measurement is not None:
             return
         try:
-            measurement = self._store.load_measurement(self._chat.chat_id, stored)
+            measurement = self._store.load_measurement(self._chat.shown.id, stored)
         except UserError as error:
             self._page.prompt.notices.tell(error)
             return

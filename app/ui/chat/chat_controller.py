@@ -76,11 +76,6 @@ class ChatController(QObject):
             signal.connect(self._explain_fates)
 
     @property
-    def chat_id(self) -> str:
-        """The id of the chat on the screen; "" while it is new."""
-        return self.shown.id
-
-    @property
     def question(self) -> str:
         """The last message on the screen, or the one that waits for the models; "" where there is none."""
         return self._waiting.whole if self._waiting is not None else self.shown.question

@@ -45,6 +45,7 @@ class ShownChat(QObject):
 
     @property
     def id(self) -> str:
+        """The id of the chat on the screen; "" while it is new."""
         return self.chat.id if self.chat.turns else ""
 
     @property

@@ -50,7 +50,7 @@ def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[...
     assert not desk.page.transcript.live
     shown, text = desk.fates(), desk.answers()[0].text
     assert desk.tokens() >= 30
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     answer = chat.turns[-1]
     assert (
         isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine was ended")
@@ -77,7 +77,7 @@ def test_a_disk_that_refuses_traces(windows: Windows, monkeypatch: pytest.Monkey
         item = desk.ask("hello")
         assert "no longer saved: no space left on device" in desk.error()
         assert desk.tokens() == 24 and item.text
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert chat.turns[-1].text == item.text, "the text is saved at the end"
     desk.ask("and on")
     trace = desk.trace
@@ -100,7 +100,7 @@ def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.Mo
         trace = desk.trace
         assert trace is not None and "one" in trace.header.prompt
     desk.ask("three")
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns] == desk.texts(), (
         "what was refused is saved as soon as it can be"
     )
@@ -113,7 +113,7 @@ def refusing(*_: object) -> None:
 def check_kept(desk: Desk) -> None:
     """Everything on the screen is on the disk, with the tokens of every answer."""
     store = ChatStore(desk.paths.chats)
-    chat = store.load(desk.controller.chat_id)
+    chat = store.load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns] == desk.texts()
     for turn in chat.turns:
         if isinstance(turn, Answer):
@@ -166,7 +166,7 @@ def test_what_could_not_be_written_is_written_at_the_end(
 def test_an_unsaved_chat_is_shown_again_as_it_was(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = windows.open()
     desk.ask("before")
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     with monkeypatch.context() as patch:
         patch.setattr("app.saved.chats.chat_file.write_atomic", refusing)
         desk.ask("meanwhile")
@@ -192,7 +192,7 @@ def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pyt
     desk.ask("two")
     texts = desk.texts()
     assert len(texts) == 4
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns] == texts
     chat_id = chat.id
     desk.controller.new_chat()
@@ -221,7 +221,7 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
     assert desk.notes() == ["The engine was ended."]
     assert desk.offers() == [], "the offer to end the engine is gone"
     assert desk.answers()[0].text.startswith(came.rstrip("\ufffd")) and desk.tokens() >= 30
-    answer = ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns[-1]
+    answer = ChatStore(desk.paths.chats).load(desk.controller.shown.id).turns[-1]
     assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text
     desk.until_ready()
     assert desk.session.pair is not None and pair is not None
@@ -254,7 +254,7 @@ def test_a_question_is_on_disk_before_the_engine_is_asked(
     desk.page.transcript.edit_submitted.emit(desk.items()[2].turn, Question("changed"))
     desk.answered()
     assert found == [["first"], ["first", first, "second"], ["first", first, "changed"]]
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns] == desk.texts()
 
 
@@ -264,7 +264,7 @@ def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) 
     desk.ask_refused(too_long)
     assert desk.chats() == [] and desk.items() == [] and desk.page.prompt.text() == too_long
     desk.ask("hello")
-    before, words = ChatStore(desk.paths.chats).load(desk.controller.chat_id), desk.texts()
+    before, words = ChatStore(desk.paths.chats).load(desk.controller.shown.id), desk.texts()
     desk.ask_refused(too_long)
     assert desk.texts() == words and desk.page.prompt.text() == too_long
     desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, Question(too_long))
@@ -295,7 +295,7 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
         assert recheck(trace) == [] and desk.error() == ""
         assert desk.page.instruments.answer.statistics.emitted == whole
         begun, fates = item.text, desk.fates()[0]
-    chat = desk.controller.chat_id
+    chat = desk.controller.shown.id
     windows.close(desk)
     again = windows.open(max_tokens=24)
     again.controller.open_chat(chat)

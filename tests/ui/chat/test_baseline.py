@@ -220,7 +220,7 @@ def test_measuring_is_stopped(slow: Callable[[str], Desk]) -> None:
 def test_the_numbers_do_not_go_to_another_answer(windows: Windows) -> None:
     desk = windows.open(max_tokens=300)
     desk.ask("hello")
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     desk.until(desk.window.status.measure.isEnabled)
     desk.window.status.measure.click()
     desk.controller.new_chat()
@@ -249,7 +249,7 @@ def test_a_measured_baseline_is_shown_with_its_answer_ever_after(windows: Window
         )
 
     numbers = shown(desk)
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     desk.controller.new_chat()
     desk.ask("hello again")
     assert not desk.window.status.speed_up.isVisible()

@@ -56,7 +56,7 @@ def test_a_prompt_sent_while_the_models_load_waits_for_them(windows: Windows) ->
     def send_early(now: EngineState, before: EngineState) -> None:
         if now.activity is Activity.LOADING is not before.activity:
             desk.type("early")
-            seen.append(desk.controller.chat_id)
+            seen.append(desk.controller.shown.id)
             desk.press(Qt.Key.Key_Escape)
             seen.append(desk.page.prompt.text())
             desk.press(Qt.Key.Key_Return)
@@ -75,7 +75,7 @@ def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Wind
     desk.ask("first")
     desk.header.target_panel.applied.emit(ModelOptions(windows.pair[0].as_posix(), ctx_size=512))
     assert desk.session.activity is Activity.LOADING
-    first = desk.controller.chat_id
+    first = desk.controller.shown.id
     desk.type("for the first chat")
     desk.page.prompt.set_text("typed since")
     desk.controller.new_chat()
@@ -98,7 +98,7 @@ def test_what_is_typed_is_kept_with_its_chat_whatever_ends_the_window(windows: W
     assert again().page.prompt.text() == "new and unsent"
     desk.press(Qt.Key.Key_Return)
     desk.answered()
-    first = desk.controller.chat_id
+    first = desk.controller.shown.id
     assert not (files / ".unsent.json").exists() and not (files / first / "unsent.json").exists()
     desk.qtbot.keyClicks(desk.prompt, "for the first")
     desk.until(lambda: (files / first / "unsent.json").exists() and "first" in _unsent(files / first))
@@ -150,7 +150,7 @@ def test_what_could_not_be_kept_is_kept_without_typing_on(
 ) -> None:
     desk = windows.open()
     desk.ask("saved")
-    first, unsent = desk.controller.chat_id, ChatStore(desk.paths.chats).unsent
+    first, unsent = desk.controller.shown.id, ChatStore(desk.paths.chats).unsent
     with monkeypatch.context() as full:
         full.setattr("app.saved.chats.unsent.write_atomic", _no_room)
         desk.qtbot.keyClicks(desk.prompt, "in a chat")
@@ -375,7 +375,7 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     assert desk.fates() != before[:1]
     prompt = desk.trace.header.prompt if desk.trace else ""
     assert "other" in prompt and "one" not in prompt and "two" not in prompt
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns] == desk.texts()
 
 
@@ -416,10 +416,10 @@ def test_esc_stops_from_the_answer_too(slow: Callable[..., Desk]) -> None:
 def test_leaving_the_chat_before_its_answer_begins_loses_nothing(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("here")
-    here = desk.controller.chat_id
+    here = desk.controller.shown.id
     desk.controller.new_chat()
     desk.ask("there")
-    there = desk.controller.chat_id
+    there = desk.controller.shown.id
     # The engine answers only once events are processed: these two come before.
     desk.type("one more")
     desk.page.chats.chat_chosen.emit(here)
@@ -437,7 +437,7 @@ def test_leaving_the_chat_before_its_answer_begins_loses_nothing(windows: Window
 def test_a_chat_that_another_window_changed_is_opened_again(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("one")
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     store = ChatStore(desk.paths.chats)
     store.ask(store.load(chat_id), "from elsewhere")
     desk.page.chats.chat_chosen.emit(chat_id)
@@ -451,7 +451,7 @@ def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
     """It is reported after a pause in typing; keys that send, or leave the chat, do not wait for that."""
     desk = windows.open()
     desk.ask("hello")
-    chat = desk.controller.chat_id
+    chat = desk.controller.shown.id
     desk.system_prompt().set_text("In verse.")
     desk.controller.regenerate()
     desk.answered()
@@ -468,7 +468,7 @@ def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Window
     desk = windows.open()
     desk.ask("one")
     store = ChatStore(desk.paths.chats)
-    store.ask(store.load(desk.controller.chat_id), "from elsewhere")
+    store.ask(store.load(desk.controller.shown.id), "from elsewhere")
     desk.system_prompt().set_text("In verse.")
     desk.controller.regenerate()
     assert "changed in another window" in desk.error() and not desk.busy()
@@ -478,14 +478,14 @@ def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Window
 def test_a_chat_whose_file_went_back_takes_the_next_question(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("one")
-    file = desk.paths.chats / desk.controller.chat_id / "chat.jsonl"
+    file = desk.paths.chats / desk.controller.shown.id / "chat.jsonl"
     older = file.read_bytes()
     desk.ask("two")
     shown = desk.texts()
     file.write_bytes(older)
     desk.ask("three")
     assert not desk.error() and desk.texts()[:-2] == shown
-    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    chat = ChatStore(desk.paths.chats).load(desk.controller.shown.id)
     assert [turn.text for turn in chat.turns[::2]] == ["one", "two", "three"]
 
 
@@ -493,7 +493,7 @@ def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., 
     desk = slow()
     desk.type("one")
     desk.until_streaming()
-    chat = desk.controller.chat_id
+    chat = desk.controller.shown.id
     desk.system_prompt().set_text("In verse.")
     desk.controller.new_chat()
     desk.page.chats.chat_chosen.emit(chat)
@@ -536,7 +536,7 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
     assert "tokens and the context holds 1,024" in desk.error() and "Shorten it" in desk.error()
     assert desk.page.prompt.text() == long
     assert desk.texts() == kept and desk.fates() == shown
-    assert len(ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns) == 2
+    assert len(ChatStore(desk.paths.chats).load(desk.controller.shown.id).turns) == 2
     desk.ask("short again")
     assert desk.error() == "" and len(desk.items()) == 4
     desk.controller.new_chat()

@@ -30,13 +30,13 @@ def test_deleting_the_chat_that_is_answering(slow: Callable[..., Desk]) -> None:
     desk = slow()
     desk.type("long")
     desk.until_streaming(5)
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     desk.page.chats.delete_requested.emit(chat_id)
     assert desk.items() == []
     desk.until_ready()
     assert desk.chats() == [] and desk.error() == ""
     desk.page.chats.undo()
-    assert desk.controller.chat_id == chat_id
+    assert desk.controller.shown.id == chat_id
     assert desk.tokens() >= 5 and desk.notes() == ["Stopped."]
 
 
@@ -45,7 +45,7 @@ def test_rename_and_search(windows: Windows) -> None:
     desk.ask("about lanterns")
     desk.controller.new_chat()
     desk.ask("about foxes")
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     desk.page.chats.renamed.emit(chat_id, "Vulpes")
     assert desk.chats() == ["Vulpes", "about lanterns"]
     desk.ask("more of them")

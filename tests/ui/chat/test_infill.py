@@ -81,7 +81,7 @@ def test_a_filled_gap_is_there_again_after_a_restart(windows: Windows, desk: Des
     again = windows.open()
     assert [block.text for block in again.answers()[0].blocks] == shown and again.fates() == fates
     assert named(again.page.prompt, f"Mode: {INFILL}", Segmented)
-    chat = ChatStore(again.paths.chats).load(again.controller.chat_id)
+    chat = ChatStore(again.paths.chats).load(again.controller.shown.id)
     assert chat.turns[0] == Question(PREFIX, SUFFIX) and chat.head.mode == INFILL
     again.controller.regenerate()
     again.answered()

@@ -23,11 +23,11 @@ def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> No
     desk.until_streaming()
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
-    short = desk.controller.chat_id
+    short = desk.controller.shown.id
     desk.controller.new_chat()
     desk.type("long")
     desk.until_streaming(10)
-    answering = desk.controller.chat_id
+    answering = desk.controller.shown.id
     long = desk.answers()[-1].answer
     desk.page.chats.chat_chosen.emit(short)
     assert desk.texts()[0] == "short" and not desk.page.transcript.live
@@ -55,8 +55,8 @@ def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> Non
     desk = windows.open(max_tokens=200)
     desk.type("behind")
     desk.until(desk.busy)
-    desk.until(lambda: desk.controller.chat_id)
-    behind = desk.controller.chat_id
+    desk.until(lambda: desk.controller.shown.id)
+    behind = desk.controller.shown.id
     desk.controller.new_chat()
     desk.until_ready()
     assert desk.items() == [] and desk.notes() == []
@@ -129,7 +129,7 @@ def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_pat
     size = trace.header.pair.target.n_ctx
     first = f"{trace.header.prompt_tokens + len(trace.token_ids):,} / {size:,}"
     assert context.text() == first
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     desk.controller.new_chat()
     assert context.text() == f"0 / {size:,}"
     desk.ask("a longer question, so that it takes more of the context than the other one")
@@ -175,7 +175,7 @@ def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
     desk = windows.open(max_tokens=40)
     words = desk.ask("abcabc").text
     assert len(words) > 20
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     (trace,) = (path for path in (desk.paths.chats / chat_id).glob("*.jsonl") if path.name != "chat.jsonl")
     if damage is None:
         trace.unlink()
@@ -201,7 +201,7 @@ def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
 def test_words_without_tokens_are_no_tokens(windows: Windows) -> None:
     desk = windows.open(max_tokens=40)
     desk.ask("abcabc")
-    chat_id = desk.controller.chat_id
+    chat_id = desk.controller.shown.id
     (trace,) = (path for path in (desk.paths.chats / chat_id).glob("*.jsonl") if path.name != "chat.jsonl")
     trace.write_bytes(cut(trace.read_bytes()))
     desk.controller.new_chat()

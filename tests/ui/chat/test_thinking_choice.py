@@ -157,7 +157,7 @@ def test_the_choice_belongs_to_its_chat_and_outlives_the_window(
     desk = windows.open(target=thinks, draft=None, strategy="none")
     click(qtbot, desk.page.prompt.thinking.switch)
     desk.ask("hello")
-    first = desk.controller.chat_id
+    first = desk.controller.shown.id
     desk.controller.new_chat()
     assert desk.page.prompt.thinking.switch.isChecked()
     desk.ask("there")
@@ -165,7 +165,7 @@ def test_the_choice_belongs_to_its_chat_and_outlives_the_window(
     assert not desk.page.prompt.thinking.switch.isChecked()
     windows.close(desk)
     desk = windows.open()
-    assert desk.controller.chat_id == first
+    assert desk.controller.shown.id == first
     assert desk.page.prompt.thinking.switch.isVisible()
     assert not desk.page.prompt.thinking.switch.isChecked()
     desk.ask("more")

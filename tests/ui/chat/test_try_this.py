@@ -296,12 +296,12 @@ def test_while_an_answer_is_written_nothing_is_changed(bundled: Windows) -> None
     desk = opened(bundled, max_tokens=900, strategy="none")
     desk.type("go")
     desk.until_streaming(5)
-    chat = desk.controller.chat_id
+    chat = desk.controller.shown.id
     press_shortcut(desk)
     row(desk, "Copied").click()
     notice = desk.page.prompt.try_panel.notice
     assert notice.isVisible() and "at work" in notice.message, "said where it was chosen"
-    assert in_use(desk)[0] == "none" and desk.controller.chat_id == chat
+    assert in_use(desk)[0] == "none" and desk.controller.shown.id == chat
     desk.controller.stop()
     desk.until_ready()
 
@@ -316,7 +316,7 @@ def test_what_is_chosen_while_the_models_load_is_asked_when_they_are_there(bundl
 def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
     desk = opened(bundled, max_tokens=24)
     choose(desk, "Alone")
-    chat = desk.controller.chat_id
+    chat = desk.controller.shown.id
     desk.controller.new_chat()
     assert said(desk) == ("", "", "")
     desk.controller.open_chat(chat)

@@ -320,13 +320,13 @@ def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     desk.system_prompt().set_text("Be brief.")
     desk.ask("one")
     desk.ask("two")
-    texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.chat_id
+    texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.shown.id
     notes, statistics = desk.notes(), desk.page.instruments.answer.statistics
     desk.page.toggle_sidebar()
     desk.page.legend.drafts_shown.click()
     windows.close(desk)
     again = windows.open()
-    assert again.controller.chat_id == chat_id
+    assert again.controller.shown.id == chat_id
     assert again.texts() == texts == ["Be brief.", "one", texts[2], "two", texts[4]]
     assert again.fates() == fates and {"accepted", "rejected"} <= {token[1] for token in fates[0]}
     assert again.notes() == notes
