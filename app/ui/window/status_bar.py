@@ -96,7 +96,6 @@ class StatusBar(QWidget):
         self._recorded = False
         self._server: ServerInfo | None = None
         self.state = GivingLabel()
-        self.state.setAccessibleName("Engine")
         self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
@@ -230,6 +229,7 @@ class StatusBar(QWidget):
         waits = self._server is not None and self._engine.activity is Activity.READING
         text = "Measuring" if measuring else "Waiting for server" if waits else state_words(self._engine)
         self.state.setText(text)
+        self.state.setAccessibleName(f"Engine: {text}")
         self.state.setToolTip(as_text(text))
         palette = self._theme.palette
         colour = palette.text if self._busy else palette.secondary

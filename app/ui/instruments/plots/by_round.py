@@ -103,7 +103,7 @@ class AcceptancePlot(PlotCard):
         self._smoothed.setData(at[: len(smoothed)], np.array(smoothed))
 
     def show_numbers(self) -> None:
-        self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
+        self.show_value(numbers.ratio(self.answer.statistics.acceptance_rate))
         lengths, last = self.answer.lengths, self.answer.last
         known = bool(lengths) and last >= self.answer.start
         whole = self._whole_server()
@@ -210,7 +210,7 @@ class SpeedPlot(PlotCard):
             low, high = map(numbers.factor, (measurement.low, measurement.high))
             came += f" The measured pairs of runs gave {low} to {high}." * (measurement.pairs > 1)
             about = f"{definitions.SPEED_UP}\n{definitions.END_TO_END}\n{came}"
-        self.value.setText(numbers.significant(shown))
+        self.show_value(numbers.significant(shown))
         self.note.setText(note)
         for label in (self.note, self.value):
             label.setToolTip(about)
@@ -299,7 +299,7 @@ class LengthPlot(PlotCard):
 
     def show_numbers(self) -> None:
         statistics = self.answer.statistics
-        self.value.setText(numbers.significant(statistics.tau))
+        self.show_value(numbers.significant(statistics.tau))
         self.note.setText(self.definition if self.answer.drafts else "nothing is drafted")
         self.ends.show_ends(statistics.ends)
         self.ends.setVisible(self.answer.drafts)

@@ -136,7 +136,7 @@ class CostPlot(PlotCard):
         clear = expected is not None and is_clear(expected)
         # A measured factor says more: the head of the instruments has it.
         shown = expected if clear and self.answer.measurement is None else None
-        self.value.setText(numbers.factor(shown.value) if shown is not None else "")
+        self.show_value(numbers.factor(shown.value) if shown is not None else "")
         facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
         if alpha is not None and cost.c is not None and cost.surely_priced:
             even = cost.break_even(max(1, round(cost.mean_length or 1)))

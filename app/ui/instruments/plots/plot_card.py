@@ -53,9 +53,9 @@ class PlotCard(QWidget):
         self._ask = ask
         self.title = QLabel(self.name)
         self.note = GivingLabel(self.definition)
-        self.value = QLabel(NONE)
+        self.value = QLabel()
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.value.setAccessibleName(self.name)
+        self.show_value(NONE)
         for label in (self.title, self.note, self.value):
             label.setToolTip(self.tooltip)
         self.canvas = Canvas(theme)
@@ -122,6 +122,11 @@ class PlotCard(QWidget):
         if self.canvas.has_view:
             self.draw_values(first, last)
             self.canvas.update()
+
+    def show_value(self, text: str) -> None:
+        """Show the plot's main number; a screen reader says its name before it."""
+        self.value.setText(text)
+        self.value.setAccessibleName(f"{self.name} {text}".strip())
 
     def apply_theme(self) -> None:
         palette, theme = self._theme.palette, self._theme
