@@ -33,7 +33,7 @@ from tests.law import (
 
 DRAWS = 1200
 FEW = 600  # of a one-hot draft, whose faults tests/verify/test_bite.py finds in as many
-WATCHED = 100  # answers whose rounds are recorded
+WATCHED = 300  # answers whose rounds are recorded
 
 ALL = CASES + LENGTH_CASES + STRATEGY_CASES + PLAIN_CASES
 SLICE = [
