@@ -161,6 +161,15 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.race or self.draw
 
 
+class HeadInput(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a head read of its target, at the last place before a draft."""
+
+    layers: tuple[int, ...]  # whose inputs; the number of all layers stands for what the last one gives
+    norms: tuple[Annotated[float, msgspec.Meta(ge=0)], ...]  # Euclidean, of each layer's row
+    shares: tuple[Probability, ...] = ()
+    """Of an EAGLE-3 head, whose matrix adds the layers up: the norm of each one's term, as a share of all."""
+
+
 class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Draft k tokens, verify them in one target pass, emit.
 
@@ -189,6 +198,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     begin_seconds: dict[str, Seconds] = {}  # in the first round: how long each strategy took to begin
     k: int | None = None  # length=ewma: most tokens that the strategy that drafted last might draft here
     smoothed: float | None = None  # its smoothed acceptance, with this round counted
+    head: HeadInput | None = None  # of a draft by a head
 
     def count(self, verdict: Verdict) -> int:
         """The number of drafted tokens with that verdict."""

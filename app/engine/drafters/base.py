@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Alternatives, Race
+from app.engine.types import Alternatives, HeadInput, Race
 
 if TYPE_CHECKING:
     from app.engine.compat import VocabularyFit
@@ -30,6 +30,7 @@ class DraftView:
 
     draft_p: Sequence[float] = ()  # its own probability of the token
     top: Sequence[Alternatives] = ()
+    head: HeadInput | None = None
 
 
 @dataclass(slots=True)

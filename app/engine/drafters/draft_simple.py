@@ -228,7 +228,7 @@ class DraftSimple(Drafter):
     def _describe_best(self, best: list[Best], count: int) -> DraftView:
         """The draft's view of its first `count` tokens, each the best of its row."""
         top = [self._alternatives(*each) for each in best[:count]]
-        return DraftView([alternatives.p[0] for alternatives in top], top)
+        return DraftView([alternatives.p[0] for alternatives in top], top, self._context.head_input())
 
     def _describe_drawn(self, chosen: list[int], rows: Floats, count: int) -> DraftView:
         """The draft's view of its first `count` tokens, from their logits."""
@@ -237,6 +237,7 @@ class DraftSimple(Drafter):
         return DraftView(
             [math.exp(row.item(token) - whole) for row, token, whole in drawn],
             [self._alternatives(*each) for each in zip(*top_of_rows(rows), strict=True)],
+            self._context.head_input(),
         )
 
     def _alternatives(self, ids: list[int], logits: list[float]) -> Alternatives:

@@ -252,6 +252,7 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             begin_seconds=run.begin_seconds if last.index == 0 else {},
             k=last.k,
             smoothed=last.smoothed,
+            head=last.proposal.thoughts.head,
         ),
         last.text,
     )

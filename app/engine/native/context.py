@@ -27,7 +27,7 @@ from app.engine.native.report import LoadReport
 from app.engine.sampling import kernel
 from app.engine.sampling.kernel import Batch
 from app.engine.sampling.logits import top_of_row
-from app.engine.types import ModelOptions
+from app.engine.types import HeadInput, ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -334,6 +334,10 @@ class Context:
         finally:
             self.clear()
             self.seconds = 0.0
+
+    def head_input(self) -> HeadInput | None:
+        """What the draft that was just made read of its target, of a head; None of a model."""
+        return None
 
     def no_numbers(self) -> ModelFileError:
         """The error for NaN logits, from which nothing can be drawn."""

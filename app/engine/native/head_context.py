@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp_ext as ext
+from msgspec import structs
 
 from app.engine.compat import DSPARK
 from app.engine.errors import PairError
@@ -17,7 +18,7 @@ from app.engine.native.context import NO_TOKENS, SELF_TEST, Cancelled, Context
 from app.engine.native.features import Features
 from app.engine.native.library import AbortFlag, extension
 from app.engine.sampling.logits import top_of_row
-from app.engine.types import ModelOptions
+from app.engine.types import HeadInput, ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,6 +132,8 @@ class HeadContext(Context):
         self._sure = 0  # tokens whose entries hold the target's rows
         self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
         self._given = 1  # rows of logits in llama.cpp's memory
+        self._read = np.zeros((len(layers), target.model.n_embd), np.float32)  # the target's latest rows
+        self._layers = tuple(layers)
         ext.llama_set_embeddings_nextn(self.handle, True, True)
         self._batch_ext = llama_cpp.llama_batch_ext_init(self.handle)
 
@@ -190,7 +193,9 @@ class HeadContext(Context):
             self._ids[at : at + n] = part
             first = at - self._behind
             if first + n <= self._features.end:
-                rows = self._fused(self._features.rows(first, first + n))
+                features = self._features.rows(first, first + n)
+                self._read[:] = features[-1].reshape(self._read.shape)
+                rows = self._fused(features)
                 self._sure = at + n
             else:
                 assert n == 1 and self._own is not None
@@ -200,6 +205,9 @@ class HeadContext(Context):
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """The rows [n, n_embd] of entries, from the target's [n, width]."""
         return features
+
+    def head_input(self) -> HeadInput | None:
+        return HeadInput(self._layers, tuple(np.linalg.norm(self._read, axis=1).tolist()))
 
     def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
         """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
@@ -272,6 +280,7 @@ class Eagle3Context(HeadContext):
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
         """Raises PairError for a head of another target, ModelFileError as `Context` does."""
         super().__init__(model, options, abort, target, target_layers(model, target.model))
+        self._scales = model.metadata("eagle3.norm_before_fc") == "true"
 
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         batch = self._batch_ext
@@ -282,6 +291,23 @@ class Eagle3Context(HeadContext):
             self._place(index, place, False)
         self._process(_ENCODE, 0)
         return self._rows(len(features))
+
+    def head_input(self) -> HeadInput | None:
+        found, seconds = super().head_input(), self.seconds
+        assert found is not None
+        n = len(self._layers)
+        alone = np.zeros((n, *self._read.shape), np.float32)
+        alone[range(n), range(n)] = self._read
+        try:
+            terms = np.linalg.norm(self._fused(alone.reshape(n, -1)), axis=1)
+        except Cancelled:
+            return found
+        finally:
+            self.seconds = seconds  # it drafts nothing
+        if self._scales:  # each row alone, which was scaled to the same size
+            terms *= found.norms
+        whole = float(terms.sum())
+        return structs.replace(found, shares=tuple((terms / whole).tolist())) if whole > 0 else found
 
 
 class MtpContext(HeadContext):

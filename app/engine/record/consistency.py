@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.outside.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
@@ -58,6 +59,7 @@ _SINCE = {
     "begin_seconds": (1, 6),
     "k": (1, 8),
     "smoothed": (1, 8),
+    "head": (1, 10),
 }
 """The format version that introduced a field."""
 _RACES = (1, 10)
@@ -134,6 +136,7 @@ class Consistency:
         yield from self._tokens(round)
         yield from self._target_rows(round)
         yield from self._draft_rows(round)
+        yield from self._head(round)
 
     def follow(self, round: Round) -> None:
         """Remember what the next round is checked against."""
@@ -155,6 +158,19 @@ class Consistency:
             yield f"it asked {', '.join(round.asked)}, and the strategy is “{self._header.strategy}”"
         if round.drafted and round.asked[-1:] != (round.strategy,):
             yield f"{round.strategy} drafted, but was not the last that was asked"
+
+    def _head(self, round: Round) -> Iterator[str]:
+        head, target = round.head, self._header.pair.target
+        if head is None:
+            return
+        if round.strategy not in HEAD_STRATEGIES.values():
+            yield f"it says what a head read, and {round.strategy or 'none'} has no head"
+        elif len(head.norms) != len(head.layers) or not 0 <= max(head.layers, default=0) <= target.n_layers:
+            yield f"its head read {len(head.norms)} rows of layers {head.layers}"
+        elif head.shares and not (
+            len(head.shares) == len(head.layers) and abs(sum(head.shares) - 1) < _WIDTH
+        ):
+            yield f"its head read shares of {head.shares}"
 
     def _lengths(self, round: Round) -> Iterator[str]:
         header, drafted = self._header, round.drafted

@@ -29,7 +29,7 @@ FORMAT = "1.10"
 # options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of
 # strategies to begin and to learn; 1.7: answers of servers, which tell neither p nor q; 1.8: k
 # and the smoothed acceptance of length=ewma; 1.9: the prompt in tokens; 1.10: draws by noise, race in
-# place of draw and draft_race in place of draft_draw
+# place of draw and draft_race in place of draft_draw, and what a head read
 
 _encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)

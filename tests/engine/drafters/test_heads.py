@@ -129,6 +129,19 @@ def test_each_entry_has_the_row_of_the_token_before(tiny_file: Make, head: str) 
                 assert bool(drafted) == (strategy != "none")
 
 
+def test_a_round_says_what_its_head_read(pair: tuple[Engine, str], tiny_file: Make) -> None:
+    engine, head = pair
+    for sample in ("", ":sample=1"):
+        trace = greedy(engine, "abcabcabd abc", f"{head}:n_max=3{sample}")
+        layers = {"draft-eagle3": (0, 1, 1), "draft-mtp": (2,)}.get(head, (0, 1))
+        for read in [round.head for round in trace.rounds if round.drafted]:
+            assert read is not None and read.layers == layers and all(read.norms)
+            assert sum(read.shares) == pytest.approx(1 if head == "draft-eagle3" else 0)
+    with chain_engine(tiny_file) as chain:  # its matrix takes the first of three layers alone
+        read = greedy(chain, "abcd", "draft-eagle3:n_max=3").rounds[0].head
+    assert read is not None and read.norms[0] == 1 and read.shares == (1, 0, 0)
+
+
 def test_a_long_prompt_is_read_in_parts(tiny_file: Make) -> None:
     with chain_engine(tiny_file) as engine:
         prompt = "abcdefg" * 90

@@ -10,13 +10,14 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from app.engine.types import Draw, Race
+from app.engine.types import Draw, HeadInput, Race
 
 _FILLED: dict[str, Any] = {
     "draft_p": 0.5, "p": 0.5, "u": 0.5, "h": 0.5, "target_id": 1, "match": 0, "strategy": "suffix",
     "asked": ("suffix",), "draw": Draw(0.5, 0.4, 0.6), "draft_draw": Draw(0.5, 0.4, 0.6),
     "race": Race(0.5), "draft_race": Race(0.5), "rival": 1, "rival_score": 0.1,
     "first_token_seconds": 1.0, "k": 3, "smoothed": 0.5,
+    "head": HeadInput((0,), (1.0,)),
 }  # fmt: skip
 """Values for fields that hold none."""
 

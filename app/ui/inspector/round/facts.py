@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from app.base.numbers import listed
+from app.base.numbers import listed, percent
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
-from app.engine.types import Round, TraceHeader, Verification
+from app.engine.types import HeadInput, Round, TraceHeader, Verification
 from app.ui.widgets.words.draft_end import end_words
 from app.ui.widgets.words.numbers import count, duration
 
@@ -50,7 +50,7 @@ def source_words(round: Round, header: TraceHeader) -> str:
             if round.drafted
             else ""
         )
-    said = [_asked(round), _drawn(round, header)]
+    said = [_asked(round), _read(round.head, header), _drawn(round, header)]
     at_zero = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
     if at_zero:
         said.append(
@@ -72,6 +72,20 @@ def _asked(round: Round) -> str:
         return f"{silent}{name} drafted; {why}."
     ended = f"; the draft ended: {why}" if why else ""
     return f"{silent}{name} drafted{ended}."
+
+
+def _read(head: HeadInput | None, header: TraceHeader) -> str:
+    """Which of the target's rows a head read, and how much of each."""
+    if head is None:
+        return ""
+    inner = [f"{layer}" for layer in head.layers if layer != header.pair.target.n_layers]
+    named = [f"before layer{'s' if inner[1:] else ''} {listed(inner)}"] if inner else []
+    named += ["behind the last layer"] if len(inner) < len(head.layers) else []
+    sizes = listed([f"{norm:,.1f}" for norm in head.norms])
+    said = f"It read the target's rows {listed(named)}, of length {sizes}"
+    if not head.shares:
+        return f"{said}."
+    return f"{said}; they make up {listed([percent(share, 0) for share in head.shares])} of its input."
 
 
 def _drawn(round: Round, header: TraceHeader) -> str:
