@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.base.numbers import percent
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.draft_size import LARGEST_THAT_PAYS, size_words
 from app.engine.explain.facts import AdviceFacts, Factor
@@ -30,6 +31,7 @@ _MIXES = 2  # copying strategies that are compared in front of a draft model
 _MOST_TRIES = 2  # from then on, only what was measured decides
 _SELDOM = 0.15  # share of rounds in which a draft was found
 _LOW_ACCEPTANCE = 0.3
+_ENOUGH_FAILED = 40  # drafted tokens of a head, all rejected: the head does not fit
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
 _DISTURBED = 1.5  # from this v(k) / (k + 1) on the times are not the target's own, as a rule
@@ -228,7 +230,13 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return _dear_draft(facts, c)
     share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
     if statistics.drafted and not statistics.accepted:
-        return Finding.NOTHING, f"None of the {statistics.drafted:,} drafted tokens was accepted."
+        text = f"None of the {statistics.drafted:,} drafted tokens was accepted."
+        if statistics.drafted >= _ENOUGH_FAILED and {*HEAD_STRATEGIES.values()}.intersection(_names(spec)):
+            text += (
+                " The head was probably trained for another base model, or quantised too far, or its reduced "
+                "vocabulary lacks the words of this language."
+            )
+        return Finding.NOTHING, text
     if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
         found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
         if spec.length is LengthRule.AUTO:

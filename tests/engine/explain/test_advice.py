@@ -136,6 +136,18 @@ def test_a_factor_is_of_the_whole_answer_and_has_its_range() -> None:
     assert advice.text.startswith(f"Predicted for the whole answer: {advice.factor.value:.2f}× (")
 
 
+def test_a_head_that_is_never_right_is_said_to_be_of_another_model() -> None:
+    for strategy, count, said in (
+        ("draft-eagle3", 10, True),
+        ("draft-eagle3", 9, False),
+        ("suffix", 10, False),
+    ):
+        facts = facts_of(drafted([0] * count, 0.1, 1.5), strategy, measured=measured(0.7))
+        advice = advice_on(facts)
+        assert advice.finding is Finding.NOTHING
+        assert ("another base model, or quantised too far" in advice.text) == said
+
+
 @pytest.mark.parametrize(
     ("rounds", "pair", "finding", "words"),
     [
