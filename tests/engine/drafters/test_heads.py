@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
+from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, ModelOptions, Round
+from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round
 from tests.answers import answer, assert_same_answer, events_of, trace_of
 from tests.files.tiny import Tiny
 
@@ -137,6 +139,10 @@ def test_a_round_says_what_its_head_read(pair: tuple[Engine, str], tiny_file: Ma
         for read in [round.head for round in trace.rounds if round.drafted]:
             assert read is not None and read.layers == layers and all(read.norms)
             assert sum(read.shares) == pytest.approx(1 if head == "draft-eagle3" else 0)
+        assert recheck(trace) == []
+        rounds = [structs.replace(trace.rounds[0], head=HeadInput((0, 9), (1.0, 1.0))), *trace.rounds[1:]]
+        (problem,) = recheck(Trace(trace.header, rounds, trace.totals))
+        assert "its head read 2 rows of layers (0, 9)" in problem
     with chain_engine(tiny_file) as chain:  # its matrix takes the first of three layers alone
         read = greedy(chain, "abcd", "draft-eagle3:n_max=3").rounds[0].head
     assert read is not None and read.norms[0] == 1 and read.shares == (1, 0, 0)
