@@ -267,10 +267,17 @@ class Consistency:
         for top in round.target_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self._texts, id, piece, size)
-        draft = self._header.pair.draft
+        draft, kind = self._header.pair.draft, KINDS.get(round.strategy or "")
+        texts = self._draft_texts
+        if kind is not None and kind.needs_mtp:  # its head has the target's tokens
+            texts = self._texts
+        elif draft is not None:
+            size = draft.n_vocab
+        else:
+            size = 0
         for top in round.draft_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
-                yield from _same(self._draft_texts, id, piece, draft.n_vocab if draft is not None else 0)
+                yield from _same(texts, id, piece, size)
 
     def _target_rows(self, round: Round) -> Iterator[str]:
         """Compare the recorded p with the alternatives, which come from the distribution that judged. At
