@@ -241,6 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("tables", nargs="*", type=Path, default=TABLES)
     parser.add_argument("--details", action="store_true", help="each case, the worst first")
+    parser.add_argument("--score", action="store_true", help="measure nothing, as without it: for scripts")
     options = parser.parse_args()
     found = []
     for path in options.tables:
