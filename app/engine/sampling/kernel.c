@@ -22,6 +22,7 @@
 #define MANY (64 * LANES) /* values of which the largest is found at once */
 #define WAYS 4 /* vectors of these at a time */
 #define BLOCK 64 /* tokens that share the first of their times */
+#define BLOCKS 4096 /* of them, whose largest p are kept at once */
 #define FIRST (1ull << 32) /* the counter of the first block; tokens count from 0 */
 #define SLACK 1.000000001 /* more than the roundings of a product */
 #define SHORT 0.999999 /* and this less, in single precision */
@@ -333,10 +334,26 @@ static inline void run(Runner *two, uint64_t key, Block *block, ptrdiff_t id, pt
     if (ratio < two[0].ratio) two[0] = (Runner){ratio, place};
 }
 
-/* Lets the tokens at the places from `start` to `end`, all of one block, run. */
-static void run_all(Runner *two, uint64_t key, const float *p, ptrdiff_t start, ptrdiff_t end) {
+/* Lets a block of a whole row run, but for the tokens whose p is too small for the block's first time. */
+static void run_block(Runner *two, uint64_t key, const float *p, ptrdiff_t start, ptrdiff_t end) {
     Block block = block_of(key, start / BLOCK);
-    for (ptrdiff_t i = start; i < end; i++) run(two, key, &block, i, i, p[i]);
+    Floats bound = (Floats){} + (float)(block.lead / two[1].ratio * SHORT);
+    ptrdiff_t i = start;
+    for (; i + LANES <= end; i += LANES) {
+        if (!any(load(p + i) > bound)) continue;
+        for (ptrdiff_t j = i; j < i + LANES; j++) run(two, key, &block, j, j, p[j]);
+    }
+    for (; i < end; i++) run(two, key, &block, i, i, p[i]);
+}
+
+/* The largest of a vector's values; NaN are passed over. */
+static inline float largest_of(Floats v) {
+    float values[LANES];
+    memcpy(values, &v, sizeof v);
+    for (int half = LANES / 2; half; half /= 2) {
+        for (int i = 0; i < half; i++) values[i] = values[i + half] > values[i] ? values[i + half] : values[i];
+    }
+    return values[0];
 }
 
 /* Finds the two tokens with the smallest time / p, smallest first; a place is -1 where there is none. Ids are the
@@ -351,17 +368,25 @@ void race(const float *p, const ptrdiff_t *ids, ptrdiff_t n, uint64_t key, Runne
         }
         return;
     }
-    ptrdiff_t first = copy_argmax(p, n, 0) / BLOCK * BLOCK, i = 0; /* its most probable token bounds the others */
-    run_all(two, key, p, first, least(first + BLOCK, n));
-    double scale = SHORT / two[1].ratio;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        /* A token with a smaller p could not even win with the first time of the block. */
-        Floats bound = (Floats){} + (float)(block_of(key, i / BLOCK).lead * scale);
-        Ints found = {};
-        for (ptrdiff_t j = i; j < i + BLOCK; j += LANES) found |= load(p + j) > bound;
-        if (!any(found) || i == first) continue;
-        run_all(two, key, p, i, i + BLOCK);
-        scale = SHORT / two[1].ratio;
+    for (ptrdiff_t start = 0; start < n; start += BLOCK * BLOCKS) {
+        float most[BLOCKS]; /* of each block the largest p */
+        ptrdiff_t blocks = 0, best = 0, i = start;
+        for (; i + BLOCK <= n && blocks < BLOCKS; i += BLOCK) {
+            Floats highest = {};
+            for (ptrdiff_t j = i; j < i + BLOCK; j += LANES) {
+                highest = choose(load(p + j) > highest, load(p + j), highest);
+            }
+            most[blocks] = largest_of(highest);
+            best = most[blocks] > most[best] ? blocks : best;
+            blocks++;
+        }
+        if (blocks < BLOCKS && i < n) run_block(two, key, p, i, n);
+        if (!blocks) continue;
+        run_block(two, key, p, start + best * BLOCK, start + (best + 1) * BLOCK); /* first: it bounds the others */
+        most[best] = 0;
+        for (ptrdiff_t b = 0; b < blocks; b++) {
+            if (!(block_of(key, start / BLOCK + b).lead < two[1].ratio * most[b] * SLACK)) continue;
+            run_block(two, key, p, start + b * BLOCK, start + (b + 1) * BLOCK);
+        }
     }
-    if (i != first) run_all(two, key, p, i, n);
 }
