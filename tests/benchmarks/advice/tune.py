@@ -39,7 +39,6 @@ from tests.benchmarks.advice.table import (
 BUDGETS = (60.0, 120.0, 300.0)
 GROUPS = (("talk", "story", "list", "json"), ("rewrite", "quote", "code", "long"))
 """The prompts of two persons; a third has all of a case."""
-SEEDS = 2
 
 
 class Found(NamedTuple):
@@ -86,19 +85,19 @@ class Searches:
             for group in (*GROUPS, (*GROUPS[0], *GROUPS[1])):
                 rows = [self.rows[case.name, name] for name in group if (case.name, name) in self.rows]
                 if len(rows) >= 4:
-                    yield from (self.search(rows, budget, seed) for seed in range(SEEDS))
+                    yield self.search(rows, budget)
 
-    def search(self, rows: Sequence[Row], budget: float, seed: int) -> Found:
+    def search(self, rows: Sequence[Row], budget: float) -> Found:
         """One search over the prompts of one case."""
         (case,) = (case for case in CASES if case.name == rows[0].case)
         every = settings(case)
         search = Search(_experiment(rows, every), budget)
-        self._calibrate(search, rows, seed)
+        self._calibrate(search, rows)
         while (part := search.next()) is not None:
             records: list[RunRecord] = []
             seconds = 0.0
             for job in part.jobs:
-                record = self._run(part, rows, job, seed)
+                record = self._run(part, rows, job)
                 records.append(record)
                 seconds += record.whole_seconds
                 if search.told(job, [record], seconds):
@@ -119,12 +118,12 @@ class Searches:
         reached = self.mean(rows, winner)
         return Found(case.name, len(rows), winner, reached, best, by_kind, prompts, search.spent)
 
-    def _calibrate(self, search: Search, rows: Sequence[Row], seed: int) -> None:
+    def _calibrate(self, search: Search, rows: Sequence[Row]) -> None:
         part = search.calibration(PROBE if rows[0].drafts else "")
         lanes = len(part.experiment.lanes)
         records: list[RunRecord] = []
         for job in part.jobs:
-            records.append(self._run(part, rows, job, seed))
+            records.append(self._run(part, rows, job))
             if len(records) % lanes == 0 and sum(each.whole_seconds for each in records) > part.seconds:
                 break
         asked = part.experiment.prompts[: len(records) // lanes]
@@ -139,14 +138,14 @@ class Searches:
             self._predictors[key] = Predictor(facts_of(row, PROBE if row.drafts else NONE, ()))
         return self._predictors[key]
 
-    def _run(self, part: SearchPart, rows: Sequence[Row], job: Job, seed: int) -> RunRecord:
+    def _run(self, part: SearchPart, rows: Sequence[Row], job: Job) -> RunRecord:
         """An answer, with noise of its own and its speed-up."""
         row = _row(rows, part.experiment.prompts[job.prompt])
         spec = part.experiment.lanes[job.lane].strategy
 
         def noise(lane: int) -> float:
             asked = f"{row.case} {row.prompt} {part.experiment.lanes[lane].strategy}"
-            key = f"{seed} {asked} {job.repeat} {len(part.jobs)}"
+            key = f"{asked} {job.repeat} {len(part.jobs)}"
             return exp(random.Random(key).gauss(0.0, self.noise / 2**0.5))
 
         true = self.true(row, spec)
@@ -263,17 +262,23 @@ def long_row(row: Row, text: str, seed: int) -> Row:
 def score_auto(table: Measurements, details: bool) -> float:
     """Print how well length=auto does; returns the median regret."""
     shares, slow = [], []
+    ended: dict[bool, list[float]] = {True: [], False: []}  # speed-ups, by whether the answer ended early
     for row in table.rows:
         for spec in FIXED:
             if row.drafts or "draft-simple" not in spec:
                 auto, fixed = replay(row, f"{spec}:length=auto").factor, replay(row, spec).factor
                 shares.append((auto / max(1.0, fixed), auto, fixed, f"{row.case} {row.prompt} {spec}"))
+                ended[len(row.answer_ids) < row.max_tokens].append(auto)
     shares.sort()
     regret = 1 - median(share for share, *_ in shares)
     print(
-        f"{'length=auto, replayed':24} regret median {regret:6.1%}, worst {1 - shares[0][0]:6.1%}; slowest "
-        f"{min(auto for _, auto, *_ in shares):.3f}x, {sum(auto < 0.97 for _, auto, *_ in shares)} of "
-        f"{len(shares)} below 0.97x"
+        f"{'length=auto, replayed':24} regret median {regret:6.1%}, worst {1 - shares[0][0]:6.1%}; below "
+        + "0.97x "
+        + "; ".join(
+            f"{sum(auto < 0.97 for auto in found)} of {len(found)} {answers} (slowest {min(found):.3f}x)"
+            for answers, found in (("whole answers", ended[False]), ("that ended early", ended[True]))
+            if found
+        )
     )
     for share, auto, fixed, what in shares[:15] if details else ():
         print(f"    {1 - share:6.1%} {what}: {auto:.2f}x, fixed {fixed:.2f}x")
