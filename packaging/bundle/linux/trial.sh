@@ -3,13 +3,14 @@
 set -eu
 program=$1
 export DISPLAY=:7 DRAFTSCOPE_HOME=/tmp/home
-Xvfb "$DISPLAY" -screen 0 1280x800x24 -nolisten tcp -fbdir /tmp > /tmp/xvfb.log 2>&1 &
+# Without -noreset it begins anew, and refuses connections, whenever its only client leaves.
+Xvfb "$DISPLAY" -screen 0 1280x800x24 -noreset -nolisten tcp -fbdir /tmp > /tmp/xvfb.log 2>&1 &
 
-# wait_for COMMAND...: until it succeeds, five minutes at most.
+# wait_for COMMAND...: until it succeeds, five minutes at most, and only while the program runs.
 wait_for() {
     end=$(($(date +%s) + 300))
     until "$@" > /dev/null 2>&1; do
-        [ "$(date +%s)" -lt "$end" ] || { echo "gave up waiting for: $*" >&2; cat /tmp/said >&2; exit 1; }
+        [ "$(date +%s)" -lt "$end" ] && kill -0 "${draftscope:-$$}" 2> /dev/null || { echo "gave up waiting for: $*" >&2; cat /tmp/said >&2; exit 1; }
         sleep 0.05
     done
 }
