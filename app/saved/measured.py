@@ -21,6 +21,8 @@ from app.engine.types import ModelInfo, PairInfo
 MOST_PAIRS = 4
 """Of runs: where even these leave a factor unclear, its range says so."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "no clear difference"
+UNDRAFTED = "nothing was drafted"  # so that a difference is the machine's
+_FREE = 0.01  # share of a run's time in which looking for drafts costs nothing that matters
 _LEAST_PAIRS = 2
 _NARROW = 1.2  # from the lowest to the highest factor of pairs that agree
 _MOST_BYTES = 2**16  # of the sentences about disturbances
@@ -53,15 +55,21 @@ class Measurement:
             (round for run in baselines for round in run.rounds),
         )
         self.statistics = Statistics.of(strategy.rounds)
+        all_drafts = Statistics.of([round for run in strategies for round in run.rounds])
+        self._undrafted = not all_drafts.drafted and all_drafts.draft_seconds < _FREE * all_drafts.seconds
 
     @property
     def range(self) -> Factor:
-        """The factor, from that of the slowest pair to that of the fastest."""
+        """The factor, from that of the slowest pair to that of the fastest; 1 where nothing was drafted."""
+        if self._undrafted:
+            return Factor(1.0, min(self.low, 1.0), max(self.high, 1.0))
         return Factor(self.factor, self.low, self.high)
 
     @property
     def verdict(self) -> str:
         """What the pairs agree on."""
+        if self._undrafted:
+            return UNDRAFTED
         if self.low > 1:
             return FASTER
         return SLOWER if self.high < 1 else UNCLEAR
@@ -69,7 +77,7 @@ class Measurement:
     @property
     def is_clear(self) -> bool:
         """Whether more pairs would hardly change what is said."""
-        agree = self.verdict is not UNCLEAR and self.high <= self.low * _NARROW
+        agree = self.verdict is UNDRAFTED or (self.verdict is not UNCLEAR and self.high <= self.low * _NARROW)
         return self.pairs >= MOST_PAIRS or (agree and self.pairs >= _LEAST_PAIRS)
 
 

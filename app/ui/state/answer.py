@@ -18,7 +18,7 @@ from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
-from app.saved.measured import UNCLEAR, Measurement
+from app.saved.measured import FASTER, SLOWER, Measurement
 from app.ui.state.folds import RoundFolds
 from app.ui.state.series import RoundSeries, RunClock
 
@@ -213,9 +213,9 @@ class AnswerModel(QObject):
 
     @property
     def speed_up(self) -> float | None:
-        """The measured factor; None where no baseline was measured, or where its pairs of runs disagree."""
+        """The measured factor; None where no baseline was measured, or where its pairs show no difference."""
         measurement = self.measurement
-        return measurement.factor if measurement is not None and measurement.verdict is not UNCLEAR else None
+        return measurement.factor if measurement and measurement.verdict in (FASTER, SLOWER) else None
 
     def question(
         self,

@@ -53,9 +53,11 @@ class Measured:
         self.run.start()
 
     def answer(self, seconds: float, reason: FinishReason = FinishReason.LENGTH) -> None:
+        drafted = None if self.session.requests[-1].strategy == "none" else "b"
         self.run.run_started(make_header())
         for index in range(4):
-            self.run.run_rounds([make_round(index, emitted="a", seconds=seconds, offset=index * seconds)], 1)
+            round = make_round(index, (), "a", drafted, seconds=seconds, offset=index * seconds)
+            self.run.run_rounds([round], 1)
         self.run.run_finished(msgspec.structs.replace(make_totals("aaaa", reason), seconds=4 * seconds))
 
 

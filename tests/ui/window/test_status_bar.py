@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
 from app.engine.types import Role
 from app.saved.measured import Measurement
 from app.ui.instruments import definitions
@@ -155,6 +157,19 @@ def test_a_measurement_of_several_pairs_says_its_range_and_its_doubts(bar) -> No
     model.measure(Measurement(*slow.runs, *measurement(1.2).runs))
     assert bar.speed_up.text().startswith("No clear difference: ") and bar.measure.isHidden()
     assert model.speed_up is None, "no advice goes by it"
+
+
+def test_where_nothing_was_drafted_no_run_is_called_slower(bar) -> None:
+    model = fed(bar)
+    bar.show_engine(EngineState(Activity.READY))
+    plain = measurement().baseline
+    late = [replace(round, seconds=2 * round.seconds, offset=2 * round.offset) for round in plain.rounds]
+    totals = replace(plain.totals, seconds=2 * plain.totals.seconds)
+    measured = Measurement(plain, Trace(plain.header, late, totals))
+    model.measure(measured)
+    assert bar.speed_up.text().startswith("Nothing was drafted: 0.500×, 50.0 against baseline 100;")
+    assert model.speed_up is None and not measured.is_clear
+    assert (measured.range.low, measured.range.value, measured.range.high) == (0.5, 1.0, 1.0)
 
 
 def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:
