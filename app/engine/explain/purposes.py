@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from statistics import harmonic_mean
 from typing import NamedTuple
 
 import msgspec
 
 from app.base import numbers
+from app.base.files import read_file
 from app.base.paths import find_paths
 from app.engine.explain.cost import in_order, times_of
 from app.engine.explain.facts import Factor
@@ -114,7 +114,7 @@ class FirstStrategy(NamedTuple):
 @cache
 def typical() -> Typical:
     """What was measured of every kind of prompt."""
-    return msgspec.json.decode(Path(find_paths().resources, FILE).read_bytes(), type=Typical)
+    return msgspec.json.decode(read_file(find_paths().resources / FILE), type=Typical)
 
 
 def first_strategy(

@@ -53,7 +53,7 @@ class RaceLane:
         return self.times[min(index, len(self.times) - 1)]
 
 
-class Race:
+class LaneRace:
     """The lanes of one prompt and repeat, started together."""
 
     def __init__(

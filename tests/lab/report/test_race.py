@@ -9,7 +9,7 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.record.trace import Trace
-from app.lab.report.race import Race
+from app.lab.report.race import LaneRace
 from tests.answers import answer
 
 
@@ -36,7 +36,7 @@ def paced(trace: Trace, seconds: float) -> Trace:
 
 
 def test_at_the_start_and_at_the_end(traces: dict[int, Trace]) -> None:
-    race = Race(traces, first)
+    race = LaneRace(traces, first)
     assert all(lane.tokens == 0 and not lane.finished for lane in race.at(0.0).values())
     end = race.at(race.seconds)
     assert all(lane.finished and lane.tokens == 24 for lane in end.values())
@@ -47,7 +47,7 @@ def test_at_the_start_and_at_the_end(traces: dict[int, Trace]) -> None:
 
 
 def test_rounds_and_tokens_grow_with_the_clock(traces: dict[int, Trace]) -> None:
-    race = Race(traces, first)
+    race = LaneRace(traces, first)
     state = race.at(1.05)
     assert (state[0].rounds, state[0].tokens, state[0].place) == (10, 10, None)
     assert state[2].rounds == 5
@@ -55,13 +55,13 @@ def test_rounds_and_tokens_grow_with_the_clock(traces: dict[int, Trace]) -> None
 
 
 def test_the_gap_is_in_seconds_at_the_lanes_own_token(traces: dict[int, Trace]) -> None:
-    state = Race(traces, first).at(1.05)
+    state = LaneRace(traces, first).at(1.05)
     assert state[0].ahead is None
     assert state[2].ahead == pytest.approx(5 * 0.1 - 5 * 0.2)
 
 
 def test_a_lane_without_a_round_stands_still(traces: dict[int, Trace]) -> None:
-    race = Race({**traces, 3: Trace(traces[0].header)}, first)
+    race = LaneRace({**traces, 3: Trace(traces[0].header)}, first)
     assert race.at(9.9)[3].tokens == 0
     assert race.order[-1] == 3
 
@@ -69,7 +69,7 @@ def test_a_lane_without_a_round_stands_still(traces: dict[int, Trace]) -> None:
 def test_each_lane_is_held_against_its_own_baseline(traces: dict[int, Trace]) -> None:
     """Lanes 2 and 3 run on another target, whose none is lane 2; lane 4's none has no trace."""
     own = {0: 0, 1: 0, 2: 2, 3: 2, 4: 9}
-    race = Race({**traces, 3: paced(traces[0], 0.05), 4: traces[0]}, own.__getitem__)
+    race = LaneRace({**traces, 3: paced(traces[0], 0.05), 4: traces[0]}, own.__getitem__)
     state = race.at(1.001)
     assert state[3].tokens == 20
     assert state[3].ahead == pytest.approx(20 * 0.2 - 20 * 0.05)

@@ -136,7 +136,7 @@ def test_what_came_instead_is_on_the_card_of_the_rejected_token(engine: Engine) 
             and card.law is not None
             and card.law.exact
         )
-        winner, second, *_others = instead.line.runners
+        winner, second, *_others = instead.line.contenders
         names = ["p − q", "share of the residual", "log p + luck", f"ahead of “{second.token}” by"]
         assert [line.name for line in instead.sums] == names
         assert winner.won and winner.token == instead.title and winner.score > second.score

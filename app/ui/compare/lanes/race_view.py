@@ -12,7 +12,7 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane
-from app.lab.report.race import LaneAt, Race
+from app.lab.report.race import LaneAt, LaneRace
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.words import (
@@ -49,7 +49,7 @@ class RaceView(QWidget):
         self.bar.moved.connect(self._show_moment)
         self.bar.chosen.connect(self.show_prompt)
         self._following = True
-        self._race: Race | None = None
+        self._race: LaneRace | None = None
         self._answers: dict[int, AnswerModel] = {}  # by lane, to the prompt that is shown
         self._shown = (0, 0)  # repeat, prompt
         self._at_hand = (0, 0)  # repeat and prompt of the latest run
@@ -72,7 +72,7 @@ class RaceView(QWidget):
         return self._following
 
     @property
-    def race(self) -> Race | None:
+    def race(self) -> LaneRace | None:
         return self._race
 
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
@@ -131,7 +131,7 @@ class RaceView(QWidget):
         traces = {lane: trace for lane, trace in read.items() if trace is not None}
         self._answers = {lane: AnswerModel(trace) for lane, trace in traces.items()}
         self._known = self._answered()
-        self._race = Race(traces, experiment.baseline_of) if traces else None
+        self._race = LaneRace(traces, experiment.baseline_of) if traces else None
         self.bar.set_seconds(self._race.seconds if self._race is not None else 0.0)
         self._show_moment(self.bar.at)
         self.following_changed.emit()

@@ -61,7 +61,7 @@ class DrawLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class Contender:
     """A token in a race: the one with the largest score, log p + luck, is drawn."""
 
     token: str
@@ -78,7 +78,7 @@ class Runner:
 class RaceBars:
     """The race that a token was drawn by, best first."""
 
-    runners: tuple[Runner, ...]
+    contenders: tuple[Contender, ...]
     fate: str
 
 
@@ -218,7 +218,7 @@ def race_bars(race: Race, id: int, fate: str, weights: dict[int, tuple[str, floa
         scores[race.rival] = race.rival_score
     best = [(each, luck(key, each)) for each in sorted(scores, key=lambda id: -scores[id])[:_RUNNERS]]
     return RaceBars(
-        tuple(Runner(names[each], scores[each] - own, own, each == id) for each, own in best), fate
+        tuple(Contender(names[each], scores[each] - own, own, each == id) for each, own in best), fate
     )
 
 

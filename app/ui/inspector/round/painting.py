@@ -205,14 +205,14 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
     palette, metrics = ink.theme.palette, QFontMetricsF(ink.mono)
     heading = QFontMetricsF(ink.small).height() * 1.3
     if painter is not None:
-        longest = max(metrics.horizontalAdvance(each.token) for each in race.runners)
+        longest = max(metrics.horizontalAdvance(each.token) for each in race.contenders)
         name, score = min(room.width() * 0.34, longest), metrics.horizontalAdvance("−00.00")
         track = QRectF(room.left() + name + 8, 0, room.width() - name - score - 16, ink.row * 0.5)
-        ends = [end for each in race.runners for end in (each.log_p, each.score)]
+        ends = [end for each in race.contenders for end in (each.log_p, each.score)]
         low = min(ends) - 0.06 * (max(ends) - min(ends)) - 0.01
         top = QRectF(room.left(), room.top(), room.width(), heading)
         paint_text(painter, top, RIGHT, "log p + luck", ink.small, palette.secondary)
-        for at, each in enumerate(race.runners):
+        for at, each in enumerate(race.contenders):
             line = QRectF(room.left(), room.top() + heading + at * ink.row, room.width(), ink.row)
             shade = palette.text if each.won else palette.secondary
             paint_text(
@@ -234,7 +234,7 @@ def paint_race(painter: QPainter | None, room: QRectF, race: RaceBars, ink: Ink)
                 painter.setPen(QPen(pale, 1))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(lucky.adjusted(0.5, 0.5, -0.5, -0.5))
-    return room.top() + heading + len(race.runners) * ink.row + 4 * ink.unit
+    return room.top() + heading + len(race.contenders) * ink.row + 4 * ink.unit
 
 
 def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars | None, ink: Ink) -> float:
