@@ -60,7 +60,7 @@ class Steps(ctypes.Structure):
     )
 
 
-class _Runner(ctypes.Structure):
+class _Scored(ctypes.Structure):
     _fields_ = (("ratio", ctypes.c_double), ("place", ctypes.c_ssize_t))
 
 
@@ -84,7 +84,7 @@ class Kernel:
         self._filtered.argtypes = [_Row, n, n, real, real, real, ctypes.POINTER(n), _Row]
         self._filtered.restype = n
         self._race = functions.race
-        self._race.argtypes = [_Row, ctypes.POINTER(n), n, ctypes.c_uint64, ctypes.POINTER(_Runner)]
+        self._race.argtypes = [_Row, ctypes.POINTER(n), n, ctypes.c_uint64, ctypes.POINTER(_Scored)]
         self._race.restype = None
         # Of the address of Steps, the place of the first token, the numbers of tokens, of logits and of rows,
         # p_min; returns what llama_decode does.
@@ -130,7 +130,7 @@ class Kernel:
     def race(self, p: Floats, ids: Places | None, key: int) -> tuple[float, int, float, int]:
         """The two best of `noise.race`."""
         first = None if ids is None else ctypes.c_ssize_t.from_buffer(ids)  # type: ignore[arg-type]
-        two = (_Runner * 2)()
+        two = (_Scored * 2)()
         self._race(_row(p), first, len(p), key, two)
         best, rival = two
         return best.ratio, best.place, rival.ratio, rival.place
