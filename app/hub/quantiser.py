@@ -151,6 +151,8 @@ class Quantiser:
             return stopped()
 
         try:
+            if stopped():  # a small file is made before the first look
+                raise InterruptedError
             file.path.parent.mkdir(exist_ok=True)
             _ask(source, (file.kind,), partial, look)
             with partial.open("rb+") as written:

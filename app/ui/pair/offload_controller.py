@@ -58,6 +58,7 @@ class OffloadController(QObject):
         self._library: LibraryDrafts | None = None
         self._lightened_for: Pair | None = None
         self._lighter: tuple[LighterPair, ...] = ()
+        self._more_drafts = False  # were found while the engine looked for a lighter pair
         self._deadly: Pair | None = None  # the search for less memory crashed the engine: not done again
         self.refused: Pair | None = None
         """The pair that found no memory when it was loaded last, though it may have been expected to fit."""
@@ -222,7 +223,7 @@ class OffloadController(QObject):
         if self._lightened_for == pair:
             panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
         elif self._session.activity in IDLE:
-            self._asking = True
+            self._asking, self._more_drafts = True, False
             took = partial(self._lightened, pair)
             self._session.questions.lighten(*self._files(pair), took, tuple(self._smaller(pair)))
 
@@ -245,13 +246,14 @@ class OffloadController(QObject):
 
     @Slot()
     def _drafts_found(self) -> None:
+        self._more_drafts = True
         if self._lightened_for is not None and not self._asking:
             self._lightened_for = None
             self._ask()
 
     def _lightened(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
-        self._lightened_for = pair
+        self._lightened_for = None if self._more_drafts else pair
         self._lighter = answer.pairs if isinstance(answer, Lightened) else ()
         if isinstance(answer, Failed) and answer.gone:
             self._deadly = pair

@@ -89,7 +89,7 @@ def test_the_thread_that_reads_a_trace_folds_it(
     monkeypatch.setattr(Statistics, "add", noted)
     desk.open_trace(short)
     shown = desk.page.instruments.answer.statistics
-    assert len(threads) == len(SHORT.rounds) and all(name.startswith("asking") for name in threads)
+    assert len(threads) >= len(SHORT.rounds) and all(name.startswith("asking") for name in threads)
     assert shown == Statistics.of_answer(SHORT)
 
 
