@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,7 +23,9 @@ from app.engine.types import Alternatives
 if TYPE_CHECKING:
     from app.engine.native import Context
     from app.engine.native.best_passes import Best
-    from app.engine.types import Floats, TokenIds
+    from app.engine.types import Floats, HeadInput, TokenIds
+
+    HeadRead = Callable[[], HeadInput | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +177,9 @@ class DraftSimple(Drafter):
         # collector runs.
         if self._draws_tokens:
             rows = self._logits.rows(len(proposal.ids))
-            proposal.describe = partial(self._describe_drawn, proposal.ids, rows)
+            proposal.describe = partial(self._describe_drawn, proposal.ids, rows, self._context.head_input())
         else:
-            proposal.describe = partial(self._describe_best, best)
+            proposal.describe = partial(self._describe_best, best, self._context.head_input())
         drop_short(proposal, self._params.n_min)
         return proposal
 
@@ -225,19 +227,19 @@ class DraftSimple(Drafter):
             return False
         return True
 
-    def _describe_best(self, best: list[Best], count: int) -> DraftView:
+    def _describe_best(self, best: list[Best], read: HeadRead, count: int) -> DraftView:
         """The draft's view of its first `count` tokens, each the best of its row."""
         top = [self._alternatives(*each) for each in best[:count]]
-        return DraftView([alternatives.p[0] for alternatives in top], top, self._context.head_input())
+        return DraftView([alternatives.p[0] for alternatives in top], top, read())
 
-    def _describe_drawn(self, chosen: list[int], rows: Floats, count: int) -> DraftView:
+    def _describe_drawn(self, chosen: list[int], rows: Floats, read: HeadRead, count: int) -> DraftView:
         """The draft's view of its first `count` tokens, from their logits."""
         rows = rows[:count]
         drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
         return DraftView(
             [math.exp(row.item(token) - whole) for row, token, whole in drawn],
             [self._alternatives(*each) for each in zip(*top_of_rows(rows), strict=True)],
-            self._context.head_input(),
+            read(),
         )
 
     def _alternatives(self, ids: list[int], logits: list[float]) -> Alternatives:

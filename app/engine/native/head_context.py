@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -206,8 +207,12 @@ class HeadContext(Context):
         """The rows [n, n_embd] of entries, from the target's [n, width]."""
         return features
 
-    def head_input(self) -> HeadInput | None:
-        return HeadInput(self._layers, tuple(np.linalg.norm(self._read, axis=1).tolist()))
+    def head_input(self) -> Callable[[], HeadInput | None]:
+        return partial(self._described, self._read.copy())
+
+    def _described(self, read: NDArray[np.float32]) -> HeadInput:
+        """What it read, from the target's rows [layers, n_embd]."""
+        return HeadInput(self._layers, tuple(np.linalg.norm(read, axis=1).tolist()))
 
     def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
         """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
@@ -292,12 +297,11 @@ class Eagle3Context(HeadContext):
         self._process(_ENCODE, 0)
         return self._rows(len(features))
 
-    def head_input(self) -> HeadInput | None:
-        found, seconds = super().head_input(), self.seconds
-        assert found is not None
+    def _described(self, read: NDArray[np.float32]) -> HeadInput:
+        found, seconds = super()._described(read), self.seconds
         n = len(self._layers)
-        alone = np.zeros((n, *self._read.shape), np.float32)
-        alone[range(n), range(n)] = self._read
+        alone = np.zeros((n, *read.shape), np.float32)
+        alone[range(n), range(n)] = read
         try:
             terms = np.linalg.norm(self._fused(alone.reshape(n, -1)), axis=1)
         except Cancelled:

@@ -93,6 +93,11 @@ def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
         for warm_top, cold_top in zip(round.draft_top[:1], cold.draft_top[:1], strict=True):
             by_id = dict(zip(cold_top.ids, cold_top.p, strict=True))
             assert by_id[warm_top.ids[0]] == pytest.approx(warm_top.p[0], abs=0.02)
+        # With one token to draft no later draft changes what is said of this one.
+        alone = trace_of(events_of(engine, replace(request, max_tokens=2))).rounds[0].head
+        assert round.head is not None and alone is not None
+        assert round.head.norms == pytest.approx(alone.norms, rel=0.02)
+        assert round.head.shares == pytest.approx(alone.shares, abs=0.01)
 
 
 def emitted(rounds: list[Round]) -> list[int]:
