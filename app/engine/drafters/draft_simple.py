@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from app.engine.native import Context
     from app.engine.native.best_passes import Best
     from app.engine.types import Floats, HeadInput, TokenIds
-
-    HeadRead = Callable[[], HeadInput | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +225,21 @@ class DraftSimple(Drafter):
             return False
         return True
 
-    def _describe_best(self, best: list[Best], read: HeadRead, count: int) -> DraftView:
+    def _describe_best(self, best: list[Best], read: HeadInput | None, count: int) -> DraftView:
         """The draft's view of its first `count` tokens, each the best of its row."""
         top = [self._alternatives(*each) for each in best[:count]]
-        return DraftView([alternatives.p[0] for alternatives in top], top, read())
+        return DraftView([alternatives.p[0] for alternatives in top], top, read)
 
-    def _describe_drawn(self, chosen: list[int], rows: Floats, read: HeadRead, count: int) -> DraftView:
+    def _describe_drawn(
+        self, chosen: list[int], rows: Floats, read: HeadInput | None, count: int
+    ) -> DraftView:
         """The draft's view of its first `count` tokens, from their logits."""
         rows = rows[:count]
         drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
         return DraftView(
             [math.exp(row.item(token) - whole) for row, token, whole in drawn],
             [self._alternatives(*each) for each in zip(*top_of_rows(rows), strict=True)],
-            read(),
+            read,
         )
 
     def _alternatives(self, ids: list[int], logits: list[float]) -> Alternatives:

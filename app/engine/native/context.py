@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -335,10 +335,9 @@ class Context:
             self.clear()
             self.seconds = 0.0
 
-    def head_input(self) -> Callable[[], HeadInput | None]:
-        """What tells what the draft that was just made read of its target, also after the next draft: None
-        unless this is a head. It is asked while no draft is made."""
-        return lambda: None
+    def head_input(self) -> HeadInput | None:
+        """What the draft that was just made read of its target, of a head; None of a model."""
+        return None
 
     def no_numbers(self) -> ModelFileError:
         """The error for NaN logits, from which nothing can be drawn."""

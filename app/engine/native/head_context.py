@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -207,12 +206,8 @@ class HeadContext(Context):
         """The rows [n, n_embd] of entries, from the target's [n, width]."""
         return features
 
-    def head_input(self) -> Callable[[], HeadInput | None]:
-        return partial(self._described, self._read.copy())
-
-    def _described(self, read: NDArray[np.float32]) -> HeadInput:
-        """What it read, from the target's rows [layers, n_embd]."""
-        return HeadInput(self._layers, tuple(np.linalg.norm(read, axis=1).tolist()))
+    def head_input(self) -> HeadInput:
+        return HeadInput(self._layers, tuple(np.linalg.norm(self._read, axis=1).tolist()))
 
     def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
         """A pass over entries of tokens `ids` [n] beside `rows` [n, n_embd]. If `wanted`, all of them get
@@ -286,30 +281,28 @@ class Eagle3Context(HeadContext):
         """Raises PairError for a head of another target, ModelFileError as `Context` does."""
         super().__init__(model, options, abort, target, target_layers(model, target.model))
         self._scales = model.metadata("eagle3.norm_before_fc") == "true"
+        self._terms = np.zeros(0, np.float32)  # what each layer alone gave at the latest place: its norm
 
     def _fused(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        batch = self._batch_ext
+        n, layers, batch = len(features), len(self._layers), self._batch_ext
+        if n + layers <= self.n_ubatch:  # in the same pass, which reads the matrix in any case
+            alone = np.zeros((layers, *self._read.shape), np.float32)
+            alone[range(layers), range(layers)] = self._read
+            features = np.concatenate([features, alone.reshape(layers, -1)])
         llama_cpp.llama_batch_ext_clear(batch)
         # They go into no memory, but llama.cpp wants their places to follow what is in it.
         for place, row in enumerate(features, self.n_cached - self._first_entry):
             index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
             self._place(index, place, False)
         self._process(_ENCODE, 0)
-        return self._rows(len(features))
+        rows = self._rows(len(features))
+        self._terms = np.linalg.norm(rows[n:], axis=1)
+        return rows[:n]
 
-    def _described(self, read: NDArray[np.float32]) -> HeadInput:
-        found, seconds = super()._described(read), self.seconds
-        n = len(self._layers)
-        alone = np.zeros((n, *read.shape), np.float32)
-        alone[range(n), range(n)] = read
-        try:
-            terms = np.linalg.norm(self._fused(alone.reshape(n, -1)), axis=1)
-        except Cancelled:
-            return found
-        finally:
-            self.seconds = seconds  # it drafts nothing
-        if self._scales:  # each row alone, which was scaled to the same size
-            terms *= found.norms
+    def head_input(self) -> HeadInput:
+        found = super().head_input()
+        # Each row alone was scaled to the same size.
+        terms = self._terms * found.norms if self._scales and len(self._terms) else self._terms
         whole = float(terms.sum())
         return structs.replace(found, shares=tuple((terms / whole).tolist())) if whole > 0 else found
 
@@ -323,8 +316,8 @@ class MtpContext(HeadContext):
         head of another target, ModelFileError as `Context` does."""
         if model is not target.model:
             _check_mtp(model, target.model)
-        layers = [target.model.n_layers]
-        super().__init__(model, options, abort, target, layers, llama_cpp.LLAMA_CONTEXT_TYPE_MTP)
+        kind = llama_cpp.LLAMA_CONTEXT_TYPE_MTP
+        super().__init__(model, options, abort, target, [target.model.n_layers], kind)
 
     @staticmethod
     def is_in(model: Model) -> bool:
@@ -382,11 +375,8 @@ class BlockContext(HeadContext):
         """The pass of a draft, which leaves nothing in memory."""
         llama_cpp.llama_batch_ext_clear(self._batch_ext)
         at, n = self.n_cached, self.ahead + self._first_row
-        for place in range(n):
-            index = llama_cpp.llama_batch_ext_add_token(
-                self._batch_ext, 0, last if place == 0 else self._mask
-            )
-            self._place(index, at + place, True)
+        for place, token in enumerate([last, *[self._mask] * (n - 1)], at):
+            self._place(llama_cpp.llama_batch_ext_add_token(self._batch_ext, 0, token), place, True)
         self._process(_DECODE, 0)
         llama_cpp.llama_memory_seq_rm(self._memory, 0, at, -1)
         self._given = n
