@@ -535,7 +535,8 @@ class TraceHeader(msgspec.Struct, frozen=True):
     strategy: str
     verification: Verification
     sampling: Sampling
-    seed: int  # the seed in use, also where sampling.seed asked for a new one
+    seed: Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
+    """The seed in use, also where sampling.seed asked for a new one."""
     max_tokens: int
     pair: PairInfo
     prompt: str  # as handed to the tokenizer, template applied

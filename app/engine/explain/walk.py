@@ -351,4 +351,4 @@ def _gap(round: Round, place: int, temperature: float) -> float:
 
 def lead(top: Alternatives) -> float:
     """By how much the best token's logit is larger than the second's."""
-    return log(top.p[0] / top.p[1]) if len(top.p) > 1 and top.p[1] > 0 else inf
+    return log(top.p[0] / top.p[1]) if len(top.p) > 1 and min(top.p[:2]) > 0 else inf

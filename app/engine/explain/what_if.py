@@ -243,7 +243,7 @@ def near_ties(trace: Trace) -> list[int]:
     for round in trace.rounds:
         for place, token in enumerate(round.emitted):
             if temperature == 0:
-                gap = lead(round.target_top[place])
+                gap = lead(round.target_top[place]) if place < len(round.target_top) else 0.0
             else:
                 gap = token.race.gap * temperature if token.race is not None else 0.0
             if gap < TIE:

@@ -6,9 +6,8 @@ cannot be checked are listed in tests/engine/record/test_recheck_every_field.py,
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.outside.foreign import ForeignKind
@@ -257,7 +256,7 @@ class Consistency:
         size = self._header.pair.target.n_vocab
         tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
         named = [(token.id, token.piece, token.label) for token in tokens]
-        for draw in itertools.chain.from_iterable(map(_draws, tokens)):
+        for draw in chain.from_iterable(map(_draws, tokens)):
             if isinstance(draw, Race) and draw.rival is not None:
                 named.append((draw.rival, draw.piece, draw.label))
         for id, piece, label in named:
@@ -268,13 +267,10 @@ class Consistency:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self._texts, id, piece, size)
         draft, kind = self._header.pair.draft, KINDS.get(round.strategy or "")
-        texts = self._draft_texts
         if kind is not None and kind.needs_mtp:  # its head has the target's tokens
             texts = self._texts
-        elif draft is not None:
-            size = draft.n_vocab
         else:
-            size = 0
+            texts, size = self._draft_texts, draft.n_vocab if draft is not None else 0
         for top in round.draft_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(texts, id, piece, size)

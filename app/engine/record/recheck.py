@@ -37,15 +37,12 @@ _WIDTH = 1e-5  # probabilities are single precision, and a row sums to one only 
 _TICK = 1e-6  # of a score: the C library's logarithms of two machines differ in their last bit
 _NOTHING = 1e-3  # a smaller residual is too inexact for checks
 _FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
-_SEEDS = range(-1, 2**63)  # the allowed seeds
 _CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in the middle of a round
 
 
 def recheck(trace: Trace) -> list[str]:
     """Return the disagreements found, one sentence each; empty if the trace holds. Of a record without totals
     nobody knows what the last round was to be: an end or a stop may have cut it."""
-    if trace.header.seed not in _SEEDS:
-        return [f"Header: {trace.header.seed} is not a seed."]
     checker, consistency = _Checker(trace.header), Consistency(trace.header)
     found = [f"Header: {problem}." for problem in header_problems(trace.header)]
     position = 0
@@ -310,7 +307,7 @@ def _won(
         told[race.rival] = race.rival_score
     for id, said in told.items():
         known = p.get(id)
-        score = log(known or most) + luck(key, id)
+        score = log(known or most or 1.0) + luck(key, id)
         if said > score + tolerance or (known and said < score - tolerance):
             yield f"{where}: the score of token {id} is {said:g}, but its seed and its p give {score:g}"
     second = race.rival_score if race.rival_score is not None else -inf

@@ -10,10 +10,20 @@ import pytest
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
+from app.engine.errors import TraceError
 from app.engine.fates import Origin, Verdict
 from app.engine.record.recheck import recheck
-from app.engine.record.trace import Trace
-from app.engine.types import DraftedToken, EmittedToken, FinishReason, Round, Sampling, Verification
+from app.engine.record.trace import Trace, line_of, parse_trace
+from app.engine.sampling.logits import TOP
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    EmittedToken,
+    FinishReason,
+    Round,
+    Sampling,
+    Verification,
+)
 from tests.answers import answer
 
 WARM = Sampling(temperature=0.9, seed=11)
@@ -302,11 +312,17 @@ def test_a_record_without_its_end_may_be_cut_in_its_last_round(traces: dict[str,
 
 
 @pytest.mark.parametrize("seed", [-2, 2**63, 2**80])
-def test_what_is_no_seed_is_said(traces: dict[str, Trace], seed: int) -> None:
+def test_a_file_with_what_is_no_seed_is_damaged(traces: dict[str, Trace], seed: int) -> None:
+    """The Inspector draws by it."""
+    with pytest.raises(TraceError, match="seed"):
+        parse_trace([line_of(replace(traces["match"].header, seed=seed))])
+
+
+def test_alternatives_without_probability_win_nothing(traces: dict[str, Trace]) -> None:
     trace = traces["match"]
-    assert recheck(Trace(replace(trace.header, seed=seed), trace.rounds)) == [
-        f"Header: {seed} is not a seed."
-    ]
+    nothing = Alternatives(tuple(range(TOP)), (b"",) * TOP, (0.0,) * TOP)
+    rounds = [replace(each, target_top=(nothing,) * len(each.emitted)) for each in trace.rounds]
+    assert recheck(Trace(trace.header, rounds, trace.totals))
 
 
 @pytest.mark.parametrize("kind", EDITS)
