@@ -83,8 +83,10 @@ class AdviceFacts:
     ) -> AdviceFacts:
         """The facts of recorded answers of one strategy; only the longest answer to each prompt is walked
         through. `plain` are answers of the baseline. Raises SettingError for an unknown strategy."""
-        by_length = sorted(traces, key=lambda trace: len(trace.token_ids))
-        longest, *others = reversed({trace.header.prompt: trace for trace in by_length}.values())
+        of_prompts: dict[str, Trace] = {}
+        for trace in sorted(traces, key=lambda trace: len(trace.token_ids), reverse=True):
+            of_prompts.setdefault(trace.header.prompt, trace)
+        longest, *others = of_prompts.values()
         cost = CostModel.of(
             (round for trace in traces for round in trace.rounds),
             (round for trace in plain for round in trace.rounds),
