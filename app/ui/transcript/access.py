@@ -127,15 +127,15 @@ class TranscriptAccess(QAccessibleWidget):
         return state
 
 
-def move_caret(view: TranscriptView, event: QKeyEvent) -> bool:
-    """Move the caret of a screen reader; False where none listens, or the key moves no caret."""
+def move_caret(view: TranscriptView, event: QKeyEvent) -> None:
+    """Move the caret of a screen reader. The key scrolls as well: other programs make Qt listen too."""
     alone = not event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier)
     if not QAccessible.isActive() or event.key() not in _CARET_KEYS or not alone:
-        return False
+        return
     text = view.spoken_text()
     text.keyPressEvent(event)
     QAccessible.updateAccessibility(QAccessibleTextCursorEvent(view, text.textCursor().position()))
-    return True
+    event.accept()  # the text may have let go of it
 
 
 _installed: list[object] = []

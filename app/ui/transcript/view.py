@@ -296,7 +296,8 @@ class TranscriptView(Surface):
         # A key, not a shortcut: where the window has a shortcut Ctrl+F, that one comes first.
         if event.matches(QKeySequence.StandardKey.Find):
             self.open_find()
-        elif not move_caret(self, event):
+        else:
+            move_caret(self, event)
             super().keyPressEvent(event)
 
     # ---------------------------------------------------------------------------------------- inside

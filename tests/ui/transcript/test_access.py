@@ -43,12 +43,16 @@ def test_arrows_move_the_caret_where_a_screen_reader_listens(qtbot: QtBot, theme
     qtbot.addWidget(view)
     QTest.keyClick(view, Qt.Key.Key_Down)
     assert view.spoken_text().textCursor().position() == 0
+    view.resize(400, 60)
+    view.verticalScrollBar().setValue(0)
     QAccessible.setActive(True)
     try:
         QTest.keyClick(view, Qt.Key.Key_Down)
+        scrolled = view.verticalScrollBar().value()
         QTest.keyClick(view, Qt.Key.Key_End)
     finally:
         QAccessible.setActive(False)
+    assert scrolled > 0, "the keys scroll too"
     assert view.spoken_text().textCursor().position() == READ.index("\ntiny")
 
 
