@@ -320,7 +320,7 @@ def test_a_draft_that_is_rolled_back_has_the_targets_q(self_draft: Engine, monke
     assert largest_difference(self_draft, monkeypatch) < 5e-3
 
 
-def test_the_target_as_its_own_draft_with_the_same_luck_is_always_right(self_draft: Engine) -> None:
+def test_the_target_as_its_own_draft_with_the_same_luck_is_right_but_for_rounding(self_draft: Engine) -> None:
     trace = answer(
         self_draft,
         strategy="draft-simple:n_max=4:sample=1:verify=match",
@@ -328,7 +328,10 @@ def test_the_target_as_its_own_draft_with_the_same_luck_is_always_right(self_dra
         max_tokens=60,
         ignore_eos=True,
     )
-    assert not any(round.rejected for round in trace.rounds)
+    drafted = [token for round in trace.rounds for token in round.drafted]
+    refused = [token.race.gap for token in drafted if token.verdict is Verdict.REJECTED and token.race]
+    assert sum(token.verdict is Verdict.ACCEPTED for token in drafted) > 30
+    assert len(refused) <= 1 and all(gap < 0.02 for gap in refused)
 
 
 def test_a_draft_that_is_not_rolled_back_has_another(self_draft: Engine, monkeypatch: Patch) -> None:

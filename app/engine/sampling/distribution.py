@@ -22,7 +22,7 @@ class Distribution:
 
     Dense: `ids` is None and `p` has shape [vocabulary]. Sparse: `ids` are the tokens left, ascending, shape
     [n], and `p` their probabilities, shape [n]; all other tokens have 0. Both draw the same token for the
-    same u, because intervals are in the order of the ids.
+    same key, because luck goes with the id.
     """
 
     __slots__ = ("ids", "p")

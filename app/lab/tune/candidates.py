@@ -19,7 +19,7 @@ DRAFTED = ("n_max=4", "n_max=8:p_min=0.5")
 PAIRS = (("ngram-mod", "suffix"), ("ngram-map-k4v", "prompt-lookup"))
 """Mixes without a draft model: long repetitions first, then short ones."""
 
-HEADS = (*HEAD_STRATEGIES.values(), "draft-mtp")
+HEADS = frozenset(HEAD_STRATEGIES.values())
 """Strategies of drafts that read their target, which few pairs have."""
 
 
