@@ -26,6 +26,7 @@ class PurposeChoice(QWidget):
         self._in_use = ""
         self._files = "", ""  # of target and draft
         self._passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
+        self._times: PassSeconds | None = None  # what the proposal is based on
         self._first: FirstStrategy | None = None  # what is proposed
         self.choice = QComboBox()
         self.choice.setAccessibleName("What are you doing?")
@@ -54,15 +55,19 @@ class PurposeChoice(QWidget):
     ) -> None:
         """Set the strategy in use, the files of the pair, "" for no draft, and what tells the times of their
         passes."""
-        self._passes = passes
-        if (in_use, (target, draft)) != (self._in_use, self._files):
-            self._in_use, self._files = in_use, (target, draft)
+        before = self._in_use, self._files, self._times
+        self._in_use, self._files, self._passes = in_use, (target, draft), passes
+        if (self._in_use, self._files, self._known_times()) != before:
             self._show()
 
     def offer_compare(self) -> None:
         """Offer to compare from now on: `compared` is heard."""
         self._comparable = True
         self._show()
+
+    def _known_times(self) -> PassSeconds | None:
+        """The times of the pair's passes, if a kind of work is chosen."""
+        return self._passes(*self._files) if self.choice.currentIndex() > 0 else None
 
     @property
     def _spec(self) -> StrategySpec | None:
@@ -71,9 +76,9 @@ class PurposeChoice(QWidget):
     @Slot()
     def _show(self) -> None:
         at = self.choice.currentIndex() - 1
-        self._first = None
+        self._first, self._times = None, self._known_times()
         if at >= 0:
-            self._first = first_strategy(PURPOSES[at], *self._files, self._passes(*self._files))
+            self._first = first_strategy(PURPOSES[at], *self._files, self._times)
         first, spec = self._first, self._spec
         self.reason.setText(first.reason if first is not None else "")
         self.reason.setVisible(first is not None)

@@ -676,7 +676,10 @@ def test_a_purpose_proposes_a_strategy_and_says_why(qtbot: QtBot, panel: Strateg
 
 
 def test_none_is_proposed_if_passes_over_several_tokens_save_nothing(panel: StrategyPanel) -> None:
+    of_the_bundled_pair(panel)
+    assert choose_purpose(panel, PURPOSES[0].name).text() != "Use none", "they are not timed yet"
     of_the_bundled_pair(panel, PassSeconds({k: float(k) for k in (1, 2, 3, 5, 9, 17)}, 0.5))
+    assert panel.purpose.use.text() == "Use none"
     for purpose in PURPOSES:
         assert choose_purpose(panel, purpose.name).text() == "Use none"
         assert panel.purpose.compare.isHidden()
