@@ -9,6 +9,7 @@ from enum import StrEnum
 from app.base.numbers import percent
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
+from app.engine.explain.cost import DEAREST
 from app.engine.explain.draft_size import LARGEST_THAT_PAYS, size_words
 from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.predict import Predictor, factor_words, is_clear
@@ -216,10 +217,12 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
     k = max(1, round(cost.mean_length or 1))
     v, single = cost.v(k), cost.single_pass
     names = " and ".join(_names(spec))
-    # Small batches have kernels of their own, which can be that slow: a calibration tells.
+    # A calibration tells which targets are slow in small batches, unless it was disturbed itself.
     alone, several = cost.known.seconds(1), cost.known.seconds(k + 1)
-    expected = max(k + 1, several / alone) if alone and several else k + 1
-    if v is not None and cost.passes.measured(k + 1) and v >= _DISTURBED * expected:
+    own = several / alone if alone and several else 0.0
+    expected = min(max(k + 1, own), DEAREST * (k + 1))
+    measured = cost.passes.measured(k + 1) or cost.known.measured(1)
+    if v is not None and measured and v >= _DISTURBED * expected:
         return Finding.DISTURBED, (
             f"A target pass over {k + 1} tokens took {v:.1f} times as long as one over a single token, and "
             f"{k + 1} such passes would take less: the machine was probably busy with something else."

@@ -18,6 +18,8 @@ from app.engine.types import Round
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
 _ENOUGH = 5  # times; the median of fewer is not used alone
 _STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
+DEAREST = 2.0
+"""The most that a token of a larger pass takes, in single-token passes: small batches have slower kernels."""
 LONGEST = 16
 """The largest draft length that is predicted, unless an answer's drafts were longer."""
 
@@ -147,7 +149,7 @@ class CostModel:
     def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
         """The model with a calibration: median seconds of target passes by their tokens, and of a draft pass
         over one token."""
-        error = max(_CALIBRATED, disorder(target))
+        error = min(1.0, max(_CALIBRATED, disorder(target)))
         return replace(self, known=times_of(in_order(target)), known_draft=draft, known_error=error)
 
     def add(self, round: Round, plain: bool = False) -> None:
@@ -299,10 +301,12 @@ def in_order(target: Mapping[int, float]) -> dict[int, float]:
 
 
 def disorder(target: Mapping[int, float]) -> float:
-    """How much the machine was disturbed: the largest relative change that `in_order` makes."""
-    return max(
-        (abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken), default=0.0
-    )
+    """How much the machine was disturbed: the largest relative change that `in_order` makes, or the share by
+    which a pass took longer than any target's own time."""
+    changes = [abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken]
+    single = target.get(1, 0.0)
+    dearer = [seconds / (DEAREST * size * single) - 1 for size, seconds in target.items() if single]
+    return max(0.0, *changes, *dearer)
 
 
 def expected_tokens(alpha: float, k: int) -> float:

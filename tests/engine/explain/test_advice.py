@@ -11,7 +11,7 @@ import pytest
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.engine import Engine
 from app.engine.explain.advice import Advice, Finding, next_advice
-from app.engine.explain.cost import CostModel
+from app.engine.explain.cost import CostModel, disorder
 from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.predict import Predictor
 from app.engine.explain.remedies import larger_contexts, smaller_draft
@@ -192,6 +192,18 @@ def test_passes_that_a_calibration_knows_to_be_slow_are_no_disturbance() -> None
     slow = facts.cost.calibrated({1: 1.0, 2: 4.0, 5: 9.4, 9: 10.0, 17: 12.0}, 0.1)
     advice = advice_on(replace(facts, cost=slow))
     assert advice.finding is Finding.DEAR_PASSES and advice.next == StrategySpec()
+
+
+def test_a_calibration_of_a_busy_machine_excuses_no_pass_that_no_target_takes() -> None:
+    """Passes over five tokens cost at most ten single ones, whatever was measured."""
+    busy = {1: 0.01, 2: 0.2, 5: 0.645, 9: 0.7, 17: 0.8}
+    assert disorder(busy) == pytest.approx(64.5 / 10 - 1)
+    assert disorder({1: 1.0, 2: 3.3, 3: 4.7, 5: 6.0}) == 0.0, "as of a target that is slow in small batches"
+    for rounds in (drafted([3, 2] * 10, 0.1, 64.5), drafted([3, 2], 0.1, 3.0)):
+        facts = facts_of(rounds, measured=measured(0.1))
+        advice = advice_on(replace(facts, cost=facts.cost.calibrated(busy, 0.0)))
+        assert advice.finding is Finding.DISTURBED
+        assert "64.5 times" in advice.text and "busy with something else" in advice.text
 
 
 def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
