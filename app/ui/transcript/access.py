@@ -46,8 +46,7 @@ def answer_summary(answer: AnswerModel) -> str:
     said = [f"{count(numbers.rounds)} round{'s' * (numbers.rounds != 1)}"]
     if numbers.drafted:
         said += [f"{count(numbers.accepted)} accepted", f"{count(numbers.rejected)} rejected"]
-    measured = answer.measurement.factor if answer.measurement is not None else None
-    return ", ".join(said if measured is None else [*said, factor(measured)])
+    return ", ".join(said if answer.speed_up is None else [*said, factor(answer.speed_up)])
 
 
 class TranscriptText(QPlainTextEdit):

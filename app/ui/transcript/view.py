@@ -106,6 +106,7 @@ class TranscriptView(Surface):
             for signal in _changes(item.answer):
                 signal.connect(self.catch_up)
             item.answer.moved.connect(self._catch_up_in_sight)
+            item.answer.measured.connect(self._speak_anew)
 
     def _leave(self, items: Sequence[Item]) -> None:
         for item in items:
@@ -113,6 +114,7 @@ class TranscriptView(Surface):
                 for signal in _changes(item.answer):
                     signal.disconnect(self.catch_up)
                 item.answer.moved.disconnect(self._catch_up_in_sight)
+                item.answer.measured.disconnect(self._speak_anew)
 
     @property
     def _in_sight(self) -> bool:
@@ -291,6 +293,10 @@ class TranscriptView(Surface):
             self._spoken_behind = False
             self._spoken.fill([item for item in self.stack.items if item is not self._live])
         return self._spoken
+
+    @Slot()
+    def _speak_anew(self) -> None:
+        self._spoken_behind = True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # A key, not a shortcut: where the window has a shortcut Ctrl+F, that one comes first.

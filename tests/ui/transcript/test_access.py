@@ -14,8 +14,10 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.saved.measured import Measurement
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, UserTurn
+from tests.ui.instruments.answers import measurement
 from tests.ui.transcript.on_the_bus import READ, shown
 
 
@@ -32,6 +34,12 @@ def test_question_summary_and_answer_are_a_text_with_fates(qtbot: QtBot, theme: 
         cursor.setPosition(at + 1)
         colours.add(cursor.charFormat().foreground().color().name().upper())
     assert colours == {theme.palette.fate(fate) for fate in ("accepted", "resampled", "bonus")}
+    answered = view.turns[1]
+    assert isinstance(answered, AnswerTurn)
+    answered.answer.measure(measurement(1.5))
+    assert "tiny, 2 rounds, 3 accepted, 1 rejected, 1.50×:\n" in view.spoken_text().toPlainText()
+    slower, faster = measurement(0.8), measurement(1.5)
+    answered.answer.measure(Measurement(*slower.runs, *faster.runs))  # no clear difference
     view.add_turn(UserTurn("More", 2))
     assert view.spoken_text().toPlainText() == f"{READ}You:\nMore\n"
     view.set_turns([])
