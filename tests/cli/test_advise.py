@@ -15,7 +15,7 @@ from app.cli.advise import advice_text
 from app.cli.models.common import open_shelf
 from app.engine.engine import Engine
 from app.engine.explain.facts import Factor
-from app.engine.explain.purposes import PURPOSES, first_strategy
+from app.engine.explain.purposes import PURPOSES, TypicalPrompt, TypicalRounds, first_strategy
 from app.engine.process.messages import PassSeconds
 from app.engine.record.trace import Trace, read_trace
 from app.engine.types import ModelInfo, ModelOptions, PairInfo
@@ -65,6 +65,16 @@ def test_a_kind_of_work_is_answered_with_commands_for_the_pair(command: Command)
     assert config["draft_tensor_parallel_size"] == 1
     alone = command("advise", "--for", "chat", "--target", "t.gguf")
     assert alone.out.splitlines()[-1] == "none" and "--tensor-parallel-size" not in alone.out
+
+
+def test_only_answers_with_the_named_strategy_are_counted() -> None:
+    kinds = {draft: {"none": TypicalRounds({0: 90})} for draft in ("", "d.gguf")}
+    kinds["d.gguf"]["draft-simple:n_max=2"] = TypicalRounds({2: 30}, 60)
+    known = [TypicalPrompt("t.gguf", *each, 90, {1: 1.0, 3: 1.0}, 0.1, kinds[each[0]]) for each in (
+        ("", "talk"), ("d.gguf", "talk"), ("d.gguf", "story")
+    )]  # fmt: skip
+    first = first_strategy(PURPOSES[0], "/other.gguf", "/d2.gguf", prompts=known)
+    assert first.strategy == "draft-simple:n_max=2" and "from 2 measured answers" in first.reason
 
 
 def test_the_times_of_passes_here_decide_on_a_kind_of_work(command: Command) -> None:

@@ -141,6 +141,7 @@ def first_strategy(
     times = (
         "with the times of passes here" if passes is not None else "with the times where they were measured"
     )
+    like = [each for each in like if best == NONE or best in each.settings]
     said = f"from {numbers.count(len(like), 'measured answer')} ({'; '.join(measured.tables)}), {times}"
     if best == NONE:
         return FirstStrategy(NONE, f"{kind.about} No strategy is surely worth it: {said}.")
