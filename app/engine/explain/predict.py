@@ -198,7 +198,7 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
     """The factor of a walk, and its relative error; None if a time is unknown. `drafting` are the measured
     seconds of all drafts."""
     single = cost.single_pass
-    if single is None or not walked.tokens:
+    if not single or not walked.tokens:  # a file from elsewhere may say 0
         return None
     rest = cost.rest.median if cost.rest.seconds else 0.0
     if drafting is None:
@@ -214,6 +214,8 @@ def _one(cost: CostModel, walked: Walked, drafting: float | None = None) -> tupl
         if k:
             spread += rounds * seconds * cost.error(k + 1)  # one slope prices all of them
     plain = walked.tokens * (single + rest)
+    if not taken:
+        return None
     # An error of the single pass cancels where both sides have such passes.
     alone = walked.tokens / plain - walked.lengths[0] / taken
     return plain / taken, sqrt((spread / taken) ** 2 + (alone * single * cost.error(1)) ** 2)

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from app.engine.engine import Engine
 from app.engine.explain.facts import AdviceFacts, Factor, Tried
@@ -56,6 +57,13 @@ def test_what_copies_from_prompt_and_answer_is_counted_exactly(
 def test_without_the_tokens_of_the_prompt_nothing_is_said_of_copies(plain: Trace) -> None:
     facts = replace(facts_of(plain), prompt_ids=())
     assert Predictor(facts).of(StrategySpec.parse("prompt-lookup")) is None
+
+
+def test_of_a_file_whose_passes_took_no_time_nothing_is_predicted(demo_engine: Engine) -> None:
+    real = answer(demo_engine, PROMPT, strategy="prompt-lookup", max_tokens=40, cold=True)
+    none = {"seconds": 0.0, "draft_seconds": 0.0, "verify_seconds": 0.0}
+    facts = AdviceFacts.of([Trace(real.header, [structs.replace(each, **none) for each in real.rounds])])
+    assert facts.cost.single_pass == 0 and Predictor(facts).own is None
 
 
 def test_a_draft_model_is_predicted_within_its_range(demo_engine: Engine) -> None:
