@@ -9,7 +9,6 @@ from enum import StrEnum
 from app.base.numbers import percent
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
-from app.engine.explain.cost import DEAREST
 from app.engine.explain.draft_size import LARGEST_THAT_PAYS, size_words
 from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.predict import Predictor, factor_words, is_clear
@@ -35,7 +34,6 @@ _LOW_ACCEPTANCE = 0.3
 _ENOUGH_FAILED = 40  # drafted tokens of a head, all rejected: the head does not fit
 _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
-_DISTURBED = 1.5  # from this v(k) / (k + 1) on the times are not the target's own, as a rule
 
 
 _NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
@@ -82,6 +80,11 @@ class Advice:
 
 def next_advice(facts: AdviceFacts) -> Advice | None:
     """The next advice on an answer. None where too little is known of strategy none to compare with it."""
+    if facts.measured is not None and not is_clear(facts.measured):
+        advice = next_advice(replace(facts, measured=None))
+        low, high = facts.measured.low, facts.measured.high
+        text = f"{low:.2f}× to {high:.2f}× was measured, which is too unsteady to go by."
+        return replace(advice, text=f"{text} {advice.text}") if advice is not None else None
     measured, statistics = facts.measured is not None, facts.statistics
     if facts.spec.is_synthetic:
         return Advice(Finding.SYNTHETIC, f"oracle is {SYNTHETIC}.", facts.measured, measured)
@@ -217,12 +220,7 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
     k = max(1, round(cost.mean_length or 1))
     v, single = cost.v(k), cost.single_pass
     names = " and ".join(_names(spec))
-    # A calibration tells which targets are slow in small batches, unless it was disturbed itself.
-    alone, several = cost.known.seconds(1), cost.known.seconds(k + 1)
-    own = several / alone if alone and several else 0.0
-    expected = min(max(k + 1, own), DEAREST * (k + 1))
-    measured = cost.passes.measured(k + 1) or cost.known.measured(1)
-    if v is not None and measured and v >= _DISTURBED * expected:
+    if v is not None and cost.is_disturbed(k):
         return Finding.DISTURBED, (
             f"A target pass over {k + 1} tokens took {v:.1f} times as long as one over a single token, and "
             f"{k + 1} such passes would take less: the machine was probably busy with something else."

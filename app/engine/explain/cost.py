@@ -18,8 +18,9 @@ from app.engine.types import Round
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
 _ENOUGH = 5  # times; the median of fewer is not used alone
 _STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
-DEAREST = 2.0
-"""The most that a token of a larger pass takes, in single-token passes: small batches have slower kernels."""
+_DEAREST = 2.0  # the most that a token of a small batch takes, in single-token passes: slow kernels
+_SMALL = 8  # tokens of a small batch; one of a larger pass takes no longer than a single-token pass
+_DISTURBED = 1.5  # from this share of a target's own time on something else took the machine's
 LONGEST = 16
 """The largest draft length that is predicted, unless an answer's drafts were longer."""
 
@@ -262,6 +263,15 @@ class CostModel:
                 low = middle
         return high
 
+    def is_disturbed(self, k: int) -> bool:
+        """Whether passes over k + 1 tokens took longer than the target's own time: something else ran."""
+        v, single, several = self.v(k), self.known.seconds(1), self.known.seconds(k + 1)
+        if v is None or not (self.passes.measured(k + 1) or single):
+            return False
+        # A calibration tells which targets are slow in small batches, unless it was disturbed itself.
+        own = min(several / single, _dearest(k + 1)) if single and several else 0.0
+        return v >= _DISTURBED * max(k + 1, own)
+
     @property
     def surely_priced(self) -> bool:
         """Whether enough single-token passes were measured to compare others with."""
@@ -289,6 +299,11 @@ def times_of(seconds: Mapping[int, float]) -> PassTimes:
     return PassTimes({size: NewestTimes(deque([taken] * _ENOUGH, _KEPT)) for size, taken in seconds.items()})
 
 
+def _dearest(tokens: int) -> float:
+    """The most that a pass takes by itself, in single-token passes."""
+    return tokens * _DEAREST if tokens <= _SMALL else tokens
+
+
 def in_order(target: Mapping[int, float]) -> dict[int, float]:
     """The seconds of passes by their tokens, made monotone: a pass that took less than a smaller one was
     disturbed, or the smaller one was, and both get their mean."""
@@ -305,7 +320,7 @@ def disorder(target: Mapping[int, float]) -> float:
     which a pass took longer than any target's own time."""
     changes = [abs(target[size] / taken - 1) for size, taken in in_order(target).items() if taken]
     single = target.get(1, 0.0)
-    dearer = [seconds / (DEAREST * size * single) - 1 for size, seconds in target.items() if single]
+    dearer = [seconds / (_dearest(size) * single) - 1 for size, seconds in target.items() if single]
     return max(0.0, *changes, *dearer)
 
 

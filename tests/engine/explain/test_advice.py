@@ -136,6 +136,14 @@ def test_a_factor_is_of_the_whole_answer_and_has_its_range() -> None:
     assert advice.text.startswith(f"Predicted for the whole answer: {advice.factor.value:.2f}× (")
 
 
+def test_a_measurement_on_a_busy_machine_is_not_gone_by() -> None:
+    """Its factor is neither kept nor compared: the setting that is predicted to be faster is still named."""
+    facts = facts_of(drafted([1, 0, 1, 0] * 5, c=0.3, v=4.5), measured=Factor(1.26, 0.39, 2.54))
+    advice = advice_on(facts)
+    assert advice.text.startswith("0.39× to 2.54× was measured, which is too unsteady to go by. Predicted")
+    assert "1.26" not in advice.text and not advice.measured and advice.next == StrategySpec()
+
+
 def test_a_head_that_is_never_right_is_said_to_be_of_another_model() -> None:
     for strategy, count, said in (
         ("draft-eagle3", 10, True),
@@ -195,10 +203,11 @@ def test_passes_that_a_calibration_knows_to_be_slow_are_no_disturbance() -> None
 
 
 def test_a_calibration_of_a_busy_machine_excuses_no_pass_that_no_target_takes() -> None:
-    """Passes over five tokens cost at most ten single ones, whatever was measured."""
+    """Passes over five tokens take at most ten single ones, and longer passes save something."""
     busy = {1: 0.01, 2: 0.2, 5: 0.645, 9: 0.7, 17: 0.8}
-    assert disorder(busy) == pytest.approx(64.5 / 10 - 1)
+    assert disorder(busy) == pytest.approx(70 / 9 - 1)
     assert disorder({1: 1.0, 2: 3.3, 3: 4.7, 5: 6.0}) == 0.0, "as of a target that is slow in small batches"
+    assert disorder({1: 1.0, 2: 3.3, 5: 7.6, 9: 11.6, 17: 17.1}) == pytest.approx(11.6 / 9 - 1)
     for rounds in (drafted([3, 2] * 10, 0.1, 64.5), drafted([3, 2], 0.1, 3.0)):
         facts = facts_of(rounds, measured=measured(0.1))
         advice = advice_on(replace(facts, cost=facts.cost.calibrated(busy, 0.0)))

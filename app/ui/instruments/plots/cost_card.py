@@ -133,15 +133,21 @@ class CostPlot(PlotCard):
     def show_numbers(self) -> None:
         cost, alpha = self.answer.priced, self.answer.statistics.alpha
         expected = self.answer.predicted
-        clear = expected is not None and is_clear(expected)
+        k = max(1, round(cost.mean_length or 1))
+        disturbed = cost.is_disturbed(k)
+        clear = expected is not None and is_clear(expected) and not disturbed
         # A measured factor says more: the head of the instruments has it.
         shown = expected if clear and self.answer.measurement is None else None
         self.show_value(numbers.factor(shown.value) if shown is not None else "")
         facts = [f"{numbers.factor(shown.low)} to {numbers.factor(shown.high)}"] if shown is not None else []
         if alpha is not None and cost.c is not None and cost.surely_priced:
-            even = cost.break_even(max(1, round(cost.mean_length or 1)))
-            ends = "never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}"
-            facts += [f"c {numbers.significant(cost.c)}", ends]
+            facts.append(f"c {numbers.significant(cost.c)}")
+            k = max(1, round(cost.mean_length or 1))
+            if not cost.is_disturbed(k):
+                even = cost.break_even(k)
+                facts.append(
+                    "never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}"
+                )
         self.facts.setText(" · ".join(facts))
         self.facts.setVisible(bool(self.facts.text()))
 

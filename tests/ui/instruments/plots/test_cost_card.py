@@ -15,6 +15,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import Round
 from app.ui.instruments.plots.canvas import Canvas
 from app.ui.widgets.words import numbers
+from tests.engine.explain.test_cost import one_round
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals
 from tests.ui.instruments.drawn import dots, lines, words
 
@@ -139,6 +140,11 @@ def test_a_predicted_factor_yields_to_a_measured_one_and_to_one_that_says_nothin
     panel.answer.add(few)
     panel.answer.end(totals(few))
     assert "breaks even" not in panel.cost.facts.text()
+    slow = [one_round(0, 0, 0.0, 1.0)] * 6 + [one_round(4, 3, 0.1, 64.5)] * 6  # no target's own time
+    begin(panel, header())
+    panel.answer.add(slow)
+    panel.answer.end(totals(slow))
+    assert panel.cost.facts.text() == "c 0.100"
 
 
 def test_advice_goes_by_the_measurement_alone(panel) -> None:
