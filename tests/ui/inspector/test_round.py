@@ -29,8 +29,9 @@ from app.engine.types import (
     Verification,
 )
 from app.servers.answer import RoundFold, Told
+from app.ui.inspector.round.chain import chain_of
 from app.ui.inspector.round.content import CardContent, RaceBars
-from app.ui.inspector.round.contents import cards_of, chain_of
+from app.ui.inspector.round.contents import cards_of
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.inspector.round.painting import broken
 from app.ui.inspector.round.round_view import RoundView

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.ui.inspector.round.contents import ChainLink
+from app.engine.explain.decision import block_chain
+from app.engine.types import Round, TraceHeader, Verification
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words.sums import compared, written
 
 _WRAP = Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
@@ -20,6 +23,32 @@ _WORDS = (
     "A block is judged from its end: the first token from the right with u < h is accepted, along with "
     "everything before it."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """A token in the chain of a block."""
+
+    token: str
+    fate: str
+    reach: float
+    h: float | None
+    u: float | None
+    decides: bool  # the last token whose draw passed
+
+
+def chain_of(round: Round, header: TraceHeader) -> tuple[ChainLink, ...]:
+    """The chain of a draft that was judged as a block; empty under other rules."""
+    if header.verification is not Verification.BLOCK:
+        return ()
+    chain = block_chain(round)
+    last = max((place for place, test in enumerate(chain) if test.own), default=-1)
+    return tuple(
+        ChainLink(
+            visible(token.piece, token.label), token.verdict.value, test.reach, test.h, test.u, place == last
+        )
+        for place, (token, test) in enumerate(zip(round.drafted, chain, strict=False))
+    )
 
 
 class BlockChain(QWidget):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.engine.explain.decision import (
     ArgmaxTest,
@@ -12,7 +12,6 @@ from app.engine.explain.decision import (
     Residual,
     Test,
     TokenOdds,
-    block_chain,
     draft_heading,
     judgement_of,
     odds_of,
@@ -368,33 +367,6 @@ def _own_notes(round: Round, token: EmittedToken, header: TraceHeader) -> list[s
             return [f"{passed}: the same pass gives one token more."]
     why = end_words(round.draft_end)
     return [f"No draft in this round: {why}." if why else "No draft in this round."]
-
-
-# ------------------------------------------------------------------------------------------------- the block
-
-
-@dataclass(frozen=True, slots=True)
-class ChainLink:
-    """A token in the chain of a block."""
-
-    token: str
-    fate: str
-    reach: float
-    h: float | None
-    u: float | None
-    decides: bool  # the last token whose draw passed
-
-
-def chain_of(round: Round, header: TraceHeader) -> tuple[ChainLink, ...]:
-    """The chain of a draft that was judged as a block; empty under other rules."""
-    if header.verification is not Verification.BLOCK:
-        return ()
-    chain = block_chain(round)
-    last = max((place for place, test in enumerate(chain) if test.own), default=-1)
-    return tuple(
-        ChainLink(_name(token), token.verdict.value, test.reach, test.h, test.u, place == last)
-        for place, (token, test) in enumerate(zip(round.drafted, chain, strict=False))
-    )
 
 
 # ---------------------------------------------------------------------------------------------------- names

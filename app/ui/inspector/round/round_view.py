@@ -12,8 +12,8 @@ from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round.card_grid import CardGrid
-from app.ui.inspector.round.chain import BlockChain
-from app.ui.inspector.round.contents import cards_of, chain_of
+from app.ui.inspector.round.chain import BlockChain, chain_of
+from app.ui.inspector.round.contents import cards_of
 from app.ui.inspector.round.copied_label import CopiedLabel
 from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
