@@ -18,13 +18,13 @@ from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
 from app.cli.terminal.console import tell
 from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, read_prompts
-from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.saved.chats.store import ChatStore
 from app.saved.settings import Settings, SettingsStore
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine.engine_session import EngineSession
+from app.ui.state.engine_session import EngineSession
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
@@ -118,8 +118,8 @@ def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tup
 def _inspector_keys() -> list[tuple[str, str]]:
     """The keys of the Inspector for Help, when that is first opened."""
     from app.ui.inspector.place import KEYS
-    from app.ui.inspector.round.round_view import KEYS as ROUND
-    from app.ui.inspector.timeline.timeline import KEYS as TIMELINE
+    from app.ui.inspector.round_view import KEYS as ROUND
+    from app.ui.inspector.timeline import KEYS as TIMELINE
 
     return [*KEYS, *ROUND, *TIMELINE]
 
@@ -151,8 +151,7 @@ def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:
 
 def _make_lessons(theme: Theme, paths: Paths, chat: ChatSide) -> LessonsPlace:
     """Build the Lessons place, when it is first opened."""
-    from app.lessons.lesson import lesson_files, read_tour
-    from app.lessons.told import tell_lesson
+    from app.lessons.lesson import lesson_files, read_tour, tell_lesson
     from app.ui.lessons.course import Course
     from app.ui.lessons.place import LessonsPlace
 

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from app.engine.drafters.base import Drafter, Proposal, RunContext
-from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
-from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
+from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
+from app.engine.drafters.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling

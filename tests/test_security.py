@@ -11,8 +11,7 @@ from app.base import files
 from app.care import log
 from app.cli import explain
 from app.engine import plugins
-from app.engine.drafters.ngram import cache_file
-from app.engine.drafters.outside import guarded, tried_drafters
+from app.engine.drafters import cache_file, guarded, tried_drafters
 from app.engine.templates import process, sandbox
 from app.hub import hub
 from app.hub.downloads import fetch

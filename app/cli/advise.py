@@ -14,12 +14,10 @@ from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
-from app.engine.explain.advice import OTHER_DRAFTS, next_advice
+from app.engine.explain.advice import OTHER_DRAFTS, next_advice, smaller_file
 from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
-from app.engine.explain.llama_command import llama_command
+from app.engine.explain.llama_command import llama_command, vllm_command
 from app.engine.explain.purposes import PURPOSES, FirstStrategy, KindOfWork, first_strategy
-from app.engine.explain.remedies import smaller_file
-from app.engine.explain.vllm_command import vllm_command
 from app.engine.record.trace import Trace
 from app.engine.shards import size_of
 from app.engine.types import ModelOptions, Sampling

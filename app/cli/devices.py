@@ -14,7 +14,7 @@ from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, l
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import drop, hand_over, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
+from app.engine.devices.cores import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.errors import UserError
@@ -222,7 +222,7 @@ def worker(argv: list[str]) -> int:
 
 
 def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: Interrupt) -> int:
-    from app.engine.native.devices.worker import serve, worker_devices
+    from app.engine.native.devices import serve, worker_devices
 
     chosen = worker_devices(names)
     if not endpoint.is_loopback:

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import complain
-from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.plugins import use_drafters
 
 

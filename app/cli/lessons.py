@@ -10,8 +10,7 @@ from app.base.paths import resource_folder
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError
-from app.lessons.lesson import lesson_files, read_lesson
-from app.lessons.told import ToldLesson, tell_lesson, trace_file
+from app.lessons.lesson import ToldLesson, lesson_files, read_lesson, tell_lesson, trace_file
 
 PROG = "draftscope lessons"
 _DESCRIPTION = """\

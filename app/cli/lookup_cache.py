@@ -7,8 +7,7 @@ from pathlib import Path
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import say
-from app.engine.drafters.ngram.cache_file import read_cache
-from app.engine.drafters.ngram.text_counts import TextCounts
+from app.engine.drafters.cache_file import TextCounts, read_cache
 from app.engine.native.header import FileHeader
 
 PROG = "draftscope lookup-cache"

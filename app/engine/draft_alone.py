@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.engine.drafters.base import Resources, RunContext
-from app.engine.drafters.ngram.lookup_caches import LookupCaches
+from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.native import Vocabulary

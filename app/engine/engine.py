@@ -16,7 +16,7 @@ from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
 from app.engine.drafters.base import Drafter, Resources
-from app.engine.drafters.ngram.lookup_caches import LookupCaches
+from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare, time_passes

@@ -214,7 +214,7 @@ def _quantise(connection: Connection, source: Path, kinds: tuple[str, ...], targ
     """The child process: one answer."""
     from app.engine.native import on_abort
     from app.engine.native.header import FileHeader
-    from app.engine.native.quantise import quantise
+    from app.engine.native.model import quantise
 
     def answer(words: _Sized | _NotSized) -> None:
         connection.send_bytes(_encode(words))

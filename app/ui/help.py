@@ -33,8 +33,8 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.announce import announce
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.kit import announce
 
 TITLES = {"words": "Words", "keys": "Keys", "files": "Files", "about": "About"}
 """The sections by name."""

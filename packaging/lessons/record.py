@@ -20,8 +20,7 @@ from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, write_trace
 from app.engine.types import Sampling, TraceHeader
-from app.lessons.lesson import lesson_files, read_lesson
-from app.lessons.told import recorded, trace_file, untrue
+from app.lessons.lesson import lesson_files, read_lesson, recorded, trace_file, untrue
 from app.saved.measured import Measurement, run_files
 
 RESOURCES = Path("resources")  # relative: traces hold the paths of the models

@@ -44,7 +44,7 @@ from app.lab.suites import read_suite
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
 from app.saved.settings import SettingsStore
-from app.ui.compare.works.journals import Journals
+from app.ui.compare.journals import Journals
 
 
 def test_a_write_that_fails_keeps_the_old_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from typing_extensions import override
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
-from app.engine.drafters.ngram.prompt_lookup import PromptLookupParams
+from app.engine.drafters.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS
 from app.engine.native import Model, Vocabulary
 from app.engine.sampling.draws import Draws

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.base.paths import find_paths
 from app.engine import Engine, GenerationRequest, Sampling
-from app.engine.native.quantise import quantise
+from app.engine.native.model import quantise
 from app.engine.record.trace import Trace
 from app.lab.report.compare import first_divergence
 from tests.answers import events_of, trace_of

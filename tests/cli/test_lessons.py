@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 
 from app.base.paths import resource_folder
-from app.lessons.lesson import lesson_files
-from app.lessons.told import tell_lesson
+from app.lessons.lesson import lesson_files, tell_lesson
 from tests.commands import Command
 
 LESSONS = [tell_lesson(path) for path in lesson_files(resource_folder())]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.engine.drafters.ngram.cache_file import read_cache
+from app.engine.drafters.cache_file import read_cache
 from app.engine.engine import Engine
 from tests.answers import answer
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
-from app.engine.drafters.ngram.prompt_lookup import PromptLookupParams
+from app.engine.drafters.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.errors import SettingError
 from app.engine.params import params_of

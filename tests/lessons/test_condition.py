@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.lessons.condition import ConditionError, holds
+from app.lessons.lesson import ConditionError, holds
 
 FACTS = {
     "round": SimpleNamespace(accepted=3, drafted=4, own="fox", ratio=None),

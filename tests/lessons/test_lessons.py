@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import REAL_TARGET, resource_folder
-from app.lessons.lesson import Lesson, lesson_files, read_lesson
-from app.lessons.told import recorded, tell_lesson, trace_file, untrue
+from app.lessons.lesson import Lesson, lesson_files, read_lesson, recorded, tell_lesson, trace_file, untrue
 from tests.commands import Command
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,18 @@ from pathlib import Path
 import pytest
 
 from app.engine.record.trace import write_trace
-from app.lessons.condition import ConditionError
-from app.lessons.lesson import Lesson, LessonChoice, LessonError, LessonStep, lesson_files, read_lesson
-from app.lessons.told import tell_lesson, told, untrue
+from app.lessons.lesson import (
+    ConditionError,
+    Lesson,
+    LessonChoice,
+    LessonError,
+    LessonStep,
+    lesson_files,
+    read_lesson,
+    tell_lesson,
+    told,
+    untrue,
+)
 from app.saved.measured import Measurement
 from tests.ui.traces import make_round, make_trace
 

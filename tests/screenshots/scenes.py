@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from app import wiring
 from app.base.paths import find_paths
 from app.saved.settings import Settings, SettingsStore
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from app.ui.window.application import make_application
 from app.ui.window.main_window import MainWindow
 from tests.benchmarks.ui.window import turn

@@ -15,7 +15,7 @@ from app.base.paths import find_paths
 from app.engine.process.host import EngineHome
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
-from app.ui.widgets.work.collector import Collector
+from app.ui.widgets.background import Collector
 from tests.files.tiny import Tiny
 from tests.ui.homes import Homes
 from tests.ui.windows import Desk, Windows

@@ -11,9 +11,8 @@ from typing_extensions import override
 
 from app.ui.transcript.legend import FateSample
 from app.ui.widgets.chip import Chip
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.giving_label import GivingLabel
+from app.ui.widgets.labels import ElidedLabel, GivingLabel
+from app.ui.widgets.segmented import Segmented
 from tests.ui.windows import Desk, Windows
 
 LONG_NAME = "A model with quite a long name that nobody would ever shorten, 70B"

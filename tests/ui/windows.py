@@ -19,12 +19,12 @@ from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.chat.prompt_edit import PromptEdit
-from app.ui.state.engine.engine_session import BUSY, Activity
+from app.ui.state.engine_session import BUSY, Activity
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item
-from app.ui.widgets.fold import FoldButton
+from app.ui.widgets.form import FoldButton
 from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.notice import Notice
 from app.ui.window.main_window import MainWindow

@@ -12,7 +12,7 @@ from app.cli.answer.strategies import alone_lines, drafted_lines, statistics_lin
 from app.cli.answer.template_options import unread
 from app.cli.terminal.console import AnswerPrinter, complain, say, say_over
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.drafters.outside.fault import fault_words
+from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home

@@ -18,7 +18,7 @@ from app.cli.answer.template_options import unread
 from app.cli.measure.options import Outputs
 from app.cli.terminal.console import definitions, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
-from app.engine.drafters.outside.fault import fault_words
+from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
 from app.engine.explain.facts import Factor, Tried
 from app.engine.record.stats import strategy_names

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from app.engine.devices.lighter import LighterPair, lighter_pairs
 from app.engine.devices.memory import ALL_LAYERS, MARGIN, ModelMemory, PairMemory, fit_layers, freed
-from app.engine.devices.placement import share_workers
+from app.engine.devices.placement import LighterPair, lighter_pairs, share_workers
 from app.engine.native.context import SNAPSHOTS
-from app.engine.native.devices.offload_devices import list_devices
+from app.engine.native.devices import list_devices
 from app.engine.native.memory import measure
 from app.engine.params import check_params
 from app.engine.types import ModelOptions

@@ -14,7 +14,7 @@ from app.engine.types import Alternatives, HeadInput, Race
 
 if TYPE_CHECKING:
     from app.engine.compat import VocabularyFit
-    from app.engine.drafters.ngram.lookup_caches import LookupCaches
+    from app.engine.drafters.lookup_caches import LookupCaches
     from app.engine.native import Context, Vocabulary
     from app.engine.types import TokenIds
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.across.replacements import parse_pairs
 from app.engine.drafters.base import DRAFT_FULL, ENOUGH, Drafter, DraftView, Proposal, RunContext
+from app.engine.drafters.mirror import parse_pairs
 from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
@@ -22,7 +22,7 @@ from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
     from app.engine.native import Context
-    from app.engine.native.best_passes import Best
+    from app.engine.native.features import Best
     from app.engine.types import Floats, HeadInput, TokenIds
 
 

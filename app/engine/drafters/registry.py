@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.engine.compat import FitKind
-from app.engine.drafters.across.through_text import ThroughText
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams, HeadParams
-from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
-from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
-from app.engine.drafters.ngram.ngram_mod import POOL_SIZE, NgramMod, NgramModParams
-from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
-from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.ngram_cache import NgramCache, NgramCacheParams
+from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
+from app.engine.drafters.ngram_mod import POOL_SIZE, NgramMod, NgramModParams
+from app.engine.drafters.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.drafters.oracle import Oracle, OracleParams
-from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
+from app.engine.drafters.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.suffix import Suffix, SuffixParams
+from app.engine.drafters.through_text import ThroughText
 
 if TYPE_CHECKING:
     from app.engine.native import Context

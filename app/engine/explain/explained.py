@@ -1,27 +1,221 @@
-"""A text that people have, explained: a command of llama.cpp or vLLM, a script, a log."""
+"""A text that people have, explained: a command of llama.cpp or vLLM, a script, a log.
+
+Keys are those of vLLM's documentation ("Speculative Decoding"), the older ones too. `vllm_command.py` is the
+other direction. A script is parsed and never run."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from app.base import numbers
-from app.engine.errors import UserError
+from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_flags import PROGRAMS
 from app.engine.explain.server_command import (
     API_SERVER,
     ServerCommand,
     explain_command,
+    is_flag,
     program_of,
     split_command,
 )
 from app.engine.explain.server_log import ServerLog, StrategyCounts, read_log
-from app.engine.explain.vllm_reading import VLLM, explain_script, explain_vllm
-from app.engine.strategy import NONE
+from app.engine.strategy import NONE, StrategySpec
+
+VLLM = "vllm"
+_CLASS = "LLM"
+_CALLS = 50  # places where a call that stands among other text may end
+_NGRAM = ("ngram", "[ngram]")
+_KEYS = {
+    "ngram": {"num_speculative_tokens": "num_pred_tokens", "prompt_lookup_max": "max_ngram_size"},
+    "suffix": {
+        "num_speculative_tokens": "n_max",
+        "suffix_decoding_max_tree_depth": "max_depth",
+        "suffix_decoding_max_spec_factor": "max_spec_factor",
+        "suffix_decoding_min_token_prob": "p_min",
+    },
+    "draft_model": {"num_speculative_tokens": "n_max"},
+}  # fmt: skip
+"""vLLM's method -> its key -> ours."""
+_OURS = {"ngram": "prompt-lookup", "suffix": "suffix", "draft_model": "draft-simple"}
+_OLDER = {
+    "speculative_model": "model",
+    "num_speculative_tokens": "num_speculative_tokens",
+    "ngram_prompt_lookup_max": "prompt_lookup_max",
+    "ngram_prompt_lookup_min": "prompt_lookup_min",
+}
+"""Options that vLLM once had -> the key of speculative_config that took their place."""
+_SHORT = {"sc": "speculative_config", "tp": "tensor_parallel_size"}
+_SAMPLING = {"repetition_penalty": "repeat_penalty", "max_new_tokens": "max_tokens"} | {
+    name: name
+    for name in (
+        "temperature", "top_k", "top_p", "min_p", "frequency_penalty", "presence_penalty", "seed",
+        "max_tokens",
+    )
+}  # fmt: skip
+
+
+def explain_vllm(words: Sequence[str]) -> ServerCommand:
+    """Read the words after the program's name in a `vllm serve` command, or after that of its API server."""
+    values: dict[str, Any] = {}
+    key = ""
+    for word in words:
+        if is_flag(word):
+            name, equals, value = word.lstrip("-").partition("=")
+            key = _SHORT.get(name, name.replace("-", "_"))
+            values[key] = value if equals else None
+        elif key and values[key] is None:
+            values[key] = word
+        elif not key and "model" not in values and word != "serve":
+            values["model"] = word
+    for name in ("speculative_config", "override_generation_config"):
+        if isinstance(values.get(name), str):
+            try:
+                values[name] = json.loads(values[name])
+            except (ValueError, RecursionError):
+                values[name] = None
+    for name in [name for name in values if "." in name]:  # a part, as --speculative-config.model
+        outer, _, part = name.partition(".")
+        whole = values.setdefault(outer, {})
+        if isinstance(whole, dict):
+            whole[part] = values.pop(name)
+    sampling = values.pop("override_generation_config", None)
+    return _explained("vllm serve", values, sampling if isinstance(sampling, dict) else {})
+
+
+def explain_script(text: str) -> ServerCommand | None:
+    """Read the call of LLM(...) in Python; None where there is none."""
+    tree = _parsed(text)
+    if tree is None:
+        return None
+    known: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            known.setdefault(node.targets[0].id, _value(node.value, known))
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in (_CLASS, "SamplingParams") and name not in found:
+                values = {word.arg: _value(word.value, known) for word in node.keywords if word.arg}
+                if name == _CLASS and node.args:
+                    values.setdefault("model", _value(node.args[0], known))
+                found[name] = values
+    if _CLASS not in found:
+        return None
+    return _explained(f"{_CLASS}(…)", found[_CLASS], found.get("SamplingParams", {}))
+
+
+def _parsed(text: str) -> ast.AST | None:
+    """A script, or the call that stands among other text."""
+    texts = [textwrap.dedent(text)]
+    if (start := text.find(f"{_CLASS}(")) >= 0:
+        ends = [at + 1 for at in range(start, len(text)) if text[at] == ")"][:_CALLS]
+        texts += [text[start:end] for end in ends]
+    for each in texts:
+        try:
+            return ast.parse(each)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return None
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """The value that is written out, or that of a name that was given one; None for anything else."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Dict):
+        keys = [_value(key, known) if key is not None else None for key in node.keys]
+        pairs = zip(keys, node.values, strict=True)
+        return {key: _value(value, known) for key, value in pairs if isinstance(key, str)}
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
+        return {word.arg: _value(word.value, known) for word in node.keywords if word.arg}
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _explained(program: str, values: dict[str, Any], sampling: Mapping[str, Any]) -> ServerCommand:
+    command = ServerCommand(program, target=_text(values.get("model")))
+    older = {new: values[old] for old, new in _OLDER.items() if values.get(old) is not None}
+    config = values.get("speculative_config")
+    if older:
+        names = ", ".join(old for old in _OLDER if values.get(old) is not None)
+        command.problems.append(
+            f"Newer versions of vLLM do not start with {names}: they take speculative_config."
+        )
+    if "speculative_config" in values and not isinstance(config, dict):
+        command.problems.append("speculative_config cannot be read: it is not written out here as JSON.")
+    command.strategy = _strategy(command, older | (config if isinstance(config, dict) else {}))
+    if _whole(values.get("max_model_len")):
+        command.options += ["--ctx-size", str(values["max_model_len"])]
+    told = {"seed": values.get("seed")} | dict(sampling)
+    for name, ours in _SAMPLING.items():
+        if isinstance(told.get(name), int | float | str) and _text(told[name]):
+            command.options += [f"--{ours.replace('_', '-')}", str(told[name])]
+    command.notes += _notes(command, values)
+    return command
+
+
+def _strategy(command: ServerCommand, config: Mapping[str, Any]) -> str:
+    """Our spec for vLLM's speculative_config."""
+    if not config:
+        if not command.problems:
+            command.problems.append("Nothing drafts: there is no speculative_config.")
+        return NONE
+    model = _text(config.get("model"))
+    method = _text(config.get("method")) or ("ngram" if model in _NGRAM else "draft_model" if model else "")
+    method = "ngram" if method in _NGRAM else method
+    if method not in _KEYS:
+        command.notes.append(f"Draftscope has no {method or 'method for this'}: it is left out.")
+        return NONE
+    if method == "draft_model":
+        command.draft = model
+        if not model:
+            command.problems.append("It does not start: speculative_config names no model.")
+    config = dict(config)
+    if method == "ngram":  # each of them defaults to the other, both to 5
+        config.setdefault("prompt_lookup_max", config.get("prompt_lookup_min", 5))
+    keys = {ours: config[key] for key, ours in _KEYS[method].items() if config.get(key) is not None}
+    if config.get("draft_sample_method") == "probabilistic":
+        keys["sample"] = 1
+    written = ":".join([_OURS[method], *(f"{key}={value}" for key, value in keys.items())])
+    try:
+        return str(StrategySpec.parse(written))
+    except SettingError as error:
+        command.problems.append(str(error))
+        return _OURS[method]
+
+
+def _notes(command: ServerCommand, values: Mapping[str, Any]) -> Iterator[str]:
+    models = [name for name in (command.target, command.draft) if name and not name.endswith(".gguf")]
+    if models:
+        yield f"Draftscope reads GGUF files: draftscope search finds one for {' and one for '.join(models)}."
+    if (devices := values.get("tensor_parallel_size")) not in (None, 1, "1"):
+        yield f"{devices} devices share the model there; here --device and --tensor-split say so."
+    if "--temperature" not in command.options:
+        yield "vLLM draws as the model's repository says; here, without --temperature, at temperature 0."
+    if not command.target:
+        yield "No model is named."
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
+        return ""
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _whole(value: object) -> bool:
+    return _text(value).isdecimal() and int(_text(value)) > 0
+
 
 LONGEST = 200_000  # characters of a command or a script
 _HEAD = 4000  # characters in which a command names its program

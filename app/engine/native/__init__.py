@@ -20,8 +20,8 @@
 """
 
 from app.engine.native.context import SNAPSHOTS, Cancelled, Context
-from app.engine.native.devices.ggml import backends
-from app.engine.native.devices.offload_devices import chosen_devices, list_devices
+from app.engine.native.devices import chosen_devices, list_devices
+from app.engine.native.ggml import backends
 from app.engine.native.library import AbortFlag, on_abort, system_info
 from app.engine.native.model import Model
 from app.engine.native.vocabulary import Vocabulary

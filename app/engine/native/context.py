@@ -11,9 +11,8 @@ import llama_cpp
 import numpy as np
 
 from app.engine.errors import ModelFileError, NoRoomError
-from app.engine.native.best_passes import MOST, BestPasses
 from app.engine.native.checkpoints import APART, Checkpoints
-from app.engine.native.features import Features
+from app.engine.native.features import MOST, BestPasses, Features
 from app.engine.native.library import (
     AbortFlag,
     captured_log,
@@ -21,9 +20,8 @@ from app.engine.native.library import (
     decode_batch,
     get_logits_address,
 )
-from app.engine.native.load_params import context_params
+from app.engine.native.load_params import LoadReport, context_params
 from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
-from app.engine.native.report import LoadReport
 from app.engine.sampling import kernel
 from app.engine.sampling.kernel import Batch
 from app.engine.sampling.logits import top_of_row
@@ -32,7 +30,7 @@ from app.engine.types import HeadInput, ModelOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.engine.native.best_passes import Best
+    from app.engine.native.features import Best
 
 SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent states
 _NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state

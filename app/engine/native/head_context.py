@@ -23,7 +23,7 @@ from app.engine.types import HeadInput, ModelOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.engine.native.best_passes import Best
+    from app.engine.native.features import Best
     from app.engine.native.model import Model
 
 _ENCODE, _DECODE = 0, 1

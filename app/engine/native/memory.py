@@ -19,13 +19,11 @@ from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
 from app.engine.native.context import SNAPSHOTS, explain_context
-from app.engine.native.devices.offload_devices import OffloadDevice, chosen_devices
-from app.engine.native.heads import architecture_of, refuse_head
+from app.engine.native.devices import OffloadDevice, chosen_devices
 from app.engine.native.library import captured_log, captured_report, read_metadata
-from app.engine.native.load_params import MEASURED, ModelParams, context_params
+from app.engine.native.load_params import MEASURED, LoadReport, ModelParams, context_params
 from app.engine.native.model import check_file, explain_failure
-from app.engine.native.report import LoadReport
-from app.engine.native.tensors import tensor_sizes
+from app.engine.native.tensors import architecture_of, refuse_head, tensor_sizes
 from app.engine.types import ModelOptions
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")

@@ -1,4 +1,4 @@
-"""Model files: opening them, and their failures in words."""
+"""Model files: opening them, their failures in words, and writing them in another number format."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llama_cpp
 
 from app.base.files import NotAFileError, open_file
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
-from app.engine.native.devices.offload_devices import chosen_devices, hold, release
-from app.engine.native.heads import architecture_of, refuse_head
+from app.engine.native.devices import chosen_devices, hold, release
 from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
 from app.engine.native.load_params import ModelParams
+from app.engine.native.tensors import architecture_of, refuse_head
 from app.engine.native.vocabulary import Vocabulary
-from app.engine.shards import parts_of
+from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelOptions
 
 _OTHER_FILE = "Choose another GGUF file."
@@ -191,3 +191,53 @@ class Model:
             llama_cpp.llama_model_free(self.handle)
             self.handle = None
             release(self._workers)
+
+
+_MIB = 2**20
+
+
+class QuantSize(NamedTuple):
+    """A model in another number format."""
+
+    size: int  # bytes, known before it is written to some kilobytes
+    tensors: int
+    fallbacks: int  # tensors whose rows that format cannot hold, for which llama.cpp takes a larger one
+
+
+def quantise(source: Path, kind: str, target: Path | None = None) -> QuantSize:
+    """Write `source` in the format `kind`, such as "Q4_K_M", to `target`; with None, only say how large it
+    would be, which takes a tenth of a second. Of a sharded model, `source` is the first file.
+
+    Raises ModelFileError; what was written to `target` stays then. A damaged file may end the process.
+    """
+    check_file(source)
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype = getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{kind}")
+    params.allow_requantize = True
+    params.dry_run = target is None
+    with captured_report() as lines:
+        status = llama_cpp.llama_model_quantize(
+            os.fsencode(source), os.fsencode(target or os.devnull), ctypes.byref(params)
+        )
+    text = "\n".join(lines)
+    if status:
+        raise _refusal(source, target, text)
+    weights, made = (float(found) * _MIB for found in re.findall(r"(?:model|quant) size +=\s*([\d.]+)", text))
+    tensors = re.findall(r"^\[ *\d+/ *(\d+)\]", text, re.MULTILINE)
+    fallbacks = re.search(r"(\d+) of \d+ tensor\(s\) required fallback", text)
+    size = size_of(source) - weights + made if target is None else target.stat().st_size
+    return QuantSize(int(size), int(tensors[-1]), int(fallbacks[1]) if fallbacks else 0)
+
+
+def _refusal(source: Path, target: Path | None, text: str) -> ModelFileError:
+    """The error of a quantisation that failed, from llama.cpp's log."""
+    if target is not None and "iostream" in text:  # it keeps the system's reason to itself
+        with target.open("ab") as file:
+            file.write(bytes(_MIB))  # raises OSError with it
+            file.flush()
+        return ModelFileError(f"{target.name} could not be written.", "Try again.")
+    found = re.search(r"failed to quantize: (.*)", text)
+    reason = found[1].strip().rstrip(".") if found else "it gave no reason"
+    return ModelFileError(
+        f"llama.cpp cannot quantise {source.name}: {reason[:300]}.", "Choose another file or format."
+    )

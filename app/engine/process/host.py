@@ -1,12 +1,12 @@
 """The engine's two homes behind one interface: a separate process, or a thread of this process.
 
 Commands go in, events come out (messages.py). In the process home native code can abort, fault or run out of
-memory: the process dies, `receive` reports it, and the owner of the home makes a new one.
-"""
+memory: the process dies, `receive` reports it, and the owner of the home makes a new one."""
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import queue
 import signal
@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Protocol
 
@@ -22,7 +23,6 @@ import msgspec
 from app.base.bugs import bug_words
 from app.base.processes import start_child
 from app.engine.devices.workers import lost_workers
-from app.engine.process.fault_dump import FaultDump, dump_faults
 from app.engine.process.limits import go_first, limit_memory
 from app.engine.process.messages import (
     AnyCommand,
@@ -50,6 +50,40 @@ from app.engine.process.messages import (
 from app.engine.process.safer import Death, exit_words, explain_death
 from app.engine.process.server import Server
 from app.engine.types import PairInfo, split_list
+
+_MOST = 2**16  # bytes, what a pipe holds
+
+
+class FaultDump:
+    """A pipe that faulthandler writes into: file names, lines and functions, no values.
+
+    A pipe leaves no file behind, and what is in it outlives the process. On Windows, whose pipes are no files
+    to faulthandler, nothing is written.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self.writing = Pipe(duplex=False)  # `writing` is for the process
+
+    def read(self) -> str:
+        """What an ended process has written; "" where that is nothing."""
+        if os.name != "posix":
+            return ""
+        os.set_blocking(self._reading.fileno(), False)
+        try:
+            return os.read(self._reading.fileno(), _MOST).decode("utf-8", errors="replace")
+        except BlockingIOError:  # nothing, and a child of the process holds the pipe
+            return ""
+
+    def close(self) -> None:
+        self._reading.close()
+
+
+def dump_faults(writing: Connection) -> None:
+    """In the engine process: have faulthandler write there. The connection must stay open."""
+    if os.name == "posix":
+        os.set_blocking(writing.fileno(), False)  # a full pipe cuts the dump, and hangs nothing
+        faulthandler.enable(writing.fileno())
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_command = msgspec.msgpack.Decoder(AnyCommand).decode

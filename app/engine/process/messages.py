@@ -12,8 +12,8 @@ from enum import StrEnum
 import msgspec
 
 from app.base.numbers import duration, significant
-from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
+from app.engine.devices.placement import LighterPair
 from app.engine.types import (
     GenerationRequest,
     ModelOptions,

@@ -280,7 +280,7 @@ class Server:
         self._emit(Lightened(command.run, pairs))
 
     def _count_texts(self, command: CountTexts) -> None:
-        from app.engine.drafters.ngram.text_counts import TextCounts
+        from app.engine.drafters.cache_file import TextCounts
 
         if self._engine is None:
             raise UserError("No model is loaded.", "Choose a target first.")

@@ -8,7 +8,7 @@ from math import log2
 from operator import mul
 
 from app.engine.fates import Verdict
-from app.engine.record.folds import count_at, judged_singly, ratio, sum_of
+from app.engine.record.stats import count_at, judged_singly, ratio, sum_of
 from app.engine.types import Alternatives, Round
 
 _BITS_PER_BIN = 0.5

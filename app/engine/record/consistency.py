@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 
 from app.engine.compat import HEAD_STRATEGIES
-from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.fates import JUDGED, Origin

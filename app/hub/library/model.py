@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from app.engine.compat import FitKind, VocabularyFit
-from app.engine.explain.draft_size import IDEAL_SHARE, LARGEST_THAT_PAYS, size_verdict
+from app.engine.explain.facts import IDEAL_SHARE, LARGEST_THAT_PAYS, size_verdict
 from app.hub.library.probe import Facts, short_number
 from app.hub.names import quantisation_of
 

@@ -132,7 +132,7 @@ def _answer(question: Question, headers: _Headers) -> Answer:
         if isinstance(question, ReadFacts):
             return Read(_facts(headers.open(question.path)))
         if isinstance(question, ProbeDevices):
-            from app.engine.native.devices.offload_devices import list_devices
+            from app.engine.native.devices import list_devices
 
             return Devices(list_devices())
         fit = check_vocabularies(

@@ -10,9 +10,8 @@ from functools import partial
 from PySide6.QtCore import QEvent, QObject, Slot
 
 from app.engine.errors import UserError
-from app.engine.explain.advice import OTHER_DRAFTS
+from app.engine.explain.advice import OTHER_DRAFTS, Remedy
 from app.engine.explain.cost import disorder
-from app.engine.explain.remedies import Remedy
 from app.engine.process.messages import Forced
 from app.engine.types import ModelOptions, PairInfo
 from app.saved.measured import Calibrations
@@ -24,10 +23,10 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_questions import Reply
-from app.ui.state.engine.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_thread import Reply
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.background import Query
 
 _DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
 

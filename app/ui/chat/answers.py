@@ -18,7 +18,7 @@ from app.saved.chats.conversation import Answer, Conversation, Question, again, 
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import CUT_OFF, ChatStore
 from app.ui.state.answer import AnswerModel, Note
-from app.ui.state.engine.engine_session import EngineSession
+from app.ui.state.engine_session import EngineSession
 from app.ui.widgets.notice import WayOut
 
 if TYPE_CHECKING:

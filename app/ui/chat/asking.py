@@ -10,7 +10,7 @@ from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
 from app.saved.chats.conversation import Conversation, Question
 from app.saved.settings import Settings
-from app.ui.state.engine.engine_session import BUSY, Activity
+from app.ui.state.engine_session import BUSY, Activity
 
 
 def request_for(

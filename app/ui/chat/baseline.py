@@ -26,7 +26,7 @@ from app.ui.chat.asking import loaded_alike
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity, EngineSession
 
 ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 

@@ -21,7 +21,7 @@ from app.ui.chat.chat_rows import DAMAGED, ID, ChatRowPainter, ChatRows
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton, icon
-from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.labels import ElidedLabel
 
 Search = Callable[[str], Sequence[ChatHead]]
 

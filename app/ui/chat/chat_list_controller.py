@@ -12,7 +12,7 @@ from app.saved.chats.store import ChatStore
 from app.ui.chat.answers import AnswersController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine.engine_session import EngineSession
+from app.ui.state.engine_session import EngineSession
 
 _UNREAD = "chats not read"  # the cause of a notice
 LOOK_MS = 1000

@@ -18,10 +18,9 @@ from app.ui.chat.prompt_box import PromptBox
 from app.ui.instruments import InstrumentsPanel
 from app.ui.theme import Theme
 from app.ui.transcript import Legend, TranscriptView
-from app.ui.transcript.text.answer_words import manner
+from app.ui.transcript.text.facts import manner
 from app.ui.widgets import kit
-from app.ui.widgets.words.model_words import pair_words, where_words
-from app.ui.widgets.words.numbers import count
+from app.ui.widgets.words import count, pair_words, where_words
 
 
 class RecordingBar(QWidget):

@@ -23,8 +23,8 @@ from app.saved.chats import ChatHead
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import chosen, focus_ring, hover
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.relative_time import relative_time
+from app.ui.widgets.labels import as_text
+from app.ui.widgets.words import relative_time
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -25,8 +25,8 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
+from app.ui.widgets.background import Throttle
 from app.ui.widgets.notice import Notices, Remark, WayOut
-from app.ui.widgets.work.throttle import Throttle
 
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.theme import Theme
-from app.ui.transcript.overlays.turn_editor import GAP_WORDS
+from app.ui.transcript.turn_editor import GAP_WORDS
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 

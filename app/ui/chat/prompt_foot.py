@@ -15,13 +15,12 @@ from app.ui.chat.try_prompts import TryPanel
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.widgets import kit
-from app.ui.widgets.fields.field import QuietCombo
-from app.ui.widgets.fields.panel_button import PanelButton
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.switch import QuietSwitch
-from app.ui.widgets.fold import FoldButton
+from app.ui.widgets.buttons import PanelButton
+from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.form import FoldButton
 from app.ui.widgets.icons import IconButton, LateClicks
 from app.ui.widgets.popover import Popover
+from app.ui.widgets.segmented import QuietSwitch, Segmented
 
 WORD = "Thinking"
 KEPT = "Kept with this chat; applies from the next answer on."

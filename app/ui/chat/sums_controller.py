@@ -6,12 +6,11 @@ from PySide6.QtCore import QObject, Slot
 
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
-from app.ui.instruments.sums_panel import WIDTH, SumsPanel
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.sums import SinceReset, Sums
+from app.ui.instruments.sums_panel import WIDTH, SinceReset, Sums, SumsPanel
+from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
+from app.ui.widgets.background import Throttle
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.work.throttle import Throttle
 
 
 class SumsController(QObject):

@@ -19,17 +19,17 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset
 from app.saved.settings import Settings
 from app.ui.setup.sampling_panel import chip_words
-from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript import TranscriptView
 from app.ui.widgets import kit
-from app.ui.widgets.fields.grid_keys import Grid, GridKeys
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.buttons import TwoLineButton
+from app.ui.widgets.keys import Grid, GridKeys
+from app.ui.widgets.labels import as_text
 from app.ui.widgets.notice import Notice, WayOut
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import file_name, unread_name
+from app.ui.widgets.segmented import Segmented
+from app.ui.widgets.words import file_name, unread_name
 
 if TYPE_CHECKING:
     from app.ui.chat.chat_controller import ChatController

@@ -16,14 +16,14 @@ from app.ui.chat.asking import why_not
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_session import EngineSession
+from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.transcript import AnswerTurn
-from app.ui.transcript.text.answer_words import manner
+from app.ui.transcript.text.facts import manner
 from app.ui.widgets import kit
+from app.ui.widgets import words as numbers
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.words import numbers
 
 WIDTH = 720  # of the panel, in pixels at text scale 1
 _TITLES = ("Version", "Strategy", "Tokens", "Acceptance", "Tokens/s", "Text")

@@ -19,23 +19,22 @@ from app.lab.load.levels import LoadPlan
 from app.lab.report.report import SweepFacts
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
-from app.ui.compare.results.export_menu import ExportMenu
-from app.ui.compare.results.outcome import MeasurementPages
-from app.ui.compare.results.tune_page import MORE_SECONDS
-from app.ui.compare.setup.chips import SetupBar
-from app.ui.compare.setup.setup import setup_of
-from app.ui.compare.setup.sweep_panel import Sweep
-from app.ui.compare.works.earlier import EarlierRuns
-from app.ui.compare.works.journals import Earlier
-from app.ui.compare.works.lab_session import LabSession
-from app.ui.compare.works.works import Measurements
+from app.ui.compare.chips import SetupBar
+from app.ui.compare.export_menu import ExportMenu
+from app.ui.compare.journals import Earlier, EarlierRuns
+from app.ui.compare.lab_session import LabSession
+from app.ui.compare.outcome import MeasurementPages
+from app.ui.compare.setup import setup_of
+from app.ui.compare.sweep_panel import Sweep
+from app.ui.compare.tune_page import MORE_SECONDS
+from app.ui.compare.works import Measurements
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine.engine_session import BUSY
+from app.ui.state.engine_session import BUSY
 from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
+from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
-from app.ui.widgets.work.run_strip import RunStrip
 
 RUN_KEY = "Ctrl+Return"
 

@@ -9,7 +9,7 @@ from app.engine.strategy import NONE, StrategySpec
 from app.lab.experiment import Experiment, Lane
 from app.lab.report.compare import keeps_text
 from app.lab.runs.journal.run_record import Divergence, RunRecord
-from app.ui.widgets.words.numbers import duration
+from app.ui.widgets.words import duration
 
 NO_BASELINE = (
     "no baseline",

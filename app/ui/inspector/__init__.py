@@ -1,6 +1,6 @@
 """The Inspector: an answer taken apart, round by round and place by place.
 
-`InspectorPlace` shows the answer of an `Inspection` (`ui/state/inspection.py`): the chat's, or one that
+`InspectorPlace` shows the answer of an `Inspection` (`ui/state/chat_side.py`): the chat's, or one that
 another place opened. Every part is an `InspectorPart` and draws that `AnswerModel` up to its cursor; the
 round in detail is `AnswerModel.inspected`, so parts need not know each other: to choose a round, pin it.
 

@@ -1,13 +1,77 @@
-"""The head of the Inspector: which answer is shown, and what it was made with."""
+"""What the Inspector says about an answer, and its head: which answer is shown, and what it was made with."""
 
 from __future__ import annotations
 
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from app.ui.inspector.words import answer_facts
+from app.engine.types import FinishReason, TraceHeader
 from app.ui.state.answer import AnswerModel
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
+from app.ui.transcript.text.facts import CAPTIONS
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.words import pair_words
+
+EMPTY = "No answer to inspect yet"
+EMPTY_HINT = (
+    "Ask something in Chat. Every round of the answer can be taken apart here, while it comes and later."
+)
+
+
+def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
+    """How far the answer is, and what it was made with, in one line. `held`: the engine waits for a step."""
+    facts = ["held" if held and answer.live else _state(answer)]
+    if answer.header is not None:
+        facts += _made_with(answer.header)
+    return " · ".join(filter(None, facts))
+
+
+def missing_rounds(
+    answer: AnswerModel | None, *, held: bool = False, playing: bool = False
+) -> tuple[str, str]:
+    """Why no round can be shown, and what helps; two empty texts where there are rounds, or soon will be.
+    `held`: the engine waits for a step; `playing`: a recorded answer is replayed."""
+    if answer is None:
+        return EMPTY, EMPTY_HINT
+    if answer.cursor:
+        return "", ""
+    if answer.live and held and answer.header is not None:
+        return "Held before the first round", "A step makes one round. Play lets the answer run."
+    if answer.live:
+        return answer.progress or "Waiting for the first round", ""
+    if answer.rounds and playing:
+        return "", ""  # words for the length of a round would flash
+    if answer.rounds:
+        return "Before the first round", "Step forward to see it."
+    reason = (
+        " ".join(filter(None, (answer.note.message, answer.note.hint))) if answer.note is not None else ""
+    )
+    if answer.totals is not None:
+        reason = answer.totals.error or reason
+    if answer.trace is None:
+        return "The tokens of this answer are not known", reason
+    ended = "It broke off before" if answer.totals is None else "It ended before"
+    return "This answer has no rounds", reason or f"{ended} the first round."
+
+
+def _state(answer: AnswerModel) -> str:
+    if answer.live:
+        return "running"
+    if answer.trace is None:
+        return ""
+    if answer.totals is None:
+        return "recorded, broken off"
+    failed = answer.totals.finish_reason is FinishReason.FAILED
+    return f"recorded, {CAPTIONS[FinishReason.FAILED].lower()}" if failed else "recorded"
+
+
+def _made_with(header: TraceHeader) -> list[str]:
+    return [
+        pair_words(header.pair),
+        header.strategy,
+        f"{header.verification} verification" if header.strategy != "none" else "",
+        f"temperature {header.sampling.temperature:g}",
+        f"seed {header.seed}",
+        "warm" if header.warm else "",
+    ]
 
 
 class InspectorHead(QWidget):

@@ -9,7 +9,7 @@ from PySide6.QtGui import QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from app.ui.state.answer import AnswerModel, reconnect
-from app.ui.widgets.work.throttle import Throttle
+from app.ui.widgets.background import Throttle
 
 
 class InspectorPart(QWidget):

@@ -1,8 +1,11 @@
-"""The Inspector place: the answer's text, its rounds, and one round in detail."""
+"""The Inspector place: the answer's text, its rounds, and one round in detail; traces opened and saved
+from it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, SignalInstance, Slot
 from PySide6.QtGui import (
@@ -14,24 +17,104 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
-from app.ui.inspector.head import InspectorHead
-from app.ui.inspector.replay.transport import TransportBar
-from app.ui.inspector.round.round_view import RoundView
-from app.ui.inspector.shape.shape_view import ShapeView
-from app.ui.inspector.timeline.timeline import Timeline
-from app.ui.inspector.trace_files import TraceFiles
-from app.ui.inspector.words import missing_rounds
+from app.base.files import reason
+from app.engine.record.trace import write_trace
+from app.ui.inspector.head import InspectorHead, missing_rounds
+from app.ui.inspector.round_view import RoundView
+from app.ui.inspector.shape_view import ShapeView
+from app.ui.inspector.timeline import Timeline
+from app.ui.inspector.transport import TransportBar
 from app.ui.state.answer import AnswerModel, reconnect
-from app.ui.state.chat_side import OpenTrace
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.inspection import Inspection, dropped_trace
+from app.ui.state.chat_side import Inspection, OpenTrace, dropped_trace
+from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets.background import Throttle
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
-from app.ui.widgets.work.throttle import Throttle
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.plot import ChooseFile, choose_file
+
+PATTERN = "Traces (*.jsonl)"
+
+
+def choose_trace(window: QWidget, _name: str, pattern: str) -> str:
+    """Let the user choose a trace to open, with the system's dialog."""
+    path, _ = QFileDialog.getOpenFileName(window, "Open trace", "", pattern)
+    return path
+
+
+def file_name(answer: str) -> str:
+    """The name of a trace file for an answer, without what some systems refuse in names."""
+    words = re.sub(r'[\\/:*?"<>|\x00-\x1f]+', " ", answer.removesuffix(".jsonl"))
+    return f"{' '.join(words.split()).strip(' .…') or 'answer'}.jsonl"
+
+
+class TraceFiles(QObject):
+    """The two buttons of the head, and the message where one of them fails."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        inspection: Inspection,
+        open_trace: OpenTrace,
+        parent: QWidget,
+        choose: ChooseFile = choose_trace,
+        choose_new: ChooseFile = choose_file,
+    ) -> None:
+        super().__init__(parent)
+        self._inspection = inspection
+        self._open_trace = open_trace
+        self._window, self._choose, self._choose_new = parent, choose, choose_new
+        self.message = Notice(theme)
+        self.open = QPushButton("Open trace…")
+        self.open.setToolTip("Replay an answer from a file. A file that is dropped on the window opens too.")
+        self.save = QPushButton("Save trace…")
+        self.save.setToolTip("Write this answer to a file, with everything that was recorded")
+        self.open.clicked.connect(self._ask_to_open)
+        self.save.clicked.connect(self._ask_to_save)
+
+    def show_answer(self) -> None:
+        """Show whether there is something to save."""
+        answer = self._inspection.answer
+        self.save.setEnabled(answer is not None and bool(answer.rounds) and not answer.live)
+
+    @Slot()
+    def _ask_to_open(self) -> None:
+        path = self._choose(self._window, "", PATTERN)
+        if path:
+            self.open_file(Path(path))
+
+    def open_file(self, file: Path) -> None:
+        """Show a trace file, and say what is wrong with it."""
+        self.message.hide()
+        self._open_trace(file, self.message.tell)
+
+    @Slot()
+    def _ask_to_save(self) -> None:
+        answer = self._inspection.answer
+        assert answer is not None and answer.trace is not None
+        path = self._choose_new(self._window, file_name(self._inspection.name), PATTERN)
+        if not path:
+            return
+        self.message.hide()
+        try:
+            write_trace(Path(path), answer.trace)
+        except OSError as error:
+            name = Path(path).name
+            self.message.tell(f"{name} was not saved: {reason(error)}.", "Choose another folder.")
+
 
 _NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight

@@ -2,6 +2,6 @@
 several answers (`sums_panel.py`)."""
 
 from app.ui.instruments.panel import InstrumentsPanel
-from app.ui.instruments.rounds.table import RoundTable
+from app.ui.instruments.round_table import RoundTable
 
 __all__ = ["InstrumentsPanel", "RoundTable"]

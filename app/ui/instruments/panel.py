@@ -8,18 +8,17 @@ from PySide6.QtCore import QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
-from app.ui.instruments.head import InstrumentsHead
-from app.ui.instruments.plots.by_round import AcceptancePlot, LengthPlot, SpeedPlot
-from app.ui.instruments.plots.cost_card import CostCard
-from app.ui.instruments.plots.plot_card import PlotCard
-from app.ui.instruments.plots.span import RoundRange
-from app.ui.instruments.rounds.table import RoundTable
+from app.ui.instruments.by_round import AcceptancePlot, LengthPlot, SpeedPlot
+from app.ui.instruments.cost_card import CostCard
+from app.ui.instruments.head import InstrumentsHead, RoundRange
+from app.ui.instruments.plot_card import PlotCard
+from app.ui.instruments.round_table import RoundTable
 from app.ui.instruments.styles import scroll_bar
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.data.export import ChooseFile, choose_file
-from app.ui.widgets.work.throttle import Throttle
+from app.ui.widgets.background import Throttle
+from app.ui.widgets.plot import ChooseFile, choose_file
 
 _PLOT_MS = 60  # every second batch: smooth enough, and leaves the processor to the engine
 _COST_MS = 500  # the cost model of a whole answer changes slowly

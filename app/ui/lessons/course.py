@@ -1,14 +1,23 @@
-"""Where one is in the lessons."""
+"""Where one is in the lessons, and the sentences of a step: its text, its question with the answers, and
+why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.lessons.told import ToldLesson, ToldStep
+from app.engine.fates import Origin, Verdict
+from app.lessons.lesson import ToldLesson, ToldStep
 from app.ui.state.answer import AnswerModel
+from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring, hover
+from app.ui.widgets.kit import announce
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +129,164 @@ class Course(QObject):
         self.answer.pin(None)
         self.answer.move(self.step.round + (not self.asking))
         self.moved.emit()
+
+
+_WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
+
+
+class ChoiceState(StrEnum):
+    """What an answer turned out to be, in words."""
+
+    OPEN = ""
+    RIGHT = "right"
+    WRONG = "your answer"
+
+
+_EDGES = {ChoiceState.RIGHT: Origin.ACCEPTED.value, ChoiceState.WRONG: Verdict.REJECTED.value}
+LETTERS = 1  # points by which the words of a lesson are larger than the theme's
+
+
+class ChoiceRow(QAbstractButton):
+    """The number of its key, its words on as many lines as they need, and what it turned out to be."""
+
+    def __init__(self, theme: Theme, number: int) -> None:
+        super().__init__()
+        self._theme = theme
+        self._number = number
+        self._outcome = ChoiceState.OPEN
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme.changed.connect(self.updateGeometry)
+
+    def show_choice(self, text: str, outcome: ChoiceState) -> None:
+        """Show an answer."""
+        self.setText(text)
+        self._outcome = outcome
+        said = f"{self._number}: {text}"
+        self.setAccessibleName(f"{said}. {outcome}" if outcome else said)
+        self.updateGeometry()
+        self.update()
+
+    @property
+    def _words(self) -> str:
+        return f"{self.text()}  ({self._outcome})" if self._outcome else self.text()
+
+    def _room(self, width: int) -> QRect:
+        """Where the words stand in a row of a width."""
+        pad = round(8 * self._theme.scale)
+        metrics = QFontMetrics(self._theme.sans(LETTERS))
+        left = 2 * pad + metrics.horizontalAdvance("0") + pad
+        height = metrics.boundingRect(QRect(0, 0, width - left - pad, 10_000), _WRAP, self._words).height()
+        return QRect(left, pad, width - left - pad, height)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._room(width).height() + round(16 * self._theme.scale)
+
+    def sizeHint(self) -> QSize:
+        width = round(240 * self._theme.scale)
+        return QSize(width, self.heightForWidth(max(self.width(), width)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.heightForWidth(max(self.width(), 80)))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        card = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        edge = palette.fate(_EDGES[self._outcome]) if self._outcome else palette.line
+        painter.setPen(QPen(QColor(focus_ring(palette) if ring_shown(self) else edge), 2))
+        pointed = self.underMouse() and self.isEnabled()
+        painter.setBrush(QColor(hover(palette) if pointed or self.isDown() else palette.ground))
+        painter.drawRoundedRect(card, 6, 6)
+        painter.setFont(self._theme.sans(LETTERS))
+        room = self._room(self.width())
+        painter.setPen(QColor(palette.secondary))
+        number = QRect(round(12 * self._theme.scale), room.top(), room.left(), room.height())
+        painter.drawText(number, _WRAP, str(self._number))
+        painter.setPen(QColor(palette.text))
+        painter.drawText(room, _WRAP, self._words)
+        painter.end()
+
+
+_CHOICES = 3
+
+
+class StepWords(QWidget):
+    """Shows the words of the course's step, and reads them aloud where a screen reader listens."""
+
+    def __init__(self, theme: Theme, course: Course, on_stage: bool = False) -> None:
+        super().__init__()
+        self._theme = theme
+        self._course = course
+        self.says_where = not on_stage  # whether all cards of the round stand beside the words
+        self.keeps_question = not on_stage  # whether question and other answers stay beside the right one
+        self.text, self.verdict, self.why = (QLabel() for _ in range(3))
+        self.choices = [ChoiceRow(theme, number) for number in range(1, _CHOICES + 1)]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(round(8 * theme.scale))
+        for label in (self.text, self.verdict, self.why):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        for widget in (self.text, *self.choices, self.verdict, self.why):
+            column.addWidget(widget)
+        for index, row in enumerate(self.choices):
+            row.clicked.connect(lambda _checked=False, choice=index: course.choose(choice))
+        course.moved.connect(self._show)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        course, step = self._course, self._course.step
+        asked = bool(step.choices) and not course.asking
+        look = step.look if self.says_where else ""
+        text, why = (
+            (_joined(step.text, look), "") if not step.choices else (step.text, _joined(step.why, look))
+        )
+        self.text.setText(text)
+        self.text.setVisible(not asked or self.keeps_question)
+        for index, row in enumerate(self.choices):
+            right = index == step.right or self.keeps_question
+            row.setVisible(index < len(step.choices) and (right or not asked))
+            if index < len(step.choices):
+                row.show_choice(step.choices[index], _outcome(course, index))
+                row.setEnabled(course.asking)
+        self.verdict.setText(_verdict(course))
+        self.why.setText(why)
+        for label in (self.verdict, self.why):
+            label.setVisible(asked and bool(label.text()))
+        said = f"{self.verdict.text()} {why}" if asked else text
+        self.setAccessibleDescription(said)
+        announce(self, said)
+
+    @Slot()
+    def _restyle(self) -> None:
+        for label in (self.text, self.why):
+            label.setFont(self._theme.sans(LETTERS))
+        self.verdict.setFont(self._theme.sans(LETTERS, QFont.Weight.DemiBold))
+
+
+def _joined(*paragraphs: str) -> str:
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _outcome(course: Course, choice: int) -> ChoiceState:
+    if course.asking:
+        return ChoiceState.OPEN
+    if choice == course.step.right:
+        return ChoiceState.RIGHT
+    return ChoiceState.WRONG if choice == course.chosen else ChoiceState.OPEN
+
+
+def _verdict(course: Course) -> str:
+    if course.chosen is None:
+        return ""
+    return "Yes." if course.chosen == course.step.right else f"No: {course.step.right + 1} is right."

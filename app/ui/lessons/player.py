@@ -16,15 +16,52 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
-from app.ui.inspector.round.round_view import RoundView
-from app.ui.lessons.answer_text import AnswerText
-from app.ui.lessons.course import Course
-from app.ui.lessons.words import StepWords
+from app.ui.inspector.player import RoundPhase, SlowMotion
+from app.ui.inspector.round_view import RoundView
+from app.ui.lessons.course import Course, StepWords
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets.keys import KeyTable
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.labels import ElidedLabel, as_text
+
+
+class AnswerText(TranscriptView):
+    """Shows the answer of the course up to its step."""
+
+    def __init__(self, theme: Theme, course: Course) -> None:
+        super().__init__(theme)
+        self.course = course
+        self._shown: AnswerModel | None = None
+        self.setAccessibleName("Answer")
+        self.regenerates = False
+        self.set_empty_words("", "")
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        course.moved.connect(self.follow_step)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.follow_step()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.follow_step()
+
+    @Slot()
+    def follow_step(self) -> None:
+        """Show the text of the step's answer, and frame its round."""
+        if not self.isVisible():
+            return
+        answer = self.course.answer
+        if self._shown is not answer:
+            self._shown = answer
+            self.set_turns([AnswerTurn(answer, "")])
+        self.catch_up()
+        for turn in self.turns:
+            self.frame_round(turn, answer.inspected)
+            if self.course.asking:  # the latest round stays in sight, but the question is not about it
+                self.frame_round(turn, None)
+
 
 _WIDE = 820  # pixels at text scale 1: from here on the words stand beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight

@@ -9,18 +9,17 @@ from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from app.engine.types import Round, TraceHeader
-from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
-from app.ui.inspector.round.card import Card
-from app.ui.inspector.round.content import OTHERS, CardContent
-from app.ui.inspector.round.contents import ARGMAX, cards_of
-from app.ui.lessons.answer_text import AnswerText
-from app.ui.lessons.course import Course
-from app.ui.lessons.words import StepWords
+from app.ui.inspector.card import Card
+from app.ui.inspector.content import OTHERS, CardContent
+from app.ui.inspector.contents import ARGMAX, cards_of
+from app.ui.inspector.player import RoundPhase, SlowMotion
+from app.ui.lessons.course import Course, StepWords
+from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
 from app.ui.transcript.layout.stack import Token
 from app.ui.widgets.keys import KeyTable
-from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.labels import ElidedLabel
 
 LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768

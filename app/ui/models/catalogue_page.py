@@ -15,9 +15,9 @@ from app.ui.models.hub_session import HubSession
 from app.ui.models.pair_card import PairCard
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.background import Query
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.work.background import Query
 
 CARD_WIDTH = 400  # pixels at text scale 1, at least
 MOST_COLUMNS = 4

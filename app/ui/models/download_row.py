@@ -16,11 +16,10 @@ from app.ui.models.repo_page import TokenPanel
 from app.ui.models.words import progress_words, share, state_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.ask_first import AskFirst, Confirmation
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import file_size
-from app.ui.widgets.work.ask_first import AskFirst, Confirmation
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.words import file_size
 
 BARS = 1000
 PAUSABLE = (State.QUEUED, State.RUNNING, State.CHECKING, State.WAITING)

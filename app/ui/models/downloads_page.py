@@ -23,10 +23,9 @@ from app.ui.models.words import joined, speed, time_left
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.words.numbers import percent
+from app.ui.widgets.labels import ElidedLabel
+from app.ui.widgets.notice import Notice, Placeholder
+from app.ui.widgets.words import percent
 
 
 class DownloadStrip(QWidget):

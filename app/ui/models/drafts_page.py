@@ -30,16 +30,14 @@ from app.ui.models.drafts_table import DraftList, DraftsTable, DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.models.library_page import ask_for_files
 from app.ui.state.chat_side import KEEP, ChatSide
-from app.ui.state.engine.engine_session import BUSY
+from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.announce import announce
-from app.ui.widgets.data.export import choose_file, csv_table, write_export
-from app.ui.widgets.notice import Notices
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.work.background import Query
-from app.ui.widgets.work.run_strip import RunStrip
-from app.ui.widgets.wrap_layout import WrapLayout
+from app.ui.widgets.ask_first import RunStrip
+from app.ui.widgets.background import Query
+from app.ui.widgets.kit import WrapLayout, announce
+from app.ui.widgets.notice import Notices, Placeholder
+from app.ui.widgets.plot import choose_file, csv_table, write_export
 
 ABOUT = (
     "α is how often a draft token would pass and c what it costs, in passes of the target; the predicted "

@@ -23,14 +23,12 @@ from app.lab.runs.control import Control
 from app.lab.runs.events import Ended, LabEvent
 from app.lab.runs.runner import MakeHome
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.lab_thread import LabThread
-from app.ui.state.lab_work import LabWork, Stage
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.lab_work import LabThread, LabWork, Stage
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.data.quiet_table import add_action, alignment
-from app.ui.widgets.data.text_table import TextTable
-from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.labels import as_text
+from app.ui.widgets.tables import TextTable, add_action, alignment
 
 
 class DraftsReported(LabEvent, frozen=True):

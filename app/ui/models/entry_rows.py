@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import chosen, focus_ring, hover
-from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.labels import as_text
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole

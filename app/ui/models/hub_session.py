@@ -29,7 +29,7 @@ from app.hub.token import is_forced_offline
 from app.ui.state.chat_side import KEEP, Keep, PairChange, Tell
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.work.background import Askers, Query
+from app.ui.widgets.background import Askers, Query
 
 E = TypeVar("E")
 

@@ -21,11 +21,10 @@ from app.ui.models.library_table import LibraryTable
 from app.ui.models.model_details import ModelDetails, ModelsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.background import Query
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.notice import Notices
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.words.numbers import file_size
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.notice import Notices, Placeholder
+from app.ui.widgets.words import file_size
 
 
 def ask_for_files(parent: QWidget) -> Sequence[str]:

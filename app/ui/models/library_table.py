@@ -22,9 +22,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.hub.library.model import LocalModel, names_apart
 from app.ui.models.words import ORIGINS
 from app.ui.theme import Theme
-from app.ui.widgets.data.quiet_table import alignment, quiet_table
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import NONE, count, file_size
+from app.ui.widgets.labels import as_text
+from app.ui.widgets.tables import alignment, quiet_table
+from app.ui.widgets.words import NONE, count, file_size
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -18,15 +18,12 @@ from app.ui.models.words import joined, model_words, more_words
 from app.ui.state.chat_side import KEEP
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.ask_first import AskFirst, Confirmation
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import own_words
-from app.ui.widgets.words.numbers import file_size
-from app.ui.widgets.work.ask_first import AskFirst, Confirmation
-from app.ui.widgets.wrap_layout import WrapLayout
+from app.ui.widgets.kit import WrapLayout
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.notice import Notice, Placeholder
+from app.ui.widgets.words import file_size, own_words
 
 ModelsInUse = Callable[[], tuple[str, str]]
 """The files that the chat uses: target, and draft or ""."""

@@ -28,11 +28,11 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
+from app.ui.widgets.background import Query
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.labels import as_text
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import file_size, percent
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.words import file_size, percent
 
 BARS = 1000  # steps of a progress bar
 UNPUBLISHED = "No published figure for this pair. Compare measures it on this machine."

@@ -19,9 +19,8 @@ from app.ui.models.words import room_words
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit
-from app.ui.widgets.fields.offline_switch import OfflineSwitch
-from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.lazy_place import PlaceWidget
+from app.ui.widgets.segmented import OfflineSwitch, Segmented
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library", "Drafts")
 

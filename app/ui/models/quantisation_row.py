@@ -19,10 +19,9 @@ from app.ui.models.words import capital, fit_words, joined, share, state_words
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import file_size, percent
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.background import Query
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.words import file_size, percent
 
 UNKNOWN = "Free memory is not known yet"
 

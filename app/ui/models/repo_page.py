@@ -24,12 +24,10 @@ from app.ui.models.quantisation_row import QuantisationRow
 from app.ui.models.words import repo_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import count
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.background import Query
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.notice import Notice, Placeholder
+from app.ui.widgets.words import count
 
 WITHOUT = (
     "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with read "

@@ -21,9 +21,9 @@ from app.ui.models.repo_page import RepoPage
 from app.ui.models.words import hit_tooltip, hit_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.background import Query
 from app.ui.widgets.icons import icon
-from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.work.background import Query
+from app.ui.widgets.notice import Placeholder
 
 EMPTY = (
     "Search the Hub",

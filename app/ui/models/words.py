@@ -9,9 +9,7 @@ from app.hub.errors import Trouble
 from app.hub.fits import Fit, Light, Room
 from app.hub.library.model import FileOrigin, LocalModel
 from app.hub.repo import Repo, RepoHit
-from app.ui.widgets.words.model_words import parameters
-from app.ui.widgets.words.numbers import SPACE, count, file_size, percent
-from app.ui.widgets.words.relative_time import relative_time
+from app.ui.widgets.words import SPACE, count, file_size, parameters, percent, relative_time
 
 DOT = " · "
 ORIGINS = {

@@ -13,7 +13,7 @@ from app.engine.errors import SettingError
 from app.engine.params import Param
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.field import NumberBox
 
 
 class LayersField(QWidget):

@@ -11,14 +11,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.base.paths import Paths
 from app.engine.errors import UserError
-from app.engine.explain.draft_size import size_verdict
-from app.engine.explain.facts import DraftFile
+from app.engine.explain.facts import DraftFile, size_verdict
 from app.engine.types import ModelOptions, PairInfo
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine.engine_session import EngineSession
+from app.ui.state.engine_session import EngineSession
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.work.background import Askers, Query
+from app.ui.widgets.background import Askers, Query
 
 if TYPE_CHECKING:
     from app.hub.library.shelf import Shelf

@@ -9,15 +9,15 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory, freed
+from app.engine.devices.placement import LighterPair
 from app.engine.types import ModelInfo, PairInfo
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import file_size
+from app.ui.widgets.labels import as_text
+from app.ui.widgets.words import file_size
 
 KINDS = ("weights", "context", "compute")
 HEADINGS = {"weights": "weights", "context": "KV cache", "compute": "compute"}

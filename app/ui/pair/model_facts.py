@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 from app.base.paths import OWN
 from app.engine.types import ModelInfo, Role
 from app.ui.widgets import kit
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import (
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.words import (
     describe_file,
     describe_load,
     describe_model,

@@ -10,7 +10,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.engine.devices.builds import SOURCE_FOLDER, gpu_backends, other_builds
+from app.engine.devices.cores import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import Device, offload_devices
 from app.engine.errors import SettingError
 from app.engine.params import params_of
@@ -20,11 +20,11 @@ from app.ui.pair.placement import Placement, with_workers
 from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.field import Field, make_field
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fold import Fold
+from app.ui.widgets.field import Field, make_field
+from app.ui.widgets.form import Fold
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.text.mono_text import MonoText
+from app.ui.widgets.labels import MonoText
+from app.ui.widgets.segmented import Segmented
 
 
 class BuildText(QWidget):

@@ -25,11 +25,10 @@ from app.ui.pair.model_form import ModelForm
 from app.ui.pair.server_form import ServerForm
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.buttons import TwoLineButton
+from app.ui.widgets.labels import ElidedButton, as_text
 from app.ui.widgets.notice import Notice, WayOut
-from app.ui.widgets.text.elided import ElidedButton
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import describe_file
+from app.ui.widgets.words import describe_file
 
 RECENT_SHOWN = 5
 TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}

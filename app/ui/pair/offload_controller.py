@@ -10,8 +10,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
+from app.engine.devices.placement import LighterPair
 from app.engine.errors import SettingError
 from app.engine.explain.facts import DraftFile
 from app.engine.process.messages import DevicesListed, Failed, Lightened, Measured
@@ -19,8 +19,8 @@ from app.engine.types import ModelOptions
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.memory_view import FITS, SAVES, Files, taken_memory
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine.engine_questions import Reply
-from app.ui.state.engine.engine_session import Activity, EngineSession, EngineState
+from app.ui.state.engine_session import Activity, EngineSession, EngineState
+from app.ui.state.engine_thread import Reply
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)

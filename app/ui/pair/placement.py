@@ -16,12 +16,10 @@ from app.engine.params import Param, params_of
 from app.engine.types import ModelOptions, split_list
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.field import ChoiceField, QuietCombo
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.numbers import file_size, percent
+from app.ui.widgets.field import ChoiceField, NumberBox, QuietCombo
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.segmented import Segmented
+from app.ui.widgets.words import file_size, percent
 
 SEVERAL = ("layer", "row")  # split modes that use several devices
 

@@ -12,7 +12,7 @@ from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.words.model_words import parameters
+from app.ui.widgets.words import parameters
 
 ASKING = "Asking the server. It is asked for one token."
 

@@ -14,8 +14,8 @@ from app.engine.types import split_list
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.labels import ElidedLabel
 from app.ui.widgets.notice import Notice, WayOut
-from app.ui.widgets.text.elided import ElidedLabel
 
 WARNING = (
     "The protocol has no protection of its own: no encryption, no password. Anyone who reaches a worker's "

@@ -13,12 +13,12 @@ from PySide6.QtGui import QGuiApplication
 from app.base.paths import Paths
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.settings.sections import COPIED, CareSettings
-from app.ui.state.engine.engine_questions import Reply
-from app.ui.state.engine.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_thread import Reply
 from app.ui.state.mailbox import Mailbox, call_each
+from app.ui.widgets.ask_first import Confirmation
+from app.ui.widgets.background import Askers, Query
 from app.ui.widgets.notice import Notices, WayOut
-from app.ui.widgets.work.ask_first import Confirmation
-from app.ui.widgets.work.background import Askers, Query
 
 if TYPE_CHECKING:
     from app.care.check import DataFault

@@ -8,20 +8,19 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.engine.drafters.outside.foreign import foreign_kinds
-from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from app.engine.drafters.foreign import foreign_kinds
+from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError, UserError
 from app.engine.strategy import StrategySpec
-from app.ui.state.engine.engine_session import BUSY, EngineSession
+from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.labels import ElidedLabel, as_text
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words.model_words import file_name
+from app.ui.widgets.words import file_name
 
 WARNING = (
     "A drafter file is Python code: it runs with all your rights, as soon as it is added and at every start. "

@@ -11,10 +11,9 @@ from app.engine.errors import UserError
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.offline_switch import OFFLINE, OfflineSwitch
-from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.ask_first import AskFirst, Confirmation
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.work.ask_first import AskFirst, Confirmation
+from app.ui.widgets.segmented import OFFLINE, OfflineSwitch, Switch
 
 
 class SettingsSection(QWidget):

@@ -28,8 +28,8 @@ from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
 from app.ui.theme.theme import MODES, MOTIONS
 from app.ui.widgets import kit
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.field import NumberBox
+from app.ui.widgets.segmented import Segmented
 
 WIDTH, LABELS = 640, 128  # pixels at text scale 1
 MARGIN = 32

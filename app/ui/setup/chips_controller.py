@@ -21,7 +21,7 @@ from app.ui.setup.strategy_panel import (
     StrategyPanel,
     check_together,
 )
-from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
 

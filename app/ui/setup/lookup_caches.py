@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
+from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.process.messages import Failed, TextsCounted
 from app.engine.strategy import StrategySpec
-from app.ui.state.engine.engine_questions import Reply
-from app.ui.state.engine.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_thread import Reply
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.words.numbers import count
+from app.ui.widgets.words import count
 
 if TYPE_CHECKING:
     from app.ui.setup.strategy_panel import StrategyPanel

@@ -17,12 +17,12 @@ from app.ui.setup.sampling_panel import chip_words
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.grid_keys import GridKeys
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.buttons import TwoLineButton
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.keys import GridKeys
+from app.ui.widgets.labels import ElidedLabel
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.words.model_words import file_name
+from app.ui.widgets.words import file_name
 
 
 def preset_words(preset: Preset) -> str:

@@ -12,9 +12,9 @@ from app.engine.types import Sampling
 from app.saved.settings import Settings
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.field import NumberField
-from app.ui.widgets.fields.form import ParamForm
-from app.ui.widgets.fields.typing import Typing
+from app.ui.widgets.field import NumberField
+from app.ui.widgets.form import ParamForm
+from app.ui.widgets.keys import Typing
 
 STOP_LINES = 3
 _FIRST = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "seed")

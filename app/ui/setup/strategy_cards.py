@@ -9,17 +9,17 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.compat import HEAD_STRATEGIES
-from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.params import params_of
 from app.engine.strategy import NONE, StrategyPart
 from app.ui.setup.strategy_list import Choice, StrategyList, StrategyPicker
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.fields.form import ParamForm
+from app.ui.widgets.form import ParamForm
 from app.ui.widgets.icons import IconButton, icon
-from app.ui.widgets.reveal import reveal
-from app.ui.widgets.words.numbers import file_size
+from app.ui.widgets.kit import reveal
+from app.ui.widgets.words import file_size
 
 NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured against it."
 

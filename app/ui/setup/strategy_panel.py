@@ -11,13 +11,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
 from app.engine.compat import FitKind
-from app.engine.drafters.across.through_text import refuse_sampling
 from app.engine.drafters.draft_simple import DraftSimpleParams
-from app.engine.drafters.ngram.lookup_caches import glance_at_caches
-from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
+from app.engine.drafters.lookup_caches import glance_at_caches
+from app.engine.drafters.ngram_cache import NgramCacheParams
+from app.engine.drafters.through_text import refuse_sampling
 from app.engine.errors import SettingError
-from app.engine.explain.llama_command import CopiedCommand, llama_command
-from app.engine.explain.vllm_command import vllm_command
+from app.engine.explain.llama_command import CopiedCommand, llama_command, vllm_command
 from app.engine.lengths.ewma import EwmaParams
 from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -30,10 +29,10 @@ from app.ui.setup.strategy_text import CommandReader, CommandText, SpecText
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.fields.form import ParamForm
-from app.ui.widgets.fields.one_of import OneOf
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.form import ParamForm
+from app.ui.widgets.labels import OneOf
 from app.ui.widgets.notice import Notice
+from app.ui.widgets.segmented import Segmented
 
 IDLE = "No effect: strategy none drafts nothing."
 

@@ -19,12 +19,12 @@ from app.engine.strategy import NONE
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.typing import Typing
-from app.ui.widgets.fold import Fold
+from app.ui.widgets.form import Fold
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.reveal import reveal
-from app.ui.widgets.text.mono_text import NBSP, MonoText
+from app.ui.widgets.keys import Typing
+from app.ui.widgets.kit import reveal
+from app.ui.widgets.labels import NBSP, MonoText
+from app.ui.widgets.segmented import Segmented
 
 
 class SpecText(QWidget):

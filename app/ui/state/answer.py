@@ -19,8 +19,7 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
 from app.saved.measured import FASTER, SLOWER, Measurement
-from app.ui.state.folds import RoundFolds
-from app.ui.state.series import RoundSeries, RunClock
+from app.ui.state.folds import RoundFolds, RoundSeries, RunClock
 
 
 @dataclass(frozen=True, slots=True)

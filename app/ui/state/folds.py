@@ -1,15 +1,184 @@
-"""What is folded from the rounds of an answer: statistics, costs, series. No Qt here, so that any thread may
-fold a long answer."""
+"""What is folded from the rounds of an answer: statistics, costs, numbers for plots. No Qt here, so that
+it may be made on any thread.
+
+Running sums instead of values: a mean over any range of rounds takes two look-ups, so the cost of a plot
+depends on its pixels and not on whether it shows 50 rounds or 20,000."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from app.engine.explain.cost import CostModel
+from app.engine.fates import Origin
 from app.engine.record.stats import Statistics
 from app.engine.types import Round
-from app.ui.state.series import RoundSeries
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+RATE_WINDOW = 8
+"""Tokens/s is drawn over this many rounds: few enough to follow a change, enough to be calm."""
+
+_DRAFTED, _EMITTED, _DRAFTING, _VERIFYING, _SAMPLING = range(5)
+_BY_ORIGIN = {origin: column for column, origin in enumerate(Origin, 5)}
+_ACCEPTED = _BY_ORIGIN[Origin.ACCEPTED]
+_SUMS = 5 + len(Origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Rounds in groups of `step`, one array entry per group. Means are per round of the group."""
+
+    step: int
+    left: Floats  # first round of the group
+    right: Floats  # the round after its last
+    drafted: Floats  # means
+    origins: dict[Origin, Floats]  # mean tokens emitted, by origin
+    times: tuple[Floats, Floats, Floats]  # mean seconds of drafting, of verifying, of sampling
+    acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
+    pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
+    rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
+    before: Floats  # tokens that the answer had before the rounds of `rate`
+    behind: Floats  # and after them
+
+    @property
+    def centre(self) -> Floats:
+        """Where a group is drawn: round i covers i - 0.5 to i + 0.5."""
+        return (self.left + self.right - 1) / 2
+
+
+class RunClock:
+    """The tokens of a run over time: gives its speed over the same tokens as another run's rounds."""
+
+    def __init__(self, rounds: Sequence[Round]) -> None:
+        first = rounds[0].offset if rounds else 0.0
+        self._seconds = np.array([first, *(round.offset + round.seconds for round in rounds)])
+        self._tokens = np.cumsum([0, *(len(round.emitted) for round in rounds)])
+
+    def rate(self, before: Floats, behind: Floats) -> Floats:
+        """Tokens/s between two numbers of tokens; nan after the run's end."""
+        start, end = (
+            np.interp(tokens, self._tokens, self._seconds, right=np.nan) for tokens in (before, behind)
+        )
+        return _divide(behind - before, end - start)
+
+
+class RoundSeries:
+    """The rounds of a growing answer as numbers. Statistics and plots cover the rounds from `start` up to,
+    not including, `end`."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.end = 0
+        self._count = 0
+        # Column i holds the sums over the rounds before i.
+        self._sums = np.zeros((_SUMS, 1024))
+        self._begin = np.zeros(1024)
+        self._end = np.zeros(1024)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, rounds: Sequence[Round]) -> None:
+        if not rounds:
+            return
+        first, behind = self._count, self._count + len(rounds)
+        while behind >= len(self._begin):
+            self._grow()
+        values = np.array([_values(round) for round in rounds], dtype=float).T
+        self._sums[:, first + 1 : behind + 1] = values[:_SUMS].cumsum(axis=1)
+        self._sums[:, first + 1 : behind + 1] += self._sums[:, first, None]
+        self._begin[first:behind] = values[_SUMS]
+        self._end[first:behind] = values[_SUMS] + values[_SUMS + 1]
+        self._count = self.end = behind
+
+    def rate_at(self, index: int) -> float | None:
+        """Tokens/s over the RATE_WINDOW rounds that end with this one."""
+        seconds = self._end[index] - self._begin[self._window(index)]
+        before, behind = self.tokens_at(index)
+        return float((behind - before) / seconds) if seconds > 0 else None
+
+    def tokens_at(self, index: int) -> tuple[float, float]:
+        """Tokens of the answer before the rounds of `rate_at`, and after them."""
+        emitted = self._sums[_EMITTED]
+        return float(emitted[self._window(index)]), float(emitted[index + 1])
+
+    def tokens_before(self, index: int) -> int:
+        """Tokens that the answer had before this round."""
+        return int(self._sums[_EMITTED, index])
+
+    def _window(self, index: int) -> int:
+        return max(index + 1 - RATE_WINDOW, min(self.start, index))
+
+    def pooled_at(self, index: int) -> float | None:
+        """accepted / drafted from `start` to this round."""
+        since = self._sums[:, index + 1] - self._sums[:, min(self.start, index)]
+        return float(since[_ACCEPTED] / since[_DRAFTED]) if since[_DRAFTED] else None
+
+    def _grow(self) -> None:
+        size = len(self._begin)
+        self._sums = np.pad(self._sums, ((0, 0), (0, size)))
+        self._begin = np.pad(self._begin, (0, size))
+        self._end = np.pad(self._end, (0, size))
+
+    def bins(self, first: int, last: int, most: int, start: int | None = None) -> Bins:
+        """Rounds `first` to `last` (inclusive) in at most about `most` groups. None comes from before
+        `start`, which is by default that of the statistics.
+
+        Groups are powers of two long and begin at multiples of their length, so that a complete group never
+        changes while an answer grows.
+        """
+        start = self.start if start is None else start
+        first, last = max(first, start), min(last, self.end - 1)
+        step = 1
+        while (last - first + 1) / step > max(most, 1):
+            step *= 2
+        left = np.arange(first - first % step, last + 1, step)
+        right = np.minimum(left + step, self.end)
+        left = np.maximum(left, start)
+        size = right - left
+        sums = self._sums[:, right] - self._sums[:, left]
+        means = sums / np.maximum(size, 1)
+        since = self._sums[:, right] - self._sums[:, start, None]
+        behind = np.maximum(np.minimum(left, right - RATE_WINDOW), start)
+        tokens = self._sums[_EMITTED]
+        seconds = self._end[right - 1] - self._begin[behind]
+        return Bins(
+            step=step,
+            left=left.astype(float),
+            right=right.astype(float),
+            drafted=means[_DRAFTED],
+            origins={origin: means[column] for origin, column in _BY_ORIGIN.items()},
+            times=(means[_DRAFTING], means[_VERIFYING], means[_SAMPLING]),
+            acceptance=_divide(sums[_ACCEPTED], sums[_DRAFTED]),
+            pooled=_divide(since[_ACCEPTED], since[_DRAFTED]),
+            rate=_divide(tokens[right] - tokens[behind], seconds),
+            before=tokens[behind],
+            behind=tokens[right],
+        )
+
+
+def _values(round: Round) -> tuple[float, ...]:
+    """The values of a round that are summed, then its offset and its seconds."""
+    origins = [token.origin for token in round.emitted]
+    counts = [origins.count(origin) for origin in _BY_ORIGIN]
+    times = round.draft_seconds, round.verify_seconds, round.sample_seconds
+    return (len(round.drafted), len(round.emitted), *times, *counts, round.offset, round.seconds)
+
+
+def _divide(part: Floats, whole: Floats) -> Floats:
+    """part / whole, nan where that is not defined."""
+    result = np.full(len(part), np.nan)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result
+
 
 _MARKED = 512  # rounds between two marks
 _NEAR = 32  # rounds between two marks where the cursor went back: it may do so again

@@ -10,9 +10,9 @@ on from there (`layout/answer_item.py`); what was laid out behind it is kept, fo
 text. `overlays/` are the widgets in or over it.
 """
 
+from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.legend import Legend
-from app.ui.transcript.overlays.find_bar import FindBar
-from app.ui.transcript.text.turns import AnswerTurn, SystemTurn, Turn, UserTurn
+from app.ui.transcript.text.spans import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 
 __all__ = [

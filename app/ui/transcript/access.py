@@ -28,8 +28,8 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item
-from app.ui.transcript.text.turns import AnswerTurn
-from app.ui.widgets.words.numbers import count, factor
+from app.ui.transcript.text.spans import AnswerTurn
+from app.ui.widgets.words import count, factor
 
 if TYPE_CHECKING:
     from app.ui.transcript.view import TranscriptView

@@ -11,15 +11,14 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.transcript.controls import EmptyState, EndButton, NoteCard, TurnActions, VersionBar
+from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
-from app.ui.transcript.layout.painting import LABEL_ROOM
-from app.ui.transcript.overlays.controls import EndButton, NoteCard, TurnActions, VersionBar
-from app.ui.transcript.overlays.empty_state import EmptyState
-from app.ui.transcript.overlays.find_bar import FindBar
-from app.ui.transcript.overlays.turn_editor import TurnEditor
+from app.ui.transcript.layout.stack import LABEL_ROOM
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.text.turns import AnswerTurn
+from app.ui.transcript.text.spans import AnswerTurn
+from app.ui.transcript.turn_editor import TurnEditor
 
 _NOTE_GAP = 10
 

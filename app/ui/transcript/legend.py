@@ -9,10 +9,9 @@ from PySide6.QtWidgets import QWidget
 
 from app.engine.fates import FATES, STRUCK
 from app.ui.theme import Theme
-from app.ui.transcript.layout.blocks.fates import FateShapes
-from app.ui.transcript.layout.styles import TextStyle
-from app.ui.widgets.fields.switch import QuietSwitch
-from app.ui.widgets.wrap_layout import WrapLayout
+from app.ui.transcript.layout.styles import FateShapes, TextStyle
+from app.ui.widgets.kit import WrapLayout
+from app.ui.widgets.segmented import QuietSwitch
 
 
 class Legend(QWidget):

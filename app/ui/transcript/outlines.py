@@ -9,10 +9,10 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from app.ui.theme import Palette
-from app.ui.transcript.hovering import Hover
-from app.ui.transcript.layout.blocks.marks import outline
+from app.ui.transcript.hover_card import Hover
 from app.ui.transcript.layout.stack import Stack, Token
-from app.ui.transcript.text.turns import Turn
+from app.ui.transcript.layout.styles import outline
+from app.ui.transcript.text.spans import Turn
 
 _AROUND = 2  # pixels from a piece of text to the outer edge of its line
 _RADIUS = 4

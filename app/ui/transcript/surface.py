@@ -24,21 +24,17 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
-from app.ui.transcript.finder import Finder
-from app.ui.transcript.folding import Folding
-from app.ui.transcript.hovering import Hover
+from app.ui.transcript.find_bar import Finder
+from app.ui.transcript.folding import Folding, Scroller
+from app.ui.transcript.hover_card import Hover
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.blocks.block import Block
-from app.ui.transcript.layout.blocks.marks import NO_MARKS, Marks
-from app.ui.transcript.layout.painting import paint_item
-from app.ui.transcript.layout.stack import Position, Stack, Token
-from app.ui.transcript.layout.styles import Setting, Styles
+from app.ui.transcript.layout.block import Block
+from app.ui.transcript.layout.stack import Position, Stack, Token, paint_item
+from app.ui.transcript.layout.styles import NO_MARKS, Marks, Setting, Styles
 from app.ui.transcript.outlines import Outlines
-from app.ui.transcript.pointer import Pointer
-from app.ui.transcript.scrolling import Scroller
-from app.ui.transcript.selection import Selection
+from app.ui.transcript.pointer import Pointer, Selection
 from app.ui.transcript.text.paragraphs import Kind
-from app.ui.transcript.text.turns import Turn
+from app.ui.transcript.text.spans import Turn
 
 
 class Surface(QAbstractScrollArea):

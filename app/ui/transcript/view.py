@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.access import TranscriptText, lend_texts, move_caret
+from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
-from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.text.turns import AnswerTurn, Turn
-from app.ui.widgets.work.throttle import Throttle
+from app.ui.transcript.text.spans import AnswerTurn, Turn
+from app.ui.widgets.background import Throttle
 
 
 class TranscriptView(Surface):

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QStyleOption, QTool
 
 from app.base.paths import resource_folder
 from app.ui.theme import Theme
-from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.labels import as_text
 
 LATE_MILLISECONDS = 600  # a click this soon after one button took the place of another was aimed at that
 

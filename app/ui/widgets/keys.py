@@ -1,12 +1,15 @@
-"""Keys that act in a place or in a part of it, in one table: the part acts by it, and Help lists it."""
+"""Keys that act in a place or in a part of it, arrows in a grid of controls, and when typed text counts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QKeyCombination, Qt
+from PySide6.QtCore import QEvent, QKeyCombination, QObject, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+
+from app.ui.widgets.kit import reveal
 
 Owner = TypeVar("Owner")
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -43,3 +46,85 @@ def _combined(key: str) -> int:
     """A key with its modifiers as one number."""
     found: QKeyCombination = QKeySequence(key)[0]  # type: ignore[index] # its annotations leave that out
     return found.toCombined()
+
+
+Grid = Sequence[Sequence[QWidget]]
+_STEPS = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
+
+
+class GridKeys(QObject):
+    """Moves the focus among the controls; at an edge it stays.
+
+    By default Qt goes to the next or the previous control with all four keys.
+    """
+
+    def __init__(self, parent: QWidget, grid: Callable[[], Grid]) -> None:
+        """`grid` gives the controls as they are laid out now, row by row; each is to be watched."""
+        super().__init__(parent)
+        self._grid = grid
+
+    def watch(self, control: QWidget) -> None:
+        control.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return False
+        step = _STEPS.get(Qt.Key(event.key()))
+        if step is None:
+            return False
+        grid = self._grid()
+        at = next((y, row.index(watched)) for y, row in enumerate(grid) if watched in row)
+        y, x = at[0] + step[0], at[1] + step[1]
+        if 0 <= y < len(grid) and 0 <= x < len(grid[y]):
+            grid[y][x].setFocus(Qt.FocusReason.TabFocusReason)
+            reveal(grid[y][x])
+        return True
+
+
+PAUSE_MS = 800
+
+
+class Typing(QObject):
+    """Reports typed text once, as a whole: half of a number is another number."""
+
+    settled = Signal()
+    """The text is settled; it may be wrong."""
+
+    def __init__(self, field: QWidget, edited: SignalInstance) -> None:
+        """`field` has the focus meanwhile; `edited` is its signal for every key."""
+        super().__init__(field)
+        self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._timer.timeout.connect(self.settled)
+        edited.connect(self._timer.start)
+        field.installEventFilter(self)
+        if isinstance(field, QLineEdit):
+            field.returnPressed.connect(self.settle)
+
+    @Slot()
+    def settle(self) -> None:
+        """Report the typed text now, if it was not reported yet."""
+        if self._timer.isActive():
+            self._timer.stop()
+            self.settled.emit()
+
+    def forget(self) -> None:
+        """The text was replaced, and is known."""
+        self._timer.stop()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusOut:
+            self.settle()
+        return False
+
+
+def settle_typing() -> None:
+    """Report whatever is being typed now, before something that depends on it."""
+    field = QApplication.focusWidget()
+    if field is not None:
+        for typing in field.findChildren(Typing, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            typing.settle()

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, SignalInstance
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLayout,
+    QLayoutItem,
     QPushButton,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -119,3 +122,135 @@ def empty(layout: QLayout) -> None:
         if (widget := item.widget()) is not None:
             widget.hide()
             widget.deleteLater()
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Let a screen reader say `text` after its current sentence; without a screen reader nothing happens."""
+    if QAccessible.isActive() and text:
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
+
+
+MARGIN = 80  # pixels of what lies around it
+
+
+def reveal(control: QWidget) -> None:
+    """Bring a control into view, where it lies in something that scrolls."""
+    above = control.parentWidget()
+    while above is not None and not isinstance(above, QScrollArea):
+        above = above.parentWidget()
+    if above is not None:
+        above.ensureWidgetVisible(control, 0, MARGIN)
+
+
+LINE_GAP = 4
+
+
+class WrapLayout(QLayout):
+    """Widgets in their own size from the left; some at the right end, together, on the last line.
+
+    A widget that is wider than its line gets taller instead, where it has a height for a width.
+    """
+
+    def __init__(self, parent: QWidget, gap: int) -> None:
+        """`gap` is kept between neighbours, in pixels."""
+        super().__init__(parent)
+        self._gap = gap
+        self._items: list[QLayoutItem] = []
+        self._at_right: set[QWidget] = set()
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def add_at_right(self, widget: QWidget) -> None:
+        """Add a widget to those at the right end."""
+        self._at_right.add(widget)
+        self.addWidget(widget)
+
+    # ------------------------------------------------------------------ what Qt asks
+
+    def addItem(self, item: QLayoutItem) -> None:  # noqa: N802
+        self._items.append(item)
+
+    def count(self) -> int:
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:  # noqa: N802
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._lay_out(QRect(0, 0, width, 0), move=False)
+
+    def sizeHint(self) -> QSize:
+        sizes = [item.sizeHint() for item in self._shown()]
+        gaps = self._gap * max(0, len(sizes) - 1)
+        return QSize(
+            sum(size.width() for size in sizes) + gaps,
+            max((size.height() for size in sizes), default=0),
+        )
+
+    def minimumSize(self) -> QSize:  # noqa: N802
+        sizes = [item.minimumSize() for item in self._shown()]
+        right = [item.minimumSize().width() for item in self._shown() if item.widget() in self._at_right]
+        return QSize(
+            max([size.width() for size in sizes] + [sum(right) + self._gap * max(0, len(right) - 1)]),
+            max((size.height() for size in sizes), default=0),
+        )
+
+    def setGeometry(self, rect: QRect) -> None:  # noqa: N802
+        super().setGeometry(rect)
+        self._lay_out(rect, move=True)
+
+    # ------------------------------------------------------------------ inside
+
+    def _shown(self) -> list[QLayoutItem]:
+        """The visible items: hidden ones take no room."""
+        return [item for item in self._items if not item.isEmpty()]
+
+    def _lay_out(self, rect: QRect, *, move: bool) -> int:
+        """Place the items into `rect` if `move` is set; returns the height that they take."""
+        left = [item for item in self._shown() if item.widget() not in self._at_right]
+        right = [item for item in self._shown() if item.widget() in self._at_right]
+        lines: list[tuple[int, list[QLayoutItem]]] = []
+        for item in left:
+            self._append(lines, [item], rect.width())
+        ends = [item.sizeHint().width() for item in right]
+        before = len(lines)
+        self._append(lines, right, rect.width())
+        y = rect.y()
+        for _, items in lines:
+            height = max((_size(item, rect.width()).height() for item in items), default=0)
+            x = rect.x()
+            for item in items:
+                if right and item is right[0] and len(lines) == max(before, 1):
+                    x = rect.x() + rect.width() - sum(ends) - self._gap * (len(right) - 1)
+                size = _size(item, rect.width())
+                if move:
+                    item.setGeometry(QRect(QPoint(x, y + (height - size.height()) // 2), size))
+                x += size.width() + self._gap
+            y += height + LINE_GAP
+        return max(0, y - LINE_GAP - rect.y())
+
+    def _append(
+        self, lines: list[tuple[int, list[QLayoutItem]]], items: list[QLayoutItem], room: int
+    ) -> None:
+        """Put items that stay together on the last line, or on a new one where they do not fit."""
+        width = sum(item.sizeHint().width() + self._gap for item in items)
+        if lines and lines[-1][0] + width - self._gap <= room:
+            lines[-1] = (lines[-1][0] + width, lines[-1][1] + items)
+        elif items:
+            lines.append((width, list(items)))
+
+
+def _size(item: QLayoutItem, room: int) -> QSize:
+    """The size of an item on a line of `room` pixels."""
+    size = item.sizeHint()
+    if size.width() > room and item.hasHeightForWidth():
+        return QSize(room, item.heightForWidth(room))
+    return size

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenuBar
 
 from app.ui.help import TITLES
-from app.ui.widgets.fields.typing import settle_typing
+from app.ui.widgets.keys import settle_typing
 
 if TYPE_CHECKING:
     from app.ui.window.main_window import MainWindow

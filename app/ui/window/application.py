@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import __version__
 from app.base.bugs import bug_line
-from app.ui.widgets.work.collector import Collector
+from app.ui.widgets.background import Collector
 
 
 def make_application() -> QApplication:

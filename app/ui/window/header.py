@@ -17,9 +17,8 @@ from app.ui.setup.strategy_panel import StrategyPanel
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
-from app.ui.widgets.chip import PanelChip
-from app.ui.widgets.chip_row import ChipRow
-from app.ui.widgets.fields.panel_button import PanelButton
+from app.ui.widgets.buttons import PanelButton
+from app.ui.widgets.chip import ChipRow, PanelChip
 from app.ui.widgets.icons import IconButton, LateClicks, icon, pixmap
 from app.ui.widgets.popover import Popover
 

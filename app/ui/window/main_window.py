@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
-from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
@@ -40,19 +40,17 @@ from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets import PresetsController
-from app.ui.state.chat_side import ChatSide, Tell
-from app.ui.state.engine.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.chat_side import ChatSide, Inspection, Tell, dropped_trace
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.folds import RoundFolds
-from app.ui.state.inspection import Inspection, dropped_trace
 from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
 from app.ui.widgets import kit
-from app.ui.widgets.fields.typing import settle_typing
-from app.ui.widgets.keys import KeyTable
+from app.ui.widgets.keys import KeyTable, settle_typing
 from app.ui.widgets.lazy_place import PlaceWidget
-from app.ui.widgets.words.model_words import where_words
+from app.ui.widgets.words import where_words
 from app.ui.window.actions import WindowActions, commands
 from app.ui.window.appearance_controller import AppearanceController
 from app.ui.window.header import Header

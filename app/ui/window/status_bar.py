@@ -16,13 +16,12 @@ from app.servers.address import baseline_words
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.state.answer import AnswerModel, reconnect
-from app.ui.state.engine.engine_session import Activity, EngineState
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.text.giving_label import GivingLabel
-from app.ui.widgets.text.tips import as_text
-from app.ui.widgets.words import numbers
-from app.ui.widgets.work.throttle import Throttle
+from app.ui.widgets import words as numbers
+from app.ui.widgets.background import Throttle
+from app.ui.widgets.labels import GivingLabel, as_text
 
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"

@@ -17,8 +17,8 @@ from app.ui.state.folds import RoundFolds
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.text.elided import ElidedLabel
-from app.ui.widgets.work.background import Askers, Query
+from app.ui.widgets.background import Askers, Query
+from app.ui.widgets.labels import ElidedLabel
 
 _SOON = 100  # milliseconds: about a file that is open by then nothing is said
 

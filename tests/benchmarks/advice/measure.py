@@ -33,7 +33,7 @@ from app.base.paths import find_paths
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
 from app.engine.devices.cores import cpu_name
 from app.engine.drafters.base import RunContext
-from app.engine.native.quantise import quantise
+from app.engine.native.model import quantise
 from app.engine.process.messages import ForcedText
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler

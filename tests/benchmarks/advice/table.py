@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from app.demo import REAL_PAIR
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
-from app.engine.drafters.ngram.lookup_caches import LookupCaches
+from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import DraftLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.registry import make_length

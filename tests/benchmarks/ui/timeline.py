@@ -25,7 +25,7 @@ from PySide6.QtCore import Qt  # noqa: E402
 from PySide6.QtTest import QTest  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
-from app.ui.inspector.timeline.timeline import Timeline  # noqa: E402
+from app.ui.inspector.timeline import Timeline  # noqa: E402
 from app.ui.state.answer import AnswerModel  # noqa: E402
 from app.ui.theme import Theme  # noqa: E402
 from tests.ui.traces import make_header, simulate  # noqa: E402

@@ -51,7 +51,7 @@ from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, one_threa
 from tests.benchmarks.ui.screen import screen  # noqa: E402
 
 if TYPE_CHECKING:
-    from app.ui.state.engine.engine_session import RunSink
+    from app.ui.state.engine_session import RunSink
     from app.ui.window.main_window import MainWindow
 
 STRATEGY = "draft-simple:n_max=4"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.engine.devices import offload
-from app.engine.devices.lighter import LighterPair, lighter_pairs
 from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory
 from app.engine.devices.offload import lighten_pair, measure_pair
+from app.engine.devices.placement import LighterPair, lighter_pairs
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from tests.files.tiny import Tiny

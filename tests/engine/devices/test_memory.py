@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.devices.builds import build_command, gpu_backends, other_builds
+from app.engine.devices.cores import build_command, gpu_backends, other_builds
 from app.engine.devices.memory import (
     ALL_LAYERS,
     CPU,

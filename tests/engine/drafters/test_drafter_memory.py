@@ -12,10 +12,9 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from app.engine.drafters.ngram.cache_file import LookupCache
-from app.engine.drafters.ngram.counts import Followers, count_ngrams
-from app.engine.drafters.ngram.lookup_caches import LookupCaches
-from app.engine.drafters.ngram.ngram_cache import NgramCache
+from app.engine.drafters.cache_file import Followers, LookupCache, count_ngrams
+from app.engine.drafters.lookup_caches import LookupCaches
+from app.engine.drafters.ngram_cache import NgramCache
 from app.engine.drafters.registry import KINDS
 from app.engine.engine import Engine
 from app.engine.params import params_of

@@ -16,7 +16,7 @@ import pytest
 from typing_extensions import override
 
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.drafters.outside.guarded import LATE_TIMES, SLOW_BEGIN_SECONDS, SLOW_SECONDS, GuardedDrafter
+from app.engine.drafters.guarded import LATE_TIMES, SLOW_BEGIN_SECONDS, SLOW_SECONDS, GuardedDrafter
 from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.errors import DrafterError, UserError

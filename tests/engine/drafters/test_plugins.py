@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from app.engine import plugins
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.engine import Engine
 from app.engine.errors import DrafterError, SettingError

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from app.engine import Engine
 from app.engine.drafters.base import Proposal, RunContext
-from app.engine.drafters.suffix.earlier_answers import EarlierAnswers
-from app.engine.drafters.suffix.index import NOWHERE, SEAM, SuffixIndex
-from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
+from app.engine.drafters.suffix import NOWHERE, SEAM, EarlierAnswers, Suffix, SuffixIndex, SuffixParams
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.explain.draft_size import size_verdict
+from app.engine.explain.facts import size_verdict
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from app.cli.measure.bench import parse_bench
 from app.engine.errors import UserError
 from app.engine.explain.explained import LONGEST, ExplainedText, explain_text
+from app.engine.explain.llama_command import vllm_command
 from app.engine.explain.server_command import ServerCommand
-from app.engine.explain.vllm_command import vllm_command
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
 

@@ -11,9 +11,8 @@ from app.base.paths import resource_folder
 from app.engine.explain.decision import residual_of
 from app.engine.explain.law import PlaceLaw, law_of, place_law
 from app.engine.record.trace import read_trace
-from app.lessons.lesson import lesson_files
-from app.lessons.told import trace_file
-from app.lessons.toy import BLOCK_P, BLOCK_Q, pair_law, with_share
+from app.lessons.lesson import lesson_files, trace_file
+from app.ui.lessons.toy import BLOCK_P, BLOCK_Q, pair_law, with_share
 
 DRAWS = 4_000
 FALSE_ALARM = 1e-6

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.explain.llama_command import CopiedCommand
-from app.engine.explain.vllm_command import vllm_command
+from app.engine.explain.llama_command import CopiedCommand, vllm_command
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
 

@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from app.engine.native.best_passes import BestPasses
+from app.engine.native.features import BestPasses
 from app.engine.sampling.kernel import Batch, Kernel, Steps
 
 ROW = (3 * np.random.default_rng(0).standard_normal(300)).astype(np.float32)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.engine.devices.memory import DeviceMemory
-from app.engine.native.devices.offload_devices import OffloadDevice
-from app.engine.native.report import LoadReport
+from app.engine.native.devices import OffloadDevice
+from app.engine.native.load_params import LoadReport
 
 MIB = 2**20
 GPUS = [OffloadDevice(0, "CUDA0"), OffloadDevice(0, "CUDA1"), OffloadDevice(0, "CUDA10")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.engine.native import Model, Vocabulary
 from app.engine.native.header import FileHeader
-from app.engine.native.token_table import read_token_table
+from app.engine.native.vocabulary import read_token_table
 from app.engine.types import ModelOptions
 from tests.files.tiny import CONTROL, Tiny
 

@@ -25,7 +25,7 @@ from app.base.paths import Paths
 from app.engine.types import ModelOptions
 from app.ui.chat.chat_rows import ID
 from app.ui.chat.prompt_edit import PromptEdit
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from app.ui.window.main_window import MainWindow
 from tests.faults.window.look import Look
 from tests.ui.named import words_in

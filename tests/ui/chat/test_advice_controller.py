@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QPushButton
 
+from app.engine.explain.advice import Remedy
 from app.engine.explain.predict import is_clear
-from app.engine.explain.remedies import Remedy
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.saved.measured import Calibrations

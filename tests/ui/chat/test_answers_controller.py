@@ -16,7 +16,7 @@ from app.engine.record.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
 from app.saved.chats.conversation import Answer, Question
 from app.saved.chats.store import ChatStore
-from app.ui.transcript.overlays.controls import NoteCard
+from app.ui.transcript.controls import NoteCard
 from app.ui.widgets.notice import Notice
 from tests.ui.windows import Desk, Windows
 

@@ -17,7 +17,7 @@ from app.engine.types import FinishReason, GenerationRequest, Message, ModelOpti
 from app.lab.runs.disturbance import OtherLoad
 from app.saved.measured import Measurement
 from app.ui.chat.baseline import BaselineMeasurement
-from app.ui.state.engine.engine_session import Activity, RunSink
+from app.ui.state.engine_session import Activity, RunSink
 from tests.files.tiny import Tiny
 from tests.ui.traces import make_header, make_round, make_totals
 from tests.ui.windows import Desk, Windows

@@ -18,9 +18,9 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
 from app.ui.chat.prompt_box import NO_TEMPLATE
-from app.ui.state.engine.engine_session import Activity, EngineState
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.segmented import Segmented
 from tests.files.tiny import Tiny
 from tests.processes import started
 from tests.quiet import stays

@@ -12,8 +12,8 @@ from app.saved.chats.conversation import INFILL, Question
 from app.ui.chat.prompt_box import INFILL_NEEDS, NO_TARGET, NO_TOKENS, PromptBox
 from app.ui.chat.prompt_edit import GapSuffix, PromptEdit
 from app.ui.theme import Theme
-from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.notice import Notice
+from app.ui.widgets.segmented import Segmented
 from tests.ui.traces import make_header
 
 ENTER = Qt.Key.Key_Return

@@ -15,9 +15,9 @@ from app.engine.types import ModelOptions
 from app.saved.chats.conversation import INFILL, Question
 from app.saved.chats.store import ChatStore
 from app.ui.chat.prompt_edit import PromptEdit
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.segmented import Segmented
 from tests.files.tiny import CONTROL, Tiny
 from tests.ui.named import named
 from tests.ui.transcript.places import open_editor

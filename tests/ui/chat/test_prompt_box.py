@@ -19,9 +19,9 @@ from app.ui.chat.prompt_box import PromptBox
 from app.ui.chat.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
 from app.ui.chat.prompt_foot import BUSY_HINT, IDLE_HINT, STOPPING_HINT, TRY_HELP
 from app.ui.theme import Theme
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fold import FoldButton
+from app.ui.widgets.form import FoldButton
 from app.ui.widgets.notice import Notice
+from app.ui.widgets.segmented import Segmented
 from tests.ui.widgets.test_icons import colours
 from tests.ui.windows import PATIENCE
 

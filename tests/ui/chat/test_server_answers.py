@@ -14,10 +14,9 @@ from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest
 from app.saved.presets import Preset
 from app.servers.client import ServerClient
-from app.ui.instruments.sums_panel import ROWS
+from app.ui.instruments.sums_panel import ROWS, Sums
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_session import Activity
-from app.ui.state.sums import Sums
+from app.ui.state.engine_session import Activity
 from app.ui.transcript.text.facts import facts_of
 from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, vllm

@@ -6,8 +6,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from app.engine.record.stats import Statistics
-from app.ui.instruments.sums_panel import SCOPES, SumsPanel
-from app.ui.state.sums import Sums
+from app.ui.instruments.sums_panel import SCOPES, Sums, SumsPanel
 from tests.ui.windows import Desk, Windows
 
 

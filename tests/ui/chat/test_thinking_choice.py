@@ -18,7 +18,7 @@ from app.engine.types import ModelOptions
 from app.ui.chat.prompt_box import PromptBox
 from app.ui.chat.prompt_foot import ThinkingChoice
 from app.ui.theme import Theme
-from app.ui.widgets.fields.switch import QuietSwitch
+from app.ui.widgets.segmented import QuietSwitch
 from tests.files.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 from tests.ui.windows import Desk, Windows
 

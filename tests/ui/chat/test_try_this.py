@@ -16,11 +16,11 @@ from app.demo import read_real
 from app.engine.types import ModelOptions, Sampling
 from app.saved.settings import SettingsStore
 from app.ui.chat.try_prompts import GIVE_BACK
-from app.ui.transcript.overlays.empty_state import MOST
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.transcript.controls import MOST
+from app.ui.widgets.buttons import TwoLineButton
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.popover import Popover
+from app.ui.widgets.segmented import Segmented
 from tests.ui.named import named
 from tests.ui.test_layout import SHADOW, clipped, resize
 from tests.ui.windows import Desk, Windows, chip_text

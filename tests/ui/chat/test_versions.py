@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 
 from app.engine.types import Sampling
 from app.ui.chat.versions import VersionsPanel
-from app.ui.transcript.overlays.controls import VersionBar
+from app.ui.transcript.controls import VersionBar
 from tests.ui.named import all_named, named, words_in
 from tests.ui.windows import Desk, Windows
 

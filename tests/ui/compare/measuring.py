@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction
 
 from app.lab.report.report import Report
 from app.ui.compare.place import ComparePlace
-from app.ui.compare.setup.setup import Source
+from app.ui.compare.setup import Source
 from app.ui.state.lab_work import Stage
 from tests.ui.windows import Desk, Windows
 

@@ -15,8 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows
 from app.lab.report.curves import CurveMark, CurvePlot, Curves
-from app.ui.compare.curves.curves_page import CurvesPage
-from app.ui.compare.curves.curves_view import CurvesView
+from app.ui.compare.curves import CurvesPage, CurvesView
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_depths
 from tests.ui.pixels import painted

@@ -16,7 +16,7 @@ from app.lab.load.levels import Limits, LoadPlan
 from app.lab.load.report import BurstReport, load_curves
 from app.servers.client import ServerClient
 from app.ui.compare.place import ComparePlace
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.servers.scripted import (
     DRAFTING,

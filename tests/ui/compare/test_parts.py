@@ -25,15 +25,15 @@ from app.lab.runs.journal.journal import Journal, RunLine, lock_journal
 from app.lab.runs.journal.run_record import Divergence, RunRecord
 from app.lab.runs.journal.traces import TraceStore
 from app.lab.tune.tuned import FINALISTS, Rung, Score
-from app.ui.compare.lanes.lane_card import LaneCard
-from app.ui.compare.lanes.race_bar import RaceBar
-from app.ui.compare.results.exports import save_traces
-from app.ui.compare.results.scatter import Point, Scatter
-from app.ui.compare.results.summary_table import SummaryTable
-from app.ui.compare.results.tune_page import TunePage
+from app.ui.compare.exports import save_traces
+from app.ui.compare.journals import KEPT, Journals
+from app.ui.compare.lane_card import LaneCard
+from app.ui.compare.race_bar import RaceBar
+from app.ui.compare.scatter import Point, Scatter
+from app.ui.compare.summary_table import SummaryTable
+from app.ui.compare.tune_page import TunePage
 from app.ui.compare.words import ahead_words, badge, place_words
-from app.ui.compare.works.journals import KEPT, Journals
-from app.ui.compare.works.tune_session import TuneSession
+from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_report
 from tests.ui.pixels import painted

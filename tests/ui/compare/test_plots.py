@@ -16,14 +16,14 @@ from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.lab.report.heat import heat_map
 from app.lab.report.report import Cell, SweepFacts
-from app.ui.compare.lanes.lane_plot import LanePlot, _rounded_up
-from app.ui.compare.lanes.lanes_view import LanesView
-from app.ui.compare.results.heat_view import HeatView, shade
-from app.ui.compare.results.scatter import Point, Scatter, points_of
-from app.ui.state.series import RATE_WINDOW
+from app.ui.compare.lane_card import LanesView
+from app.ui.compare.lane_plot import LanePlot, _rounded_up
+from app.ui.compare.scatter import Point, Scatter, points_of
+from app.ui.compare.sweep_page import HeatView, shade
+from app.ui.state.folds import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
-from app.ui.widgets.data.plot import Plot
+from app.ui.widgets.plot import Plot
 from tests.lab.report.reports import made_report
 from tests.ui.contrast import contrast
 from tests.ui.pixels import colours_of

@@ -17,11 +17,10 @@ from app.lab.report.heat import MAPS, heat_map
 from app.lab.report.interval import Speedup
 from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
-from app.ui.compare.results.heat_view import cell_words
-from app.ui.compare.setup.sweep_panel import suggested
-from app.ui.compare.works.progress import search_words
-from app.ui.compare.works.tune_session import TuneSession
-from app.ui.state.engine.engine_session import Activity
+from app.ui.compare.sweep_page import cell_words
+from app.ui.compare.sweep_panel import suggested
+from app.ui.compare.works import TuneSession, search_words
+from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, opened, reopened
 from tests.ui.windows import Desk, Windows

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton
 
 from app.engine.strategy import NONE, SERVER
-from app.ui.compare.lanes.lane_card import LaneCard
+from app.ui.compare.lane_card import LaneCard
 from app.ui.compare.place import ComparePlace
 from app.ui.pair.server_form import ServerForm
 from app.ui.widgets.icons import IconButton

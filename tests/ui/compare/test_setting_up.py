@@ -19,13 +19,13 @@ from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
 from app.lab.runs.journal.run_record import RunRecord
 from app.lab.suites import Suite, built_in
-from app.ui.compare.setup.setup import Amount, Source, first_setup
-from app.ui.state.engine.engine_session import Activity
+from app.ui.compare.setup import Amount, Source, first_setup
+from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from app.ui.theme.style import chosen
-from app.ui.widgets.fields.field import NumberField
+from app.ui.widgets.field import NumberField
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.text.elided import ElidedButton
+from app.ui.widgets.labels import ElidedButton
 from tests.ui.compare.measuring import measured, opened, reopened
 from tests.ui.named import named, words_in
 from tests.ui.windows import Windows

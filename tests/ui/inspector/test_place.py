@@ -15,12 +15,12 @@ from app.engine.explain.copied import ContextText
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.trace import Trace, write_trace
 from app.engine.types import FinishReason
+from app.ui.inspector.card import CardGrid
 from app.ui.inspector.place import InspectorPlace
-from app.ui.inspector.round.card_grid import CardGrid
-from app.ui.instruments.plots.by_round import LengthPlot
+from app.ui.instruments.by_round import LengthPlot
 from app.ui.state.answer import AnswerModel, Note
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.inspection import Inspection
+from app.ui.state.chat_side import Inspection
+from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.text.spans import SpanBuilder

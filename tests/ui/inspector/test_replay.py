@@ -16,13 +16,12 @@ from pytestqt.qtbot import QtBot
 from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import Round
 from app.ui.chat.answers import HELD
-from app.ui.inspector.replay.player import Player
-from app.ui.inspector.replay.slow_motion import RoundPhase, SlowMotion
-from app.ui.inspector.replay.transport import SPEEDS, TransportBar
-from app.ui.inspector.trace_files import TraceFiles, file_name
+from app.ui.inspector.place import TraceFiles, file_name
+from app.ui.inspector.player import Player, RoundPhase, SlowMotion
+from app.ui.inspector.transport import SPEEDS, TransportBar
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.inspection import Inspection
+from app.ui.state.chat_side import Inspection
+from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from tests.quiet import stays
 from tests.ui.homes import Homes

@@ -29,16 +29,15 @@ from app.engine.types import (
     Verification,
 )
 from app.servers.answer import RoundFold, Told
-from app.ui.inspector.round.chain import chain_of
-from app.ui.inspector.round.content import CardContent, RaceBars
-from app.ui.inspector.round.contents import cards_of
-from app.ui.inspector.round.facts import copied_words, round_facts, source_words
-from app.ui.inspector.round.painting import broken
-from app.ui.inspector.round.round_view import RoundView
-from app.ui.instruments.rounds.rows import round_rows, times_details
+from app.ui.inspector.content import CardContent, RaceBars
+from app.ui.inspector.contents import cards_of, chain_of
+from app.ui.inspector.painting import broken
+from app.ui.inspector.round_facts import copied_words, round_facts, source_words
+from app.ui.inspector.round_view import RoundView
+from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.widgets.words.sums import add_up, apart, drawn, written
+from app.ui.widgets.words import add_up, apart, drawn, written
 from tests.answers import answer
 from tests.ui.traces import make_header, make_round, raw_round
 

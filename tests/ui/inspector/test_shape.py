@@ -17,10 +17,10 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round, Verification
 from app.saved.measured import Measurement
-from app.ui.inspector.shape import contents, shape_view
-from app.ui.inspector.shape.bars import Bars
-from app.ui.inspector.shape.contents import Bar
-from app.ui.inspector.shape.shape_view import ShapeView
+from app.ui.inspector import figure as contents
+from app.ui.inspector import shape_view
+from app.ui.inspector.figure import Bar, Bars
+from app.ui.inspector.shape_view import ShapeView
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer as answered

@@ -13,9 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.fates import Origin
 from app.engine.record.trace import Trace
-from app.ui.inspector.timeline.axis import RoundAxis
-from app.ui.inspector.timeline.bars import BarPainter
-from app.ui.inspector.timeline.timeline import Timeline
+from app.ui.inspector.timeline import Timeline
+from app.ui.inspector.tracks import BarPainter, RoundAxis
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.ui.pixels import colours_of

@@ -19,9 +19,9 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel, definitions
-from app.ui.instruments.plots.canvas import Canvas
+from app.ui.instruments.canvas import Canvas
 from app.ui.state.answer import AnswerModel
-from app.ui.widgets.words import numbers
+from app.ui.widgets import words as numbers
 from tests.quiet import stays
 from tests.ui.instruments.answers import (
     answer,

@@ -8,12 +8,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.lessons.lesson import Lesson, LessonChoice, LessonStep, TourPlan
-from app.lessons.told import told
+from app.lessons.lesson import Lesson, LessonChoice, LessonStep, TourPlan, told
 from app.ui.lessons.course import Course
 from app.ui.lessons.place import LessonsPlace
 from app.ui.state.answer import AnswerModel
-from app.ui.state.inspection import Inspection
+from app.ui.state.chat_side import Inspection
 from app.ui.theme import Theme
 from tests.ui.named import named, words_in
 from tests.ui.traces import make_round, make_trace

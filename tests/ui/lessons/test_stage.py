@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths, resource_folder
-from app.lessons.lesson import TourPlan, lesson_files
-from app.lessons.told import tell_lesson
+from app.lessons.lesson import TourPlan, lesson_files, tell_lesson
 from app.ui.lessons.course import Course, StepAt
 from app.ui.lessons.place import LessonsPlace
 from app.ui.lessons.stage import LEAST, LessonStage
-from app.ui.state.inspection import Inspection
+from app.ui.state.chat_side import Inspection
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
 from app.ui.theme.style import Styler

@@ -7,8 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.base.paths import resource_folder
-from app.lessons.lesson import lesson_files, read_tour
-from app.lessons.told import tell_lesson
+from app.lessons.lesson import lesson_files, read_tour, tell_lesson
 from tests.ui.named import named, words_in
 from tests.ui.windows import Desk, Windows
 

@@ -20,9 +20,8 @@ from app.ui.models.drafts_page import DraftsPage
 from app.ui.models.drafts_table import DraftsWork
 from app.ui.models.hub_session import HubSession
 from app.ui.models.place import ModelsPlace
-from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine.engine_session import EngineSession
-from app.ui.state.inspection import Inspection
+from app.ui.state.chat_side import ChatSide, Inspection
+from app.ui.state.engine_session import EngineSession
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from tests.hub.conftest import _server, home, server  # noqa: F401

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QFileDialog, QLabel, Q
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.engine.types import ModelOptions, Sampling
 from app.ui.models.drafts_page import DraftsPage
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from tests.files.noisy import noisy_copy
 from tests.files.tiny import Tiny
 from tests.quiet import stays

@@ -6,8 +6,8 @@ import msgspec
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory
+from app.engine.devices.placement import LighterPair
 from app.engine.types import ModelOptions, PairInfo
 from app.ui.pair.memory_view import LighterOffers, MemoryView, advice, memory_rows, taken_memory
 from app.ui.theme import Theme

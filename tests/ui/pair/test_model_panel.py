@@ -13,10 +13,10 @@ from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.model_panel import RECENT_SHOWN, ModelPanel
 from app.ui.theme import Theme
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.buttons import TwoLineButton
+from app.ui.widgets.field import NumberBox
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.words.model_words import chip_words, parameters
+from app.ui.widgets.words import chip_words, parameters
 
 INFO = ModelInfo(
     path="/install/resources/demo_pair/target.gguf",

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.engine.devices.builds import other_builds
+from app.engine.devices.cores import other_builds
 from app.engine.devices.memory import ALL_LAYERS, CPU, Device
 from app.engine.errors import SettingError
 from app.engine.params import params_of
@@ -27,8 +27,8 @@ from app.ui.pair.model_form import BuildText, ModelForm, describe_backends
 from app.ui.pair.placement import BY_HAND, BY_MEMORY, Placement
 from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.field import NumberBox
+from app.ui.widgets.segmented import Segmented
 from tests.ui.named import named
 
 HERE = Device(CPU, "AMD", "CPU", "CPU", 8_000_000_000, 16_000_000_000)

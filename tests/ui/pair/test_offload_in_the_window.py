@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.devices import offload
-from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import CPU, Device, ModelMemory, PairMemory
+from app.engine.devices.placement import LighterPair
 from app.engine.process.messages import (
     DevicesListed,
     Failed,
@@ -32,10 +32,10 @@ from app.hub.library.shelf import Shelf
 from app.ui.pair.memory_view import EXPECTED, ONE_FITS, SAVES, TAKEN
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.placement import BY_HAND
-from app.ui.state.engine.engine_session import Activity
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.state.engine_session import Activity
+from app.ui.widgets.field import NumberBox
 from app.ui.widgets.notice import WayOut
+from app.ui.widgets.segmented import Segmented
 from tests.files.tiny import Tiny
 from tests.quiet import stays
 from tests.ui.homes import Homes, loaded

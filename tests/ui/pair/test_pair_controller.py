@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QProgressBar, QPushButton
 from app.engine.process.messages import Failed, Load, LoadProgress, LoadStage, Offer
 from app.engine.types import ModelOptions, Role
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from tests.ui.homes import Homes, loaded
 from tests.ui.windows import Desk, Windows, doubted
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.store import ChatStore
 from app.ui.settings.sections import COPIED, CareSettings
-from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.segmented import Switch
 from tests.quiet import stays
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows

@@ -16,9 +16,9 @@ from pytestqt.qtbot import QtBot
 from app.engine.errors import DrafterError
 from app.lab.experiment import Lane
 from app.ui.settings.drafter_files import WARNING, DrafterFiles
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from app.ui.theme import Theme
-from app.ui.widgets.text.elided import ElidedButton
+from app.ui.widgets.labels import ElidedButton
 from tests.files.drafter_files import PHRASE_TRIE, write_drafter
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows

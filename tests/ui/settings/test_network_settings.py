@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import find_paths
 from app.ui.settings.sections import NO_TOKEN, NetworkSettings
 from app.ui.theme import Theme
-from app.ui.widgets.fields.offline_switch import FORCED, OFFLINE
+from app.ui.widgets.segmented import FORCED, OFFLINE
 from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import TOKEN, FakeHub
 from tests.ui.models.conftest import hub_home, stocked  # noqa: F401

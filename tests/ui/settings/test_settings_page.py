@@ -14,8 +14,8 @@ from app.engine.record.trace import write_trace
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.field import NumberBox
+from app.ui.widgets.segmented import Segmented
 from tests.ui.named import name_of, words_in
 from tests.ui.pixels import colours_of
 from tests.ui.traces import simulate

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.engine.drafters.ngram.cache_file import read_cache
+from app.engine.drafters.cache_file import read_cache
 from app.engine.strategy import StrategySpec
 from app.ui.setup import lookup_caches
 from app.ui.setup.lookup_caches import LookupMaker

@@ -13,7 +13,7 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset, PresetStore
 from app.ui.setup.presets import PresetRow, PresetsPanel, preset_words
 from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.state.engine.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from tests.files.drafter_files import write_drafter
 from tests.ui.windows import Desk, Windows
 

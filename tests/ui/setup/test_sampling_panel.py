@@ -17,7 +17,7 @@ from app.ui.setup.sampling_panel import (
     write_stop,
 )
 from app.ui.theme import Theme
-from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.field import NumberBox
 from tests.ui.named import named, words_in
 
 

@@ -36,12 +36,11 @@ from app.ui.setup.strategy_cards import StrategyCard
 from app.ui.setup.strategy_list import StrategyList
 from app.ui.setup.strategy_panel import IDLE, LENGTHS, RULES, WIDTH, StrategyContext, StrategyPanel
 from app.ui.theme import Theme
-from app.ui.widgets.fields.field import FileField
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.field import FileField, NumberBox
+from app.ui.widgets.labels import MonoText
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.text.mono_text import MonoText
+from app.ui.widgets.segmented import Segmented
 from tests.files.drafter_files import PHRASE_TRIE
 from tests.ui.named import all_named, named
 

@@ -12,7 +12,7 @@ from app.ui.setup import strategy_text
 from app.ui.setup.strategy_panel import StrategyPanel
 from app.ui.setup.strategy_text import TITLE, WORDS
 from app.ui.theme import Theme
-from app.ui.widgets.fold import FoldButton
+from app.ui.widgets.form import FoldButton
 from tests.engine.explain.test_server_log import TWO_ANSWERS
 from tests.ui.named import named
 

@@ -22,7 +22,7 @@ from app.engine.process.messages import (
     Stop,
 )
 from app.engine.types import GenerationRequest, ModelOptions, Role, Round, Totals, TraceHeader
-from app.ui.state.engine.engine_session import (
+from app.ui.state.engine_session import (
     LOAD_STOP_MILLISECONDS,
     STOP_MILLISECONDS,
     Activity,

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from app.engine.process.messages import Event, Failed, Stop
-from app.ui.state.engine.engine_thread import EngineThread
+from app.ui.state.engine_thread import EngineThread
 from tests.ui.homes import Homes
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.engine.fates import Origin
 from app.engine.types import Round
-from app.ui.state.series import RATE_WINDOW, RoundSeries
+from app.ui.state.folds import RATE_WINDOW, RoundSeries
 from tests.ui.instruments.answers import answer
 
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
+from app.ui.instruments.sums_panel import SinceReset, Sums
 from app.ui.state.answer import AnswerModel
-from app.ui.state.sums import SinceReset, Sums
 from tests.ui.traces import make_header, simulate
 
 FIRST, SECOND = (simulate("one two three four five " * 20, seed=seed) for seed in (1, 2))

@@ -9,8 +9,8 @@ from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.stack import Position, Token
-from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.text.spans import Span
+from app.ui.transcript.turn_editor import TurnEditor
 from tests.ui.traces import make_header
 
 _KINDS = {"s": SystemTurn, "u": UserTurn, "a": AnswerTurn}

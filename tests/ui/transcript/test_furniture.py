@@ -11,9 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
-from app.ui.transcript.overlays.controls import NoteCard, TurnActions
-from app.ui.transcript.overlays.empty_state import EmptyState
-from app.ui.transcript.text.turns import Turn
+from app.ui.transcript.controls import EmptyState, NoteCard, TurnActions
+from app.ui.transcript.text.spans import Turn
 from tests.ui.named import words_in
 from tests.ui.traces import drawing, make_round, simulate
 from tests.ui.transcript.places import add, answer, note, open_editor, point, turn

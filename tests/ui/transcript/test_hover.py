@@ -11,7 +11,7 @@ from typing_extensions import override
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.overlays.hover_card import HoverCard
+from app.ui.transcript.hover_card import HoverCard
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 from tests.ui.transcript.places import centre, last, point, token, turn
 

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from app.ui.transcript.controls import EndButton
 from app.ui.transcript.layout.stack import Token
-from app.ui.transcript.overlays.controls import EndButton
 from tests.ui.named import named
 from tests.ui.traces import make_round, make_trace, simulate
 from tests.ui.transcript.places import add, last, position, turn

@@ -15,7 +15,7 @@ from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.text.paragraphs import Kind
-from app.ui.widgets.words.numbers import SPACE
+from app.ui.widgets.words import SPACE
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import add, answer, last, note, spans, token, turn
 

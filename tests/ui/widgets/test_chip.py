@@ -24,7 +24,7 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.ui.theme import Theme
 from app.ui.widgets.chip import Chip
 from app.ui.widgets.popover import MARGIN, SHADOW, Popover
-from app.ui.widgets.words.model_words import fit_words
+from app.ui.widgets.words import fit_words
 
 
 class Bench(QMainWindow):

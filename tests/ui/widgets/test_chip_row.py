@@ -12,9 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.types import ModelOptions
 from app.ui.theme import Theme
-from app.ui.widgets.chip import Chip
-from app.ui.widgets.chip_row import ChipRow, chip_widths
-from app.ui.widgets.words.numbers import file_size
+from app.ui.widgets.chip import Chip, ChipRow, chip_widths
+from app.ui.widgets.words import file_size
 from tests.ui.windows import Windows
 
 WIDTHS = [(300, 200, 150, 100), (280, 180, 140, 90), (200, 150, 100, 80), (150, 150, 120, 110)]

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.theme import LIGHT, Theme
-from app.ui.widgets.fields.segmented import Segmented
-from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.notice import Notice, Notices, WayOut
-from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
+from app.ui.widgets.segmented import Segmented, Switch
 
 
 def test_a_switch_shows_its_state_and_takes_space(qtbot: QtBot, theme: Theme) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.wrap_layout import LINE_GAP, WrapLayout
+from app.ui.widgets.kit import LINE_GAP, WrapLayout
 
 
 def row(qtbot: QtBot, left: int, right: int) -> tuple[QWidget, WrapLayout, list[QWidget]]:

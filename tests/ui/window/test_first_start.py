@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QPushButton
 from app.base.paths import REAL_TARGET
 from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, OwnPair
 from app.engine.types import ModelOptions
-from app.ui.state.engine.engine_session import Activity
-from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.state.engine_session import Activity
+from app.ui.widgets.buttons import TwoLineButton
 from tests.ui.windows import Desk, Windows, chip_text
 
 

@@ -24,11 +24,10 @@ from app.engine.types import ModelOptions, Sampling
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.chat_side import PairChange
-from app.ui.state.engine.engine_session import Activity
-from app.ui.widgets.fields.field import NumberField
+from app.ui.state.engine_session import Activity
+from app.ui.widgets.field import NumberField
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.words.model_words import describe_model
-from app.ui.widgets.words.numbers import SPACE
+from app.ui.widgets.words import SPACE, describe_model
 from app.ui.window.main_window import MainWindow
 from tests.files.tiny import Tiny
 from tests.ui.named import named, words_in

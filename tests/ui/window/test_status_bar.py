@@ -17,9 +17,9 @@ from app.engine.types import Role
 from app.saved.measured import Measurement
 from app.ui.instruments import definitions
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine.engine_session import Activity, EngineState
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
-from app.ui.widgets.words import numbers
+from app.ui.widgets import words as numbers
 from app.ui.window.status_bar import StatusBar, state_words
 from tests.ui.instruments.answers import answer, header, measurement, trace
 from tests.ui.windows import PATIENCE

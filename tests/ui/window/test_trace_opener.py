@@ -13,7 +13,7 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Salvaged, salvage_in_parts, write_trace
 from app.engine.types import Round
-from app.ui.inspector.shape import shape_view
+from app.ui.inspector import shape_view
 from app.ui.window import trace_opener
 from tests.quiet import stays
 from tests.ui.traces import simulate

@@ -6,15 +6,23 @@ from dataclasses import replace
 
 from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.items import Item, TextItem
-from app.ui.transcript.layout.reached import Mark, Reached
 from app.ui.transcript.layout.sectioned_item import SectionedItem
+from app.ui.transcript.layout.sections import Mark, Reached
 from app.ui.transcript.layout.styles import Setting
-from app.ui.transcript.text.answer_words import CAPTIONS, manner
+from app.ui.transcript.text.facts import CAPTIONS, manner
 from app.ui.transcript.text.folds import DraftsFold
-from app.ui.transcript.text.span_list import SpanList
-from app.ui.transcript.text.spans import Span, SpanBuilder, coloured, fit, spans_of, text_of
-from app.ui.transcript.text.turns import AnswerTurn, Turn
-from app.ui.widgets.words.numbers import count
+from app.ui.transcript.text.spans import (
+    AnswerTurn,
+    Span,
+    SpanBuilder,
+    SpanList,
+    Turn,
+    coloured,
+    fit,
+    spans_of,
+    text_of,
+)
+from app.ui.widgets.words import count
 
 _MARKED = 64
 """Rounds between two marks."""

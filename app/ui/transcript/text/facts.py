@@ -1,7 +1,6 @@
 """The facts about a token, in words and numbers. No Qt here.
 
-Words are METRICS.md's: p is the target's probability, q the proposal's.
-"""
+Words are METRICS.md's: p is the target's probability, q the proposal's."""
 
 from __future__ import annotations
 
@@ -11,11 +10,29 @@ from typing import Any
 
 from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
-from app.engine.types import DraftedToken, Draw, EmittedToken, Race, Round, TraceHeader
+from app.engine.types import (
+    DraftedToken,
+    Draw,
+    EmittedToken,
+    FinishReason,
+    Race,
+    Round,
+    TraceHeader,
+    Verification,
+)
 from app.ui.transcript.text.spans import Span
-from app.ui.widgets.words.draft_end import end_words
-from app.ui.widgets.words.numbers import SPACE, percent, probability
-from app.ui.widgets.words.sums import add_up, apart, compared, drawn, signed, written
+from app.ui.widgets.words import (
+    SPACE,
+    add_up,
+    apart,
+    compared,
+    drawn,
+    end_words,
+    percent,
+    probability,
+    signed,
+    written,
+)
 
 _SHOWN_ALTERNATIVES = 5
 _MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
@@ -268,3 +285,25 @@ def _percent(p: float | None) -> str:
     if p is not None and 0.995 <= p < 1:
         return f">99{SPACE}%"
     return percent(p)
+
+
+CAPTIONS = {
+    FinishReason.END: "",
+    FinishReason.STOP: "Ended at a stop string",
+    FinishReason.LENGTH: "Ended at the token limit",
+    FinishReason.CONTEXT: "Ended because the context is full",
+    FinishReason.CANCELLED: "Stopped",
+    FinishReason.FAILED: "Interrupted",
+}
+
+
+def manner(header: TraceHeader) -> str:
+    """How the answer was made, in a few words."""
+    temperature = header.sampling.temperature
+    if header.strategy == "none":
+        words = "no draft"
+    else:
+        words = header.verification.value
+    if header.verification is not Verification.GREEDY and temperature:
+        words += f"  ·  temperature {temperature:g}"
+    return f"{words}  ·  warm" if header.warm else words

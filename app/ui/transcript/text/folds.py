@@ -9,10 +9,9 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.engine.record.stats import Statistics
 from app.ui.theme import Palette
-from app.ui.transcript.layout.blocks.marks import Marks
-from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.layout.styles import Marks, Setting
 from app.ui.transcript.text.spans import Span
-from app.ui.widgets.words.numbers import count, duration, percent
+from app.ui.widgets.words import count, duration, percent
 
 _GUTTER = 13  # distance of the chevron and the rule from the text, to the left
 _CHEVRON = 3.5  # half its width

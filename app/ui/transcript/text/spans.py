@@ -1,20 +1,26 @@
 """Rounds as coloured pieces of text, a span per token. No Qt here.
 
 Within a round the order is the order of events: the accepted drafts, then the rejected and ignored ones
-in place, then the target's own token (resampled, bonus or plain).
-"""
+in place, then the target's own token (resampled, bonus or plain)."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from app.engine.fates import STRUCK, Origin, Verdict
 from app.engine.record.trace import Trace
 from app.engine.types import Round
+from app.saved.chats.conversation import Question
+
+if TYPE_CHECKING:
+    from app.ui.state.answer import AnswerModel
 
 UNKNOWN = ""
 """In place of a fate, for text whose tokens are unknown."""
@@ -258,3 +264,88 @@ def _safe_length(text: str, stops: tuple[str, ...]) -> int:
                 safe = min(safe, len(text) - length)
                 break
     return safe
+
+
+class SpanList(list[Span]):
+    """The spans as they are shown, in the order of their rounds. `drafts` asks for struck drafts too."""
+
+    def of_round(self, index: int, drafts: bool) -> list[Span]:
+        """The spans of a round; empty where it shows no token."""
+        spans = takewhile(lambda span: span.round == index, self._since(index))
+        shown = [span for span in spans if drafts or not span.struck]
+        return shown if any(span.fate for span in shown) else []
+
+    def first_of_round(self, index: int, drafts: bool) -> Span | None:
+        """The first token that a round shows."""
+        return next((span for span in self.of_round(index, drafts) if span.fate), None)
+
+    def emitted_from(self, index: int, place: int, count: int) -> list[Span]:
+        """The spans of at most `count` emitted tokens, from a place of a round on."""
+        found: list[Span] = []
+        tokens: set[tuple[int, int]] = set()
+        for span in self._since(index):
+            if span.struck or not span.fate or (span.round, span.place) < (index, place):
+                continue
+            tokens.add((span.round, span.place))
+            if len(tokens) > count:
+                break
+            found.append(span)
+        return found
+
+    def step(self, span: Span | None, by: int, drafts: bool) -> Span | None:
+        """The token `by` places on; None beyond the ends. Without a token to begin at, the first or the
+        last."""
+        tokens = [span for span in self if span.fate and (drafts or not span.struck)]
+        if span is None:
+            return tokens[0 if by > 0 else -1] if tokens else None
+        for place, token in enumerate(tokens):
+            if token.same_token(span):
+                wanted = place + by
+                while 0 <= wanted < len(tokens) and tokens[wanted].same_token(span):
+                    wanted += by
+                return tokens[wanted] if 0 <= wanted < len(tokens) else None
+        return None
+
+    def _since(self, index: int) -> Iterator[Span]:
+        """The spans from a round on."""
+        start = bisect_left(self, index, key=lambda span: span.round)
+        return (self[at] for at in range(start, len(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemTurn:
+    """The system prompt of the chat."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserTurn:
+    """What the user wrote: a message, the text that a completion continues, or the texts around a gap."""
+
+    text: str
+    at: int | None = None  # its index in the chat; None where it belongs to no chat
+    suffix: str | None = None  # the text after the gap; None if there is no gap
+    answered: bool = False  # an answer follows: it shows the texts around the gap that it fills
+
+    @property
+    def question(self) -> Question:
+        """What was asked, as a chat holds it."""
+        return Question(self.text, self.suffix)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerTurn:
+    """What the model answered, or is about to answer."""
+
+    answer: AnswerModel
+    name: str  # name of the model
+    at: int | None = None  # its index in the chat; None where it belongs to no chat
+    text: str | None = None  # the text, where it is stored: the trace then only colours it
+    goes_on_from: str = ""  # the text that it continues: a code fence may be open in it
+    suffix: str | None = None  # the text after the gap that it fills: shown around it, all as code
+    version: int = 0  # which of its versions it is
+    versions: int = 1
+
+
+Turn = SystemTurn | UserTurn | AnswerTurn

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.engine.drafters.across.mirror import Mirror
-from app.engine.drafters.across.replacements import Replacements, TextStretch, parse_pairs
-from app.engine.drafters.across.spelling import Spelling
+from app.engine.drafters.mirror import Mirror, Replacements, Spelling, TextStretch, parse_pairs
 from app.engine.errors import SettingError
 from app.engine.native import Model
 from app.engine.types import ModelOptions

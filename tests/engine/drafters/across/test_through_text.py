@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from app.engine.drafters.across.through_text import ThroughText
+from app.engine.drafters.through_text import ThroughText
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
 from app.engine.native import Context

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.engine.drafters import ngram_cache
 from app.engine.drafters.base import RunContext
-from app.engine.drafters.ngram import ngram_cache
-from app.engine.drafters.ngram.cache_file import LookupCache, glance_at_cache, read_cache
-from app.engine.drafters.ngram.counts import Followers, count_ngrams
-from app.engine.drafters.ngram.lookup_caches import glance_at_caches
-from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
+from app.engine.drafters.cache_file import Followers, LookupCache, count_ngrams, glance_at_cache, read_cache
+from app.engine.drafters.lookup_caches import glance_at_caches
+from app.engine.drafters.ngram_cache import NgramCache, NgramCacheParams
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
 from app.engine.process.messages import Finished

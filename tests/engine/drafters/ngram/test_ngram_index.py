@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.drafters.ngram.index import NgramIndex
+from app.engine.drafters.index import NgramIndex
 
 tokens = st.lists(st.integers(0, 2), max_size=30)
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
+from app.engine.drafters import index as ngram_buckets
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.drafters.ngram import buckets as ngram_buckets
-from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
+from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
 from app.engine.engine import Engine
 from app.engine.fates import Verdict
 from app.engine.strategy import StrategySpec

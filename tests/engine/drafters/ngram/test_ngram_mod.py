@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.drafters import ngram_mod
 from app.engine.drafters.base import Proposal, RunContext
-from app.engine.drafters.ngram import ngram_mod
-from app.engine.drafters.ngram.ngram_mod import POOL_SIZE, NgramMod, NgramModParams, NgramModPool
+from app.engine.drafters.ngram_mod import POOL_SIZE, NgramMod, NgramModParams, NgramModPool
 from app.engine.engine import Engine
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from app.engine.drafters.base import Proposal
-from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
+from app.engine.drafters.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.strategy import StrategySpec
 from tests.ngram_parity import DRAFTERS, SURROUNDINGS, Scenario, first_difference, scenarios
 

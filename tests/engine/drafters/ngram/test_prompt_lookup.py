@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.drafters.base import Proposal, RunContext
-from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.prompt_lookup import PromptLookup, PromptLookupParams
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling

@@ -8,7 +8,7 @@ import pytest
 
 from app.lab.facts import Digest
 from app.lab.report.report import Report
-from app.ui.compare.results.exports import save_report
+from app.ui.compare.exports import save_report
 from tests.lab.report.reports import made_report
 
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtWidgets import QPushButton
 
+from app.engine.explain.advice import Remedy
 from app.engine.explain.cost import LONGEST, CostModel
-from app.engine.explain.remedies import Remedy
 from app.engine.record.stats import Statistics
 from app.engine.types import Round
-from app.ui.instruments.plots.canvas import Canvas
-from app.ui.widgets.words import numbers
+from app.ui.instruments.canvas import Canvas
+from app.ui.widgets import words as numbers
 from tests.engine.explain.test_cost import one_round
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals
 from tests.ui.instruments.drawn import dots, lines, words

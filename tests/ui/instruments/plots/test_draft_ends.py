@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.ui.instruments.plots.draft_ends import DraftEnds
-from app.ui.widgets.words.draft_end import end_words
+from app.ui.instruments.by_round import DraftEnds
+from app.ui.widgets.words import end_words
 from tests.ui.instruments.answers import answer, begin, header, totals
 
 ENDS = {"p_min": 4, "no match": 31, "n_max": 1_200}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.ui.instruments.plots.span import RoundRange
+from app.ui.instruments.head import RoundRange
 
 
 def test_a_finished_answer_fills_the_width() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round
-from app.ui.instruments.rounds.rows import (
+from app.ui.instruments.round_rows import (
     cells,
     draft_text,
     has_q,
@@ -14,7 +14,7 @@ from app.ui.instruments.rounds.rows import (
     times_text,
     token_text,
 )
-from app.ui.widgets.words.numbers import SPACE
+from app.ui.widgets.words import SPACE
 
 ACCEPTED = DraftedToken(1, b" Return", Verdict.ACCEPTED, 1.0, 0.93, 0.97, target_id=1)
 REJECTED = DraftedToken(2, b" average", Verdict.REJECTED, 1.0, 0.61, 0.118, target_id=9)

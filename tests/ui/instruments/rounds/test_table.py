@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 
 from app.engine.types import Round
 from app.ui.instruments import RoundTable
-from app.ui.instruments.rounds.model import RoundColumn
+from app.ui.instruments.round_table import RoundColumn
 from tests.ui.instruments.answers import answer
 
 

@@ -12,11 +12,11 @@ from pytestqt.qtbot import QtBot
 from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.layout.around_gap import NEAR, NEXT
+from app.ui.transcript.layout.sectioned_item import NEAR, NEXT
 from app.ui.transcript.layout.stack import Position
-from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.text.folds import FoldLine
 from app.ui.transcript.text.paragraphs import Kind
+from app.ui.transcript.turn_editor import TurnEditor
 from tests.ui.traces import make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import add, answer, centre, last, point, token, turn
 

@@ -15,8 +15,8 @@ from app.engine.record.trace import Trace
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.blocks.block import Block, ParagraphBlock
-from app.ui.transcript.layout.blocks.paragraph_layout import ParagraphLayout
+from app.ui.transcript.layout.block import Block, ParagraphBlock
+from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
 from app.ui.transcript.text.paragraphs import Paragraph
 from app.ui.transcript.text.spans import SpanBuilder
 from tests.ui.traces import make_totals, simulate

@@ -5,8 +5,8 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ui.transcript.layout.heights import Heights
-from app.ui.transcript.text.utf16 import from_utf16, to_utf16, utf16_length
+from app.ui.transcript.layout.items import Heights
+from app.ui.transcript.text.paragraphs import from_utf16, to_utf16, utf16_length
 
 operations = st.lists(
     st.tuples(st.sampled_from(["append", "set", "truncate", "ask"]), st.integers(0, 9), st.integers(0, 5)),

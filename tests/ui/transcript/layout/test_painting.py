@@ -15,11 +15,9 @@ from typing_extensions import override
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import DARK, LIGHT, Palette, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.layout.blocks.fates import FateShapes
-from app.ui.transcript.layout.blocks.paragraph_layout import ParagraphLayout
-from app.ui.transcript.layout.styles import TextStyle
+from app.ui.transcript.layout.paragraph_layout import ParagraphLayout, runs_of
+from app.ui.transcript.layout.styles import FateShapes, TextStyle
 from app.ui.transcript.text.paragraphs import Kind, Paragraph, ParagraphBuilder
-from app.ui.transcript.text.runs import runs_of
 from app.ui.transcript.text.spans import Span, spans_of
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 from tests.ui.transcript.places import add, token, turn

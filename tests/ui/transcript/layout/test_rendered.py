@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.layout.blocks.rendered import SealedDocument
+from app.ui.transcript.layout.rendered import SealedDocument
 from tests.ui.pixels import colours_of
 from tests.ui.traces import simulate
 from tests.ui.transcript.places import add, answer, last, point, turn

@@ -16,9 +16,9 @@ from app.engine.types import FinishReason
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from app.ui.transcript.layout.sections import Part, ReasoningReader
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.text.folds import FoldLine, ReasoningFold
-from app.ui.transcript.text.reasoning import Part, ReasoningReader
 from app.ui.transcript.text.spans import Span, text_of
 from tests.ui.traces import make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import add, answer, centre, last, turn

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.ui.transcript.text.span_list import SpanList
-from app.ui.transcript.text.spans import UNKNOWN, Span
+from app.ui.transcript.text.spans import UNKNOWN, Span, SpanList
 
 A, B = Span("a", "accepted", 0, 0), Span("b", "bonus", 0, 1)
 C, D = Span("c", "rejected", 1, 0), Span("d", "resampled", 1, 0)

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QTableWidget, QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
-from app.ui.compare.results.parting_table import PartingTable
-from app.ui.compare.results.summary_table import SummaryTable
+from app.ui.compare.results import PartingTable
+from app.ui.compare.summary_table import SummaryTable
 from app.ui.models.library_table import LibraryTable
 from app.ui.theme import Theme
-from app.ui.widgets.data.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.tables import fit_rows, quiet_table
 
 
 def test_a_quiet_table_selects_rows_and_cannot_be_edited(qtbot: QtBot, theme: Theme) -> None:

@@ -12,17 +12,15 @@ from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLabel, QLin
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
-from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
+from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
 from app.engine.params import param, params_of
 from app.engine.types import ModelOptions, Sampling
 from app.ui.theme import Theme
-from app.ui.widgets.fields.field import Field, FileField, short_range
-from app.ui.widgets.fields.form import ParamForm
-from app.ui.widgets.fields.number_box import NumberBox
-from app.ui.widgets.fields.switch import Switch
-from app.ui.widgets.fold import Fold
+from app.ui.widgets.field import Field, FileField, NumberBox, short_range
+from app.ui.widgets.form import Fold, ParamForm
 from app.ui.widgets.notice import Notice
+from app.ui.widgets.segmented import Switch
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from app.ui.theme import Theme
-from app.ui.widgets.text.steady_label import SteadyLabel
+from app.ui.widgets.labels import SteadyLabel
 
 
 class Asked(QObject):

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtGui import Qt, QTextDocument
 from PySide6.QtWidgets import QLabel, QWidget
 
-from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.labels import as_text
 from tests.ui.windows import Windows
 
 HOSTILE = "<img src=x>b  c"

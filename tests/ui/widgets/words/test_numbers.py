@@ -7,7 +7,7 @@ import math
 import pytest
 
 from app.base import numbers as everywhere
-from app.ui.widgets.words import numbers
+from app.ui.widgets import words as numbers
 
 
 def plain(text: str) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from app.ui.widgets.words.relative_time import relative_time
+from app.ui.widgets.words import relative_time
 
 NOW = datetime(2030, 3, 15, 14, 0, tzinfo=timezone(timedelta(hours=2)))
 

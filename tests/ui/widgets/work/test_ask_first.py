@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.work.ask_first import CHANGED, AskFirst, Confirmation
+from app.ui.widgets.ask_first import CHANGED, AskFirst, Confirmation
 
 
 @pytest.mark.parametrize("answer", ["yes", "no", "Escape"])

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
 from app.ui.state.mailbox import Mailbox, call_each
-from app.ui.widgets.work.background import THREADS, Askers, Query
+from app.ui.widgets.background import THREADS, Askers, Query
 from tests.hub.server import SECRET
 
 

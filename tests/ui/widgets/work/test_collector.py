@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.work.collector import Collector
+from app.ui.widgets.background import Collector
 
 
 @pytest.fixture

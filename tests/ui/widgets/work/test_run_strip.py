@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.ui.widgets.work.run_strip import RunStrip
+from app.ui.widgets.ask_first import RunStrip
 
 
 def test_the_strip_is_as_high_before_during_and_after_a_measurement(qtbot: QtBot) -> None:

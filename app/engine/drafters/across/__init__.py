@@ -1,1 +1,0 @@
-"""A draft model with another vocabulary: drafts go through text."""

@@ -1,1 +1,0 @@
-"""Drafters that look up the latest tokens in earlier text."""

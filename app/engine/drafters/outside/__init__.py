@@ -1,1 +1,0 @@
-"""Plug-in drafters: loaded with checks, run behind a guard."""

@@ -1,1 +1,0 @@
-"""The suffix drafter and its suffix automata."""

@@ -1,1 +1,0 @@
-"""Devices that can hold layers: ggml's list of them, those of workers, and a worker that serves its own."""

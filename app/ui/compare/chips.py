@@ -1,0 +1,387 @@
+"""The set-up and its chips: what will be measured, shown on top and changed in the panels of the chips."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from app.base import numbers
+from app.engine.errors import SettingError, UserError
+from app.engine.strategy import NONE, StrategySpec
+from app.engine.types import ModelOptions
+from app.lab.experiment import Experiment, Lane
+from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
+from app.lab.runs.journal.run_record import RunRecord
+from app.lab.suites import LONG, Suite
+from app.ui.compare.lanes_panel import LanesPanel
+from app.ui.compare.prompts_panel import PairPanel, PromptsPanel
+from app.ui.compare.quants_panel import QuantsPanel
+from app.ui.compare.setup import CompareSetup, KeptSetup, changes, first_setup
+from app.ui.compare.start_panels import CurvesPanel, DepthPanel, LoadPanel, TunePanel
+from app.ui.compare.sweep_panel import SweepPanel
+from app.ui.compare.words import amount_words
+from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel
+from app.ui.setup.sampling_panel import chip_words as sampling_words
+from app.ui.state.chat_side import ChatSide
+from app.ui.state.engine_session import Activity, EngineState
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.widgets.chip import GAP, Chip, ChipRow
+from app.ui.widgets.kit import WrapLayout
+from app.ui.widgets.popover import Popover
+from app.ui.widgets.words import chip_words as model_words
+from app.ui.widgets.words import file_name
+
+TUNE = "Tune for me"
+PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
+
+
+class CompareHead(ChipRow):
+    """Chips with their panels, and buttons; the place fills and connects them."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        lanes: LanesPanel,
+        prompts: PromptsPanel,
+        sweep: SweepPanel,
+        depth: DepthPanel,
+        load: LoadPanel,
+    ) -> None:
+        super().__init__(theme)
+        self._tight = False
+        self._widths: dict[bool, int] = {}  # of all buttons, by whether they are tight
+        self.pair_panel = PairPanel()
+        self.lanes_panel = lanes
+        self.prompts_panel = prompts
+        self.sampling_panel = SamplingPanel(theme)
+        self.sampling_panel.hide_limit()  # the prompts panel has the length of answers
+        self.pair = self._chip("pair", self.pair_panel)
+        self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
+        self.prompts = self._chip("prompts", prompts)
+        self.sampling = self._chip("sampling", self.sampling_panel)
+        self.sweep_panel = sweep
+        self.sweep = QPushButton("Sweep")
+        self.sweep.setToolTip("Measure a grid of two parameters")
+        self.sweep.clicked.connect(self._open_sweep)
+        self._sweep_popover = Popover(theme, sweep)
+        self._sweep_popover.setParent(self)
+        self._sweep_popover.opened.connect(sweep.check)
+        self.depth_panel, self.load_panel = depth, load
+        self.depths = QPushButton("Depth")
+        self.depths.setToolTip("Measure the lanes over the length of the context")
+        self._depth_popover = self._curves_popover(self.depths, depth)
+        self.loads = QPushButton("Load")
+        self.loads.setToolTip("Measure servers with several requests at once")
+        self._load_popover = self._curves_popover(self.loads, load)
+        self.tune_panel = TunePanel()
+        self.tune = QPushButton(TUNE)
+        self.tune.setAccessibleName(TUNE)
+        self.tune.setToolTip("Search for the fastest setting on these prompts")
+        self.tune.clicked.connect(self._open_tune)
+        self._tune_popover = Popover(theme, self.tune_panel)
+        self._tune_popover.setParent(self)
+        self.export_menu = QMenu(self)
+        self.export = QPushButton("Export")
+        self.export.clicked.connect(self._open_exports)
+        self.export.setEnabled(False)
+        self.run = QPushButton("Run")
+        self.run.setProperty("kind", "primary")
+        self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
+        self.starting = (self.sweep, self.depths, self.loads, self.tune, self.run)
+        self.buttons = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)
+        self._buttons = QWidget()
+        row = WrapLayout(self._buttons, GAP)
+        for button in self.buttons:
+            row.addWidget(button)
+        for chip in (self.pair, self.lanes, self.prompts, self.sampling):
+            self.row.addWidget(chip)
+        self.row.addStretch(1)
+        self.row.addWidget(self._buttons)
+        self.restyle()
+
+    def share_room(self) -> None:
+        """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words;
+        where that is not enough, as with large text, they stand below the chips."""
+        self.others = self.buttons
+        beside = self.room() + self._buttons_width(self._tight)
+        widths = [chip.widths() for chip in self.chips]
+        below = beside - self._buttons_width(tight=True) < sum(least for *_, least in widths)
+        named = sum(bare for _, _, bare, _ in widths)
+        self._set_tight(not below and beside - self._buttons_width(tight=False) < named)
+        if below:
+            self.others = ()
+        if below is not (self.rows.indexOf(self._buttons) >= 0):
+            (self.rows if below else self.row).addWidget(self._buttons)
+        super().share_room()
+
+    def _buttons_width(self, tight: bool) -> int:
+        """The width of all buttons. Measured once: trying the other form lays out the whole row again."""
+        if tight not in self._widths:
+            before = self._tight
+            self._set_tight(tight)
+            self._widths[tight] = sum(button.sizeHint().width() for button in self.buttons)
+            self._set_tight(before)
+        return self._widths[tight]
+
+    def _set_tight(self, tight: bool) -> None:
+        if tight != self._tight:
+            self._tight = tight
+            for button in self.buttons:
+                set_role(button, shape="icon" if tight else "")  # the padding of a button without words
+                button.updateGeometry()
+            self.tune.setText("Tune" if tight else TUNE)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.StyleChange:
+            self._widths.clear()
+        super().changeEvent(event)
+
+    def close_panels(self) -> None:
+        """Close the panels once a measurement has begun, which they no longer change."""
+        for chip in self.chips:
+            if chip.isChecked():
+                chip.click()
+        popovers = (self._tune_popover, self._sweep_popover, self._depth_popover, self._load_popover)
+        for popover in popovers:
+            popover.close_panel()
+
+    def set_at_work(self, at_work: bool) -> None:
+        """Disable the chips and the buttons that start something while work runs; all keep their places."""
+        for widget in (*self.starting, self.lanes, self.prompts, self.sampling):
+            widget.setEnabled(not at_work)
+
+    def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
+        chip = Chip(self._theme, caption)
+        chip.set_popover(Popover(self._theme, panel, width))
+        return chip
+
+    def _curves_popover(self, button: QPushButton, panel: CurvesPanel) -> Popover:
+        """The panel of a button, which a click opens."""
+        popover = Popover(self._theme, panel)
+        popover.setParent(self)
+        popover.opened.connect(panel.open)
+        button.clicked.connect(lambda: popover.open_below(button))
+        return popover
+
+    @Slot()
+    def _open_sweep(self) -> None:
+        self._sweep_popover.open_below(self.sweep)
+
+    @Slot()
+    def _open_tune(self) -> None:
+        self._tune_popover.open_below(self.tune)
+
+    @Slot()
+    def _open_exports(self) -> None:
+        self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
+
+
+log = logging.getLogger("draftscope")
+_SAVE_MILLISECONDS = 800  # after the last change, since a prompt is typed letter by letter
+
+
+class SetupBar(QObject):
+    """Holds the set-up and fills the head. The pair shown is the chat's."""
+
+    changed = Signal()
+    """The set-up or the pair changed, and is shown."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        chat: ChatSide,
+        suites: Sequence[Suite],
+        kept: Path,
+        quantised: Path,
+    ) -> None:
+        """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
+        saved in the file `kept`, and quantisations are made in the folder `quantised`."""
+        super().__init__()
+        self._chat = chat
+        self.servers = chat.servers
+        self._suites = tuple(suites)
+        self._names: dict[str, str] = {}  # names of models that were loaded, by path
+        self._contexts: dict[ModelOptions, int] = {}  # context sizes of targets that were loaded, in tokens
+        self._kept = KeptSetup(kept, suites)
+        before, self.problem = self._kept.load()
+        """A sentence on what was wrong with the saved set-up, or ""."""
+        self._touched = before is not None  # whether the user made the set-up
+        self.setup = before or self._first()
+        self.lanes: tuple[Lane, ...] = ()  # that Run measures, with the baseline of each pair
+        self.amount = ""  # how much Run measures, and how long it takes where that is known
+        self._measured: dict[ModelOptions, tuple[int, float, float]] = {}
+        """Of targets that were measured: the limit of tokens, seconds for an answer and for a token."""
+        self.quants = QuantsPanel(chat.pair, quantised)
+        self.quants.wanted.connect(self._set_quants)
+        lanes = LanesPanel(theme, chat.pair, self._context_of, chat.servers, self.quants)
+        prompts = PromptsPanel(theme, suites)
+        sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
+        long = next(suite for suite in suites if suite.name == LONG)
+        depth = DepthPanel(self.experiment, long, self._context_of)
+        load = LoadPanel(self.experiment)
+        self.head = head = CompareHead(theme, lanes, prompts, sweep, depth, load)
+        self.setParent(head)
+        self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
+        self._saving.timeout.connect(self._save)
+        lanes.changed.connect(self.set_setup)
+        prompts.changed.connect(self.set_setup)
+        head.sampling_panel.options_changed.connect(self._options_changed)
+        chat.engine.changed.connect(self._engine_changed)
+
+    def experiment(self) -> Experiment:
+        """The experiment that Run measures; raises SettingError."""
+        return self.setup.experiment(self._chat.pair(), self._chat.drafters())
+
+    def base(self) -> Experiment:
+        """The pair, prompts and sampling of the set-up; raises SettingError."""
+        setup = dataclasses.replace(self.setup, lanes=(Lane("prompt-lookup"),))  # any lane: it is replaced
+        return setup.experiment(self._chat.pair(), self._chat.drafters())
+
+    def changed_since(self, measured: Experiment, *, of_lanes: bool) -> list[str]:
+        """The parts of the set-up that changed since it was measured, each in a few words; the lanes only
+        with `of_lanes`."""
+        try:
+            now = self.experiment() if of_lanes else self.base()
+        except SettingError:
+            return ["the set-up"]
+        return changes(measured, now, of_lanes=of_lanes)
+
+    @Slot(object)
+    def set_setup(self, setup: CompareSetup) -> None:
+        """Set what the user chose; it stays, whatever pair the chat uses."""
+        self._touched = True
+        self.setup = setup
+        self._saving.start()
+        self.show_setup()
+
+    def suggest(self) -> None:
+        """Suggest a set-up for the chat's current pair, unless the user has chosen one."""
+        if not self._touched:
+            self.setup = self._first()
+        self.show_setup()
+
+    def learn(self, experiment: Experiment, runs: Iterable[RunRecord]) -> None:
+        """Learn from measured runs how long those take that Run would measure."""
+        known = [(run.whole_seconds, run.n_tokens) for run in runs if run.n_tokens]
+        if known:
+            seconds, tokens = map(sum, zip(*known, strict=True))
+            times = experiment.max_tokens, seconds / len(known), seconds / tokens
+            self._measured[experiment.pair.target] = times
+            self._check()
+
+    def close(self) -> None:
+        """Save a pending change before the window closes, and stop what is made."""
+        self.quants.close_work()
+        if self._saving.isActive():
+            self._saving.stop()
+            self._save()
+
+    @Slot(object)
+    def _set_quants(self, files: list[tuple[str, str]]) -> None:
+        """Set up a lane for each (kind, path), with the chat's strategy."""
+        pair, strategy = self._chat.pair(), self._chat.settings.now.strategy
+        if not StrategySpec.parse(strategy).parts:
+            strategy = WITH_DRAFT if pair.draft is not None else ALONE
+        self.set_setup(dataclasses.replace(self.setup, lanes=quant_lanes(pair, files, strategy)))
+        self.head.lanes_panel.add_quants.setChecked(False)
+
+    @Slot()
+    def _save(self) -> None:
+        try:
+            self._kept.save(self.setup)
+        except (UserError, OSError):
+            log.warning("The set-up of Compare could not be saved", exc_info=True)
+
+    def _first(self) -> CompareSetup:
+        named = {suite.name: suite for suite in self._suites}
+        suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
+        return first_setup(suite, self._chat.pair().draft is not None)
+
+    @Slot(object)
+    def _options_changed(self, options: AnswerOptions) -> None:
+        self.set_setup(dataclasses.replace(self.setup, options=options))
+
+    # ------------------------------------------------------------------ showing
+
+    def show_setup(self) -> None:
+        """Fill the chips and their panels."""
+        head, setup = self.head, self.setup
+        head.prompts_panel.set_setup(setup)
+        if head.sampling_panel.options() != setup.options:
+            head.sampling_panel.set_options(setup.options)
+        repeats = numbers.count(setup.amount.repeats, "repeat")
+        limit = numbers.count(setup.max_tokens, "token")
+        count = numbers.count(len(setup.prompts), "prompt")
+        head.prompts.set_text(setup.title, f"{count} · {repeats}", f"{count} · {repeats} · {limit} at most")
+        head.sampling.set_text(*sampling_words(setup.options.sampling))
+        self.show_pair()
+
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        if now.activity is not before.activity:
+            self.show_pair()
+
+    def show_pair(self) -> None:
+        """Show the names of the chat's pair, and mark what does not run with it."""
+        pair = self._chat.pair()
+        loaded = self._chat.engine.pair
+        # While another pair is loaded, the engine still has the one from before.
+        there = loaded is not None and loaded.server is None
+        if loaded is not None and there and self._chat.engine.activity is not Activity.LOADING:
+            self._contexts[pair.target] = loaded.target.n_ctx
+            self._names = {
+                options.path: " ".join(filter(None, model_words(info)))
+                for options, info in ((pair.target, loaded.target), (pair.draft, loaded.draft))
+                if options is not None and info is not None
+            }
+        draft = self._name_of(pair.draft) if pair.draft is not None else ""
+        self.head.pair.set_text(self._name_of(pair.target), f"← {draft}" if draft else "no draft")
+        self.head.pair_panel.set_pair(pair.target.path, pair.draft.path if pair.draft is not None else "")
+        self.head.lanes_panel.set_setup(self.setup)
+        self._check()
+        self.changed.emit()
+
+    def _context_of(self, target: ModelOptions) -> int:
+        """The context size in tokens that a target was loaded with, or that its server tells; 0 where it is
+        not known."""
+        info = self.servers.known(target.path).info
+        return info.target.n_ctx if info is not None else self._contexts.get(target, 0)
+
+    def _name_of(self, options: ModelOptions) -> str:
+        """The name in a model's metadata where it was loaded, otherwise its file name."""
+        return self._names.get(options.path, file_name(options.path))
+
+    def _check(self) -> None:
+        """Mark what will not run; pressing Run says why."""
+        head, setup = self.head, self.setup
+        head.prompts.set_alert(not setup.prompts)
+        try:
+            self.lanes = self.experiment().lanes
+            head.lanes.set_alert(False)
+        except SettingError:
+            self.lanes = Lane(NONE), *setup.lanes
+            head.lanes.set_alert(bool(setup.prompts))
+        lanes = len(self.lanes)
+        baselines = lanes - len(setup.lanes)
+        head.lanes.set_text(str(lanes), "", f"{lanes} with {numbers.count(baselines, 'baseline')}")
+        amount = amount_words(lanes, len(setup.prompts), setup.amount.repeats)
+        self.amount = f"{amount} of up to {numbers.count(setup.max_tokens, 'token')}"
+        runs = lanes * len(setup.prompts) * setup.amount.repeats
+        self.amount += self._time_words(runs, setup.max_tokens)
+        head.run.setToolTip(f"{self.amount} (Ctrl+Return)")
+
+    def _time_words(self, runs: int, limit: int) -> str:
+        """How long runs will take: as those that were measured with the same limit, or at most, as long as
+        answers may be; "" where nothing was answered yet."""
+        measured_limit, of_one, pace = self._measured.get(self._chat.pair().target, (0, 0.0, 0.0))
+        if limit == measured_limit:
+            return f", about {numbers.duration(max(1.0, runs * of_one))}"
+        if pace := pace or self._chat.engine.pace or 0.0:
+            return f", at most about {numbers.duration(max(1.0, runs * limit * pace))}"
+        return ""

@@ -1,0 +1,247 @@
+"""Journals of measurements: an interrupted one can continue, a finished one can be shown."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+
+from app.base import numbers
+from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
+from app.base.paths import make_folder
+from app.engine.errors import UserError
+from app.engine.types import FinishReason
+from app.lab.report.report import SweepFacts, depths_of
+from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, lock_of, trace_folder_of
+
+KEPT = 5
+"""Journals that are kept; a long one takes some megabytes with its traces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier measurement."""
+
+    path: Path
+    journal: Journal
+    sweep: SweepFacts | None = None  # its grid, where its lanes are cells
+
+    @property
+    def total(self) -> int:
+        return len(self.journal.experiment.jobs())
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The depths of a depth measurement; none of another."""
+        return depths_of(self.journal.experiment.prompts)
+
+    @property
+    def failed(self) -> int:
+        """Failed runs, which are tried again when the measurement continues."""
+        return sum(record.finish_reason is FinishReason.FAILED for record in self.journal.records.values())
+
+    @property
+    def done(self) -> int:
+        return len(self.journal.records) - self.failed
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs are done."""
+        return self.done >= self.total
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether it has runs, but not all were tried."""
+        return self.done > 0 and len(self.journal.records) < self.total
+
+    @property
+    def begun(self) -> datetime:
+        return datetime.strptime(self.path.stem[:15], "%Y%m%d-%H%M%S")
+
+
+_sweep = msgspec.json.Decoder(SweepFacts)
+
+
+class Journals:
+    """The folder of journals. A journal in use is locked: it is neither offered nor removed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def new(self, sweep: SweepFacts | None = None) -> Path:
+        """A path for a new journal; removes old journals. Raises UserError."""
+        make_folder(self.folder)
+        path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # so that names sort by time
+        if sweep is not None:
+            try:
+                write_atomic(_grid_of(path), msgspec.json.encode(sweep))
+            except OSError as error:
+                raise UserError(
+                    f"The grid cannot be saved: {reason(error)}.", write_hint(error, self.folder)
+                ) from error
+        for old in self._to_remove(KEPT - 1):
+            self.remove(old)
+        return path
+
+    def latest(self) -> Earlier | None:
+        """The newest readable measurement that has a run and is not in use."""
+        return next((earlier for earlier in self._readable() if earlier.done), None)
+
+    def broken_off(self) -> Earlier | None:
+        """The newest interrupted measurement."""
+        return next((earlier for earlier in self._readable() if earlier.broken_off), None)
+
+    def discard(self, earlier: Earlier) -> None:
+        """Remove a measurement, unless it was continued since it was read, perhaps in another window."""
+        now = next((kept for kept in self._readable() if kept.path == earlier.path), None)
+        if now is not None and now.journal.records == earlier.journal.records:
+            self.remove(earlier.path)
+
+    def remove(self, path: Path) -> None:
+        """Remove a journal and its traces."""
+        shutil.rmtree(trace_folder_of(path), ignore_errors=True)
+        for file in (path, _grid_of(path), lock_of(path)):
+            file.unlink(missing_ok=True)
+
+    def paths(self) -> list[Path]:
+        """The paths of all journals, the newest first."""
+        return sorted(self.folder.glob("*.jsonl"), reverse=True)
+
+    def _readable(self) -> Iterator[Earlier]:
+        """The measurements, the newest first, without those damaged or in use."""
+        for path in self.paths():
+            if not is_free(path):
+                continue
+            try:
+                journal = Journal.read(path)
+                grid = _grid_of(path)
+                sweep = decode(_sweep, read_file(grid)) if grid.exists() else None
+            except (UserError, OSError, DamagedError):
+                continue
+            yield Earlier(path, journal, sweep)
+
+    def _to_remove(self, keep: int) -> list[Path]:
+        """All journals but `keep`: those without a run go first, then the oldest; interrupted ones stay
+        longest. Those of other versions, which may go on with them, neither go nor count."""
+        worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
+        free = [path for path in self.paths() if is_free(path) and not _is_of_other_version(path)]
+        return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
+
+
+def _is_of_other_version(path: Path) -> bool:
+    try:
+        Journal.read(path)
+    except OtherVersionError:
+        return True
+    except UserError:
+        pass  # damaged
+    return False
+
+
+def _grid_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-sweep.json")
+
+
+class ResumeStrip(QFrame):
+    """Says what the measurement was and how many runs are done."""
+
+    accepted = Signal()
+    dismissed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "card")
+        self._words = QLabel()
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
+        self._words.setWordWrap(True)
+        self.accept = QPushButton()
+        self.accept.clicked.connect(self.accepted)
+        self.dismiss = QPushButton()
+        self.dismiss.setProperty("kind", "flat")
+        self.dismiss.clicked.connect(self.dismissed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 8, 12, 8)
+        row.setSpacing(8)
+        row.addWidget(self._words, 1)
+        row.addWidget(self.accept)
+        row.addWidget(self.dismiss)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self._words.text()
+
+    def show_earlier(self, earlier: Earlier) -> None:
+        """Offer this measurement."""
+        when = f"{earlier.begun:%d %B, %H:%M}".lstrip("0")
+        experiment = earlier.journal.experiment
+        what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"
+        if earlier.depths:
+            what += f", {numbers.count(len(earlier.depths), 'depth')}"
+        if earlier.complete:
+            self._words.setText(
+                f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."
+            )
+            self.accept.setText("Show it")
+            self.dismiss.setText("Dismiss")
+        else:
+            ended = "was interrupted" if earlier.broken_off else "has runs that failed"
+            self._words.setText(
+                f"A measurement of {when} {ended}: {what}. "
+                f"{earlier.done:,} of {earlier.total:,} runs are done."
+            )
+            self.accept.setText("Resume")
+            self.dismiss.setText("Discard")
+        self.show()
+
+
+class EarlierRuns(QObject):
+    """Offers one earlier measurement at a time."""
+
+    wanted = Signal(object)
+    """Continue this Earlier, or show it where it is complete."""
+
+    def __init__(self, folder: Path, parent: QObject) -> None:
+        super().__init__(parent)
+        self.journals = Journals(folder)
+        self.offer = ResumeStrip()
+        self.offer.accepted.connect(self._accept)
+        self.offer.dismissed.connect(self._dismiss)
+        self.offered: Earlier | None = None
+
+    def offer_any(self) -> None:
+        """Offer an interrupted measurement, or otherwise the latest one to look at."""
+        self._offer(self.journals.broken_off() or self.journals.latest())
+
+    @Slot()
+    def offer_broken_off(self) -> None:
+        """After a measurement, offer one that can be continued: the same or another."""
+        self._offer(self.journals.broken_off())
+
+    def hide(self) -> None:
+        """Offer nothing."""
+        self._offer(None)
+
+    def _offer(self, earlier: Earlier | None) -> None:
+        self.offered = earlier
+        if earlier is None:
+            self.offer.hide()
+        else:
+            self.offer.show_earlier(earlier)
+
+    @Slot()
+    def _accept(self) -> None:
+        if self.offered is not None:
+            self.wanted.emit(self.offered)
+
+    @Slot()
+    def _dismiss(self) -> None:
+        if self.offered is not None and not self.offered.complete:
+            self.journals.discard(self.offered)
+        self.hide()

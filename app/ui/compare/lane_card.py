@@ -1,0 +1,254 @@
+"""A lane: numbers and a plot, and below them its answer, token by token in the colours of fates; and lanes
+side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from app.ui.compare.lane_plot import LanePlot
+from app.ui.state.answer import AnswerModel, reconnect
+from app.ui.theme import Theme
+from app.ui.theme.following import FollowingTheme
+from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets.labels import ElidedLabel, as_text
+
+STEP = 1.5  # points
+
+
+class SmallTheme(FollowingTheme):
+    """A theme with smaller letters that follows another theme in everything else."""
+
+    def sans(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        return self._theme.sans(step - STEP, weight)
+
+    def mono(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        return self._theme.mono(step - STEP, weight)
+
+
+WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
+TEXT_HEIGHT = 72  # the least height of the answer
+_ROUND = 8.0
+
+
+class LaneCard(QWidget):
+    """The card of a lane: its answer with the numbers about it."""
+
+    inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
+
+    def __init__(self, theme: Theme, name: str, detail: str) -> None:
+        """`name` is the lane's short name, `detail` its full description."""
+        super().__init__()
+        self._theme = theme
+        self.answer: AnswerModel | None = None
+        self._best = False
+        self._at_work = False
+        self.name = name
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "mono")
+        self._name.set_text(name)
+        self._name.setToolTip(as_text(detail or name))
+        self.told = ElidedLabel()
+        self.told.setProperty("role", "caption")
+        self.told.hide()
+        self.speed = QLabel("–")
+        self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
+        self._unit = QLabel("tok/s")
+        self._unit.setProperty("role", "caption")
+        self.factor = QLabel()
+        self.factor.setToolTip(
+            "Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
+        )
+        self.caption = ElidedLabel()
+        self.caption.setProperty("role", "caption")
+        self.badge = ElidedLabel()
+        self.badge.setProperty("role", "caption")
+        self.plot = LanePlot(theme, name)
+        self.text = TranscriptView(SmallTheme(theme, self))
+        self.text.regenerates = False
+        self.text.setAccessibleName(f"Answer of {name}")
+        self.text.set_empty_words("", "")
+        self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.text.inspects = True
+        self.text.inspect_requested.connect(self._inspect)
+        self.text.token_clicked.connect(self._inspect)
+        self.plot.round_clicked.connect(lambda index: self._inspect(None, index))
+        numbers = QHBoxLayout()
+        numbers.setSpacing(6)
+        numbers.addWidget(self.speed, 0, Qt.AlignmentFlag.AlignBaseline)
+        numbers.addWidget(self._unit, 0, Qt.AlignmentFlag.AlignBaseline)
+        numbers.addStretch(1)
+        numbers.addWidget(self.factor, 0, Qt.AlignmentFlag.AlignBaseline)
+        self._head = QWidget()
+        head = QVBoxLayout(self._head)
+        head.setContentsMargins(12, 8, 12, 10)
+        head.setSpacing(2)
+        head.addWidget(self._name)
+        head.addWidget(self.told)
+        head.addLayout(numbers)
+        head.addWidget(self.caption)
+        head.addWidget(self.badge)
+        head.addSpacing(4)
+        head.addWidget(self.plot)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2, 2, 2, 6)
+        column.setSpacing(0)
+        self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        column.addWidget(self._head)
+        column.addWidget(self.text, 1)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    # ------------------------------------------------------------------ the answer
+
+    def set_answer(self, answer: AnswerModel | None, words: str = "") -> None:
+        """Show another answer; with None, `words` say why there is none."""
+        if answer is not None and answer is self.answer:
+            return
+        reconnect(lambda heard: ((heard.grew, self._draw), (heard.moved, self._draw)), self.answer, answer)
+        self.answer = answer
+        self.text.set_empty_words("", words)
+        self.text.set_turns([AnswerTurn(answer, "")] if answer is not None else [])
+        self._draw()
+
+    def show_round(self, index: int) -> None:
+        """Scroll a round of the answer into view."""
+        for turn in self.text.turns:
+            self.text.show_round(turn, index)
+
+    @Slot(object, int)
+    def _inspect(self, _turn: object, index: int) -> None:
+        self.inspect_requested.emit(self.answer, index, self.name)
+
+    @Slot()
+    def _draw(self) -> None:
+        answer = self.answer
+        self.plot.show_trace(*((answer.trace, answer.cursor) if answer is not None else (None, 0)))
+
+    # ------------------------------------------------------------------ the numbers
+
+    def set_numbers(self, speed: str, factor: str, caption: str) -> None:
+        """Show tokens/s and the speed-up, with a caption."""
+        self.speed.setText(speed)
+        self.factor.setText(factor)
+        self.caption.set_text(caption)
+        self.caption.setToolTip(as_text(caption))
+
+    def set_told(self, line: str, whole: str, *, shown: bool) -> None:
+        """Say below the name what answers in this lane; `whole` is the tooltip. Cards beside each other all
+        show their line or none, so that their plots stay level."""
+        self.told.set_text(line)
+        self.told.setToolTip(as_text(whole))
+        self.told.setVisible(shown)
+
+    def set_badge(self, text: str, definition: str) -> None:
+        """Show whether the answer is identical to the baseline's; `definition` explains it."""
+        self.badge.set_text(text)
+        self.badge.setToolTip(as_text(definition))
+
+    def set_best(self, best: bool) -> None:
+        """Mark the lane as the fastest over all runs."""
+        if best != self._best:
+            self._best = best
+            self.setToolTip("The fastest over all runs" if best else "")
+            self.update()
+
+    def set_at_work(self, at_work: bool) -> None:
+        """Mark the lane that is answering now."""
+        if at_work != self._at_work:
+            self._at_work = at_work
+            self.update()
+
+    # ------------------------------------------------------------------ looks
+
+    def minimumSizeHint(self) -> QSize:
+        scale = self._theme.scale
+        return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale) + 8)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        edge = colours.good if self._best else colours.secondary if self._at_work else colours.line
+        card = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.ground))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+        painter.save()
+        head = self._head.geometry()
+        painter.setClipRect(QRectF(0, 0, self.width(), head.bottom() + 1))
+        painter.setBrush(QColor(colours.panel))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+        painter.restore()
+        painter.fillRect(1, head.bottom() + 1, self.width() - 2, 1, QColor(colours.line))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(edge), 1))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+
+    @Slot()
+    def _restyle(self) -> None:
+        theme = self._theme
+        self._name.setFont(theme.mono(-0.5))
+        self.speed.setFont(theme.sans(6, QFont.Weight.Medium))
+        self.factor.setFont(theme.sans(1.5, QFont.Weight.Medium))
+        self.plot.setFixedHeight(self.plot.sizeHint().height())
+        self.text.setMinimumHeight(round(TEXT_HEIGHT * theme.scale))
+        self.setMinimumWidth(round(WIDTH * theme.scale))
+        self.update()
+
+
+GAP = 12
+
+
+class LanesView(QScrollArea):
+    """A card per lane; they scroll where the window is too narrow for them."""
+
+    inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
+    failed = Signal(object)
+    """The UserError of a plot that could not be saved."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.cards: list[LaneCard] = []
+        self._names: tuple[tuple[str, str], ...] = ()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._inner = QWidget()
+        self._row = QHBoxLayout(self._inner)
+        self._row.setContentsMargins(24, 16, 24, 4)
+        self._row.setSpacing(GAP)
+        self.setWidget(self._inner)
+
+    def set_lanes(self, names: Sequence[tuple[str, str]]) -> None:
+        """Make a card for each (name, detail); unchanged lanes keep their cards."""
+        if tuple(names) == self._names:
+            return
+        self._names = tuple(names)
+        for card in self.cards:
+            self._row.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self.cards = [LaneCard(self._theme, name, detail) for name, detail in names]
+        for card in self.cards:
+            card.plot.failed.connect(self.failed)
+            card.inspect_requested.connect(self.inspect_requested)
+            self._row.addWidget(card, 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """Narrow, since cards scroll sideways, but as high as a card, which is not cut."""
+        return QSize(super().minimumSizeHint().width(), self._inner.minimumSizeHint().height())
+
+    def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
+        """Give all plots the same axes, over `across` tokens and up to the highest speed; `baselines` are
+        tokens/s."""
+        plots = [card.plot for card in self.cards]
+        known = [speed for speed in baselines if speed is not None]
+        top = max([*known, *(plot.peak for plot in plots)], default=0.0)
+        for plot, baseline in zip(plots, baselines, strict=True):
+            plot.set_axes(across, top, baseline)

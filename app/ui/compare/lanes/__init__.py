@@ -1,1 +1,0 @@
-"""The lanes of a measurement: their answers, their plots, and the race."""

@@ -1,0 +1,204 @@
+"""The controls of the race: prompt, play button, position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSlider,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QWidget,
+)
+
+from app.ui.theme import Theme
+from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.icons import IconButton
+
+STEPS = 2000
+FRAME_MILLISECONDS = 33
+STILL_MILLISECONDS = 500  # with less motion: the race goes on in steps
+SPEEDS = {"true speed": 1.0, "4 × slower": 4.0, "20 × slower": 20.0}
+
+
+class CutCombo(QuietCombo):
+    """A combo box that elides a text that does not fit."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QStylePainter(self)
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        parts = QStyle.SubControl
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, parts.SC_ComboBoxEditField, self
+        )
+        elide = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(self.currentText(), elide, field.width() - 8)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+
+class RaceBar(QWidget):
+    """A clock over the `seconds` of a race; `moved` reports its position at most 30 times a second,
+    with less motion twice."""
+
+    moved = Signal(float)
+    chosen = Signal(int, int)
+    """The repeat and the prompt that the user chose."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._seconds = 0.0
+        self._at = 0.0
+        self._began = 0.0
+        self._clock = QElapsedTimer()
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self.play = IconButton(theme, "demos", "Race: replay all lanes together at their true speed")
+        self.play.clicked.connect(self._toggle)
+        self._words = QLabel("Race at")
+        self._words.setProperty("role", "secondary")
+        self.speed = QuietCombo()
+        self.speed.setAccessibleName("Speed of the race")
+        self.speed.setToolTip("True speed is as recorded; slower speeds show what is too fast to see")
+        self.speed.addItems(list(SPEEDS))
+        self.speed.activated.connect(self._speed_chosen)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, STEPS)
+        self.slider.setAccessibleName("Moment of the race")
+        self.slider.setSingleStep(STEPS // 100)
+        self.slider.valueChanged.connect(self._seek)
+        self.clock = QLabel()
+        self.clock.setProperty("role", "mono")
+        self.prompt = CutCombo()
+        self.prompt.setAccessibleName("Prompt that the lanes show")
+        self.prompt.setToolTip("The prompt that the lanes show")
+        self.prompt.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.prompt.setMinimumContentsLength(12)
+        self.repeat = QuietCombo()
+        self.repeat.setAccessibleName("Repeat that the lanes show")
+        for combo in (self.prompt, self.repeat):
+            combo.activated.connect(self._choose)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(24, 4, 24, 4)
+        row.setSpacing(8)
+        row.addWidget(self.play)
+        row.addWidget(self._words)
+        row.addWidget(self.speed)
+        row.addWidget(self.slider, 3)
+        row.addWidget(self.clock)
+        row.addSpacing(8)
+        row.addWidget(self.prompt, 2)
+        row.addWidget(self.repeat)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.set_seconds(0.0)
+
+    @property
+    def at(self) -> float:
+        """The shown moment, in seconds from the start."""
+        return self._at
+
+    @property
+    def playing(self) -> bool:
+        return self._timer.isActive()
+
+    def set_choices(self, prompts: Sequence[str], repeats: int) -> None:
+        """Set the prompts and repeats to choose from."""
+        shown = [self.prompt.itemText(at) for at in range(self.prompt.count())]
+        if shown != list(prompts):
+            self.prompt.clear()
+            self.prompt.addItems(list(prompts))
+        if self.repeat.count() != repeats:
+            self.repeat.clear()
+            self.repeat.addItems([f"repeat {repeat + 1}" for repeat in range(repeats)])
+        self.repeat.setVisible(repeats > 1)
+
+    def set_choice(self, repeat: int, prompt: int) -> None:
+        """Show which repeat and prompt are shown."""
+        self.repeat.setCurrentIndex(repeat)
+        self.prompt.setCurrentIndex(prompt)
+
+    def set_seconds(self, seconds: float) -> None:
+        """Set the length of the race, 0 where there is none, and move to its end."""
+        self.stop()
+        self._seconds = seconds
+        self._show(seconds)
+        for control in (self.play, self.slider, self.speed):
+            control.setEnabled(seconds > 0)
+
+    @Slot()
+    def start(self) -> None:
+        """Play from the current moment, or from the start where that is the end."""
+        if self._seconds <= 0:
+            return
+        self._began = 0.0 if self._at >= self._seconds else self._at
+        self._clock.start()
+        self._timer.start()
+        self.play.set_icon("pause")
+        self.play.set_tooltip("Pause the race")
+        self._tick()
+
+    @Slot()
+    def stop(self) -> None:
+        """Stop playing."""
+        self._timer.stop()
+        self.play.set_icon("demos")
+        self.play.set_tooltip("Race: replay all lanes together at their true speed")
+
+    @Slot()
+    def _toggle(self) -> None:
+        if self.playing:
+            self.stop()
+        else:
+            self.start()
+
+    @Slot()
+    def _tick(self) -> None:
+        at = self._began + self._clock.elapsed() / 1000 / SPEEDS[self.speed.currentText()]
+        if at >= self._seconds:
+            self.stop()
+        self._show(min(at, self._seconds))
+        self.moved.emit(self._at)
+
+    @Slot()
+    def _speed_chosen(self) -> None:
+        self._began = self._at
+        self._clock.restart()
+
+    @Slot(int)
+    def _seek(self, step: int) -> None:
+        """The user moved the slider."""
+        self._at = self._seconds * step / STEPS
+        if self.playing:
+            self._began = self._at
+            self._clock.restart()
+        self._say()
+        self.moved.emit(self._at)
+
+    @Slot()
+    def _choose(self) -> None:
+        self.chosen.emit(max(self.repeat.currentIndex(), 0), max(self.prompt.currentIndex(), 0))
+
+    def _show(self, at: float) -> None:
+        self._at = at
+        self.slider.blockSignals(True)
+        self.slider.setValue(round(STEPS * at / self._seconds) if self._seconds > 0 else 0)
+        self.slider.blockSignals(False)
+        self._say()
+
+    def _say(self) -> None:
+        self.clock.setText(f"{self._at:6.2f} / {self._seconds:.2f} s" if self._seconds > 0 else "")
+
+    @Slot()
+    def _restyle(self) -> None:
+        self.clock.setFont(self._theme.mono(-0.5))
+        self._timer.setInterval(STILL_MILLISECONDS if self._theme.less_motion else FRAME_MILLISECONDS)

@@ -1,1 +1,0 @@
-"""The results of a measurement: tables, plots, where texts part, and their export."""

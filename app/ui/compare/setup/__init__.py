@@ -1,1 +1,0 @@
-"""What is to be measured: lanes, prompts, pair, sweep and search."""

@@ -1,0 +1,289 @@
+"""The panels behind Depth, Load and Tune, and what all panels that start a measurement have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.base import numbers as words
+from app.engine.errors import SettingError
+from app.engine.params import param, params_of
+from app.engine.types import ModelOptions
+from app.lab.depths import at_depths, check_room, parse_depths, room_for_depth, suggested_depths
+from app.lab.experiment import Experiment, make_experiment
+from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, parse_rates, server_lanes_of
+from app.lab.suites import Suite
+from app.ui.compare.words import amount_words
+from app.ui.theme.style import set_role
+from app.ui.widgets.field import NumberField
+from app.ui.widgets.keys import Typing
+
+
+class StartPanel(QWidget):
+    """A title, what is measured, the fields of a derived class, how much that is, and two buttons."""
+
+    last_wanted = Signal()
+    """Show what was measured last."""
+
+    def __init__(self, title: str, words: str, start: str, last: str) -> None:
+        super().__init__()
+        self._title = QLabel(title)
+        self._title.setProperty("role", "title")
+        self._words = QLabel(words)
+        self._words.setProperty("role", "secondary")
+        self._words.setWordWrap(True)
+        self.amount = QLabel()
+        self.amount.setWordWrap(True)
+        self.start = QPushButton(start)
+        self.start.setProperty("kind", "primary")
+        self.start.clicked.connect(self._start)
+        self.last = QPushButton(last)
+        self.last.clicked.connect(self.last_wanted)
+        self.last.hide()
+
+    def lay_out(self, fields: QLayout) -> None:
+        """Put the fields of the derived class in their place; Tab goes from them to the buttons."""
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.amount, 1)
+        row.addWidget(self.last)
+        row.addWidget(self.start)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addWidget(self._title)
+        column.addWidget(self._words)
+        column.addLayout(fields)
+        column.addLayout(row)
+
+    def amount_words(self) -> str:
+        """How much would be measured; raises SettingError."""
+        raise NotImplementedError
+
+    @Slot()
+    def check(self) -> None:
+        """Say how much will be measured, or what is wrong."""
+        try:
+            words, role = self.amount_words(), "secondary"
+        except SettingError as error:
+            words, role = str(error), "error"
+        self.start.setEnabled(role != "error")
+        self.amount.setText(words)
+        set_role(self.amount, role=role)
+
+    @Slot()
+    def _start(self) -> None:
+        """Ask for the measurement."""
+        raise NotImplementedError
+
+
+class CurvesPanel(StartPanel):
+    """A derived class says what the numbers are, and how much they measure."""
+
+    wanted = Signal(object, object)
+    """Measure this Experiment with what `plan` returned."""
+
+    def __init__(self, title: str, words: str, label: str, start: str, last: str) -> None:
+        super().__init__(title, words, start, last)
+        self._typed = False
+        self.numbers = QLineEdit()
+        self.numbers.setProperty("kind", "mono")
+        self.numbers.setAccessibleName(label)
+        self.numbers.textEdited.connect(self._edited)
+        Typing(self.numbers, self.numbers.textEdited).settled.connect(self.check)
+        self.name = QLabel(label)
+        self.name.setBuddy(self.numbers)
+        self.line = QHBoxLayout()
+        self.line.setSpacing(12)
+        self.line.addWidget(self.name)
+        self.line.addWidget(self.numbers, 1)
+        self.lines = QVBoxLayout()
+        self.lines.setSpacing(12)
+        self.lines.addLayout(self.line)
+        self.lay_out(self.lines)
+
+    def suggested(self) -> str:
+        """Numbers to begin with; raises SettingError."""
+        raise NotImplementedError
+
+    def plan(self) -> tuple[Experiment, object]:
+        """What would be measured, and the numbers; raises SettingError."""
+        raise NotImplementedError
+
+    @Slot()
+    def open(self) -> None:
+        """Suggest numbers, unless some were typed, and say how much will be measured."""
+        if not self._typed:
+            try:
+                self.numbers.setText(self.suggested())
+            except SettingError:
+                self.numbers.clear()  # the check says what is wrong
+        self.check()
+
+    @Slot()
+    def _edited(self) -> None:
+        self._typed = True
+
+    @Slot()
+    def _start(self) -> None:
+        self.wanted.emit(*self.plan())
+
+
+DEPTH_WORDS = (
+    "Puts this many tokens of a long document before each prompt, and measures how speed-up, acceptance and "
+    "the time to the first token change with the length of the context. Separate depths with commas; "
+    "4k stands for 4,096."
+)
+
+
+class DepthPanel(CurvesPanel):
+    """The depths, and whether the context has room for them."""
+
+    def __init__(
+        self, lanes: Callable[[], Experiment], suite: Suite, n_ctx: Callable[[ModelOptions], int]
+    ) -> None:
+        """`lanes` returns the experiment of Run and raises SettingError; `suite` has the long documents;
+        `n_ctx` returns the context size that a target was loaded with, 0 where it was not loaded."""
+        super().__init__("Depth", DEPTH_WORDS, "Depths", "Measure the depths", "Show the last depths")
+        self._lanes = lanes
+        self._suite = suite
+        self._n_ctx = n_ctx
+
+    def suggested(self) -> str:
+        return suggested_depths(room_for_depth(self._lanes(), self._n_ctx))
+
+    def plan(self) -> tuple[Experiment, Sequence[int]]:
+        base, depths = self._lanes(), parse_depths(self.numbers.text())
+        check_room(depths, room_for_depth(base, self._n_ctx), base.max_tokens)
+        return make_experiment(at_depths(base, depths, self._suite)), depths
+
+    def amount_words(self) -> str:
+        experiment, depths = self.plan()
+        prompts = len(experiment.prompts) // len(depths)
+        return amount_words(len(experiment.lanes), prompts, experiment.repeats, len(depths))
+
+
+LOAD_WORDS = (
+    "Sends this many requests to each server among the lanes, and measures tokens/s of all and of one, "
+    "latency, acceptance, and where drafting stops paying. Separate numbers with commas."
+)
+KINDS = {
+    "Requests at once": ("1,2,4,8", "As an answer ends, the next prompt is sent, until all are asked."),
+    "Requests a second": ("0.5,1,2", "Prompts are sent at random times, as people do (a Poisson process)."),
+}
+LIMITS = {"first_token": "First token within", "inter_token": "95 % of tokens within"}
+LIMITS_WORDS = (
+    "Limits in seconds, if any. The goodput counts the requests a second that keep them. The second limit is "
+    "for the time since the token before."
+)
+
+
+class LoadPanel(CurvesPanel):
+    """The numbers of requests, and what an answer must keep to count for the goodput."""
+
+    def __init__(self, lanes: Callable[[], Experiment]) -> None:
+        """`lanes` returns the experiment of Run; it raises SettingError."""
+        super().__init__("Load", LOAD_WORDS, "Load", "Measure the load", "Show the last load")
+        self._lanes = lanes
+        self.kind = QComboBox()
+        self.kind.setAccessibleName("What the load is given in")
+        for kind, (_suggested, tip) in KINDS.items():
+            self.kind.addItem(kind)
+            self.kind.setItemData(self.kind.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.kind.setToolTip("\n".join(f"{kind}: {tip}" for kind, (_suggested, tip) in KINDS.items()))
+        self.kind.currentIndexChanged.connect(self._switched)
+        self.line.insertWidget(1, self.kind)
+        self.limits = {name: QLineEdit() for name in LIMITS}
+        limits = QHBoxLayout()
+        limits.setSpacing(12)
+        for name, box in self.limits.items():
+            label = QLabel(LIMITS[name])
+            label.setBuddy(box)
+            box.setProperty("kind", "mono")
+            box.setPlaceholderText("none")
+            box.setAccessibleName(f"{LIMITS[name]}, in seconds")
+            box.setToolTip(LIMITS_WORDS)
+            Typing(box, box.textEdited).settled.connect(self.check)
+            limits.addWidget(label)
+            limits.addWidget(box, 1)
+            limits.addWidget(QLabel("s"))
+        self.lines.addLayout(limits)
+
+    def suggested(self) -> str:
+        return KINDS[self.kind.currentText()][0]
+
+    def plan(self) -> tuple[Experiment, LoadPlan]:
+        typed = {name: box.text().strip() for name, box in self.limits.items()}
+        asked = ",".join(f"{name}={text}" for name, text in typed.items() if text)
+        limits = parse_limits(asked) if asked else Limits()
+        text = self.numbers.text()
+        by_rate = self.kind.currentIndex() == 1
+        load = LoadPlan(rates=parse_rates(text)) if by_rate else LoadPlan(parse_levels(text))
+        return server_lanes_of(self._lanes()), replace(load, limits=limits)
+
+    def amount_words(self) -> str:
+        experiment, load = self.plan()
+        lanes, repeats = len(experiment.lanes), experiment.repeats
+        each = sum(len(turns) for level in load.levels for turns in load.burst_of(level, experiment.prompts))
+        factors = (
+            words.count(lanes, "server lane"),
+            words.count(len(load.levels), "load"),
+            words.count(repeats, "repeat"),
+        )
+        return f"{' × '.join(factors)}: {words.count(lanes * repeats * each, 'request')}"
+
+    @Slot()
+    def _switched(self) -> None:
+        """Suggest numbers of the other kind: those of the first would mean something else."""
+        self.numbers.setText(self.suggested())
+        self.check()
+
+
+TUNE_WORDS = (
+    "Finds the fastest of about 50 settings on the prompts chosen here. A few answers show which settings "
+    "cannot win; these are not run. Then it says how long the others take. Slow ones drop out, and the rest "
+    "get longer answers. With several kinds of prompt there is an answer for each kind."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTime:
+    """How long a search may take."""
+
+    seconds: int = param(60, "Time for the search; loading is not part of it.", low=5, high=86_400, unit="s")
+
+
+class TunePanel(StartPanel):
+    """The budget of a search, and a button to start it."""
+
+    wanted = Signal(int)
+    """Start a search of so many seconds."""
+
+    def __init__(self) -> None:
+        super().__init__("Tune for me", TUNE_WORDS, "Search", "Show the last result")
+        self.seconds = NumberField(params_of(SearchTime)[0])
+        self.seconds.edited.connect(self._edited)
+        fields = QVBoxLayout()
+        fields.addWidget(self.seconds)
+        self.lay_out(fields)
+
+    @Slot()
+    def _edited(self) -> None:
+        self.start.setEnabled(self.seconds.error() is None)
+
+    @Slot()
+    def _start(self) -> None:
+        self.wanted.emit(int(self.seconds.value()))

@@ -1,0 +1,193 @@
+"""The page of a search: the settings that are still in, those that are out, and in the end the
+recommendation."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.base import numbers
+from app.engine.strategy import NONE
+from app.lab.report.interval import speedup_words
+from app.lab.tune.tuned import FINALISTS, Tuned
+from app.ui.compare.works import TuneSession
+from app.ui.theme import Theme
+from app.ui.widgets.tables import alignment, fit_rows, quiet_table
+
+MORE_SECONDS = 120
+
+TITLES = (
+    ("setting", "The strategy and its parameters"),
+    (
+        "speed-up (95 %)",
+        "tokens/s over that of none on the same prompts. The interval is where it would lie for other "
+        "prompts like these; with one prompt, for that one",
+    ),
+    ("end to end", "The same, including the time to read the prompt: from the request to the last token"),
+    ("acceptance", "Accepted / drafted tokens"),
+    ("answers", "How many answers were measured in its last round; every repeat of a prompt counts"),
+    ("round", "The last round that it was in"),
+    ("", "What became of it"),
+)
+ROUND = 5  # of these: the last number
+
+
+class TunePage(QWidget):
+    """The recommendation, and below it the settings, the best first."""
+
+    use_wanted = Signal(str)
+    compare_wanted = Signal(object)
+    """Compare these strategies side by side (a tuple of specs)."""
+    more_wanted = Signal()
+    """Continue the search for MORE_SECONDS."""
+    closed = Signal()
+
+    def __init__(self, theme: Theme, session: TuneSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.title = QLabel()
+        self.title.setProperty("role", "title")
+        self.reason = QLabel()
+        self.reason.setWordWrap(True)
+        self.reason.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.use = QPushButton()
+        self.use.setProperty("kind", "primary")
+        self.use.clicked.connect(self._use)
+        self.more = QPushButton(f"Search {MORE_SECONDS // 60} more minutes")
+        self.more.setToolTip("With the settings that are still in, on new measurements")
+        self.more.clicked.connect(self.more_wanted)
+        self.compare = QPushButton("Compare the best side by side")
+        self.compare.clicked.connect(self._compare)
+        self.close_button = QPushButton("Back to the lanes")
+        self.close_button.clicked.connect(self.closed)
+        self.table = QTableWidget(0, len(TITLES))
+        self._build_table()
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self.use, self.more, self.compare, self.close_button):
+            row.addWidget(button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 8)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(self.reason)
+        column.addLayout(row)
+        column.addWidget(self.table, 1)
+        theme.changed.connect(self._show)
+        session.changed.connect(self._show)
+        session.stage_changed.connect(self._show)
+        self._show()
+
+    def _build_table(self) -> None:
+        table = self.table
+        table.setAccessibleName("Settings that were tried")
+        quiet_table(table)
+        table.horizontalHeader().setStretchLastSection(True)
+        for column, (name, definition) in enumerate(TITLES):
+            item = QTableWidgetItem(name)
+            item.setToolTip(definition)
+            item.setTextAlignment(alignment(right=0 < column <= ROUND))
+            table.setHorizontalHeaderItem(column, item)
+
+    # ------------------------------------------------------------------ showing
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A row per setting, with the numbers of its last round; those that got furthest come first."""
+        session = self._session
+        over = session.result
+        so_far = over or Tuned(NONE, None, NONE, "", tuple(session.rungs), 0, 0, 0.0, complete=False)
+        found = [
+            (
+                score.strategy,
+                speedup_words(score.speedup) + (" one prompt" if score.over_repeats else ""),
+                numbers.factor(score.whole_speedup),
+                numbers.percent(score.acceptance_rate),
+                str(score.answers),
+                str(rung),
+                so_far.fate(score) if over is not None or not score.kept else "still in",
+            )
+            for rung, score in so_far.latest
+        ]
+        known = {row[0] for row in found}
+        return [
+            *found,
+            *(
+                (strategy, "", "", "", "", "", "waits")
+                for strategy in session.strategies
+                if strategy not in known
+            ),
+            *(
+                (left_out.what, "", "", "", "", "", f"not tried: {left_out.reason}")
+                for left_out in so_far.left_out
+            ),
+        ]
+
+    @Slot()
+    def _show(self) -> None:
+        session, result = self._session, self._session.result
+        over = not session.at_work
+        if result is None:
+            self.title.setText("Tune for me")
+            self.reason.setText(
+                "The search was interrupted before anything could be compared."
+                if over
+                else session.plan or "A few answers show which settings may win on these prompts."
+            )
+        else:
+            self.title.setText(result.headline)
+            self.reason.setText("\n".join(filter(None, (result.reason, result.by_kind))))
+            self.use.setText(f"Use {result.winner} in the chat")
+        # A difference that may be chance is no reason to change a setting.
+        self.use.setVisible(result is not None and over and (result.winner != NONE or result.refuted))
+        self.more.setVisible(result is not None and over)
+        self.compare.setVisible(over and len(self._finalists()) > 0)
+        self.close_button.setVisible(over)
+        self._fill(self.rows())
+
+    def _fill(self, rows: list[tuple[str, ...]]) -> None:
+        table, theme = self.table, self._theme
+        fit_rows(table, theme)
+        table.setRowCount(len(rows))
+        winner = self._session.result.winner if self._session.result is not None else None
+        for row, cells in enumerate(rows):
+            for column, text in enumerate(cells):
+                item = table.item(row, column) or QTableWidgetItem()
+                item.setText(text)
+                item.setTextAlignment(alignment(right=0 < column <= ROUND))
+                item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
+                out = cells[-1] == "out" or not cells[ROUND]
+                best = cells[0] == winner
+                colours = theme.palette
+                colour = colours.good if best else colours.secondary if out else colours.text
+                item.setForeground(QColor(colour))
+                if table.item(row, column) is None:
+                    table.setItem(row, column, item)
+
+    # ------------------------------------------------------------------ what the user does
+
+    def _finalists(self) -> tuple[str, ...]:
+        """The best strategies of the last round."""
+        rungs = self._session.rungs
+        return (
+            tuple(score.strategy for score in rungs[-1].scores[:FINALISTS] if score.speedup) if rungs else ()
+        )
+
+    @Slot()
+    def _use(self) -> None:
+        if self._session.result is not None:
+            self.use_wanted.emit(self._session.result.winner)
+
+    @Slot()
+    def _compare(self) -> None:
+        self.compare_wanted.emit(self._finalists())

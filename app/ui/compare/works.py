@@ -1,0 +1,312 @@
+"""The kinds of work in Compare: measure lanes, a grid, depths, load; search. One runs at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.base import numbers
+from app.engine.types import PairInfo
+from app.lab.experiment import Experiment
+from app.lab.lanes import lane_names
+from app.lab.load.levels import LoadPlan, level_words
+from app.lab.load.report import BurstDone, BurstReport, load_curves
+from app.lab.report.curves import Curves
+from app.lab.runs.control import Control
+from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.runs.runner import MakeHome
+from app.lab.tune.search import Planned
+from app.lab.tune.tuned import Rung, Tuned
+from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
+from app.ui.compare.lab_session import LabSession
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.lab_work import LabThread, LabWork, Stage
+
+if TYPE_CHECKING:
+    from app.lab.load.runner import LoadRunner
+
+
+class LoadReported(LabEvent, frozen=True):
+    """The report so far and its curves."""
+
+    report: BurstReport
+    curves: Curves
+
+
+class LoadWork(LabWork):
+    """The bursts, as they arrive. A pause would have to wait for a burst to end: Cancel does that too."""
+
+    pausable = False
+    changed = Signal()
+
+    def __init__(self, engine: EngineSession, key_of: Callable[[str], str]) -> None:
+        super().__init__(engine)
+        self._key_of = key_of
+        self.experiment: Experiment | None = None
+        self.report: BurstReport | None = None
+        self.curves: Curves | None = None
+        self.latest: BurstDone | None = None  # the burst that was done last
+        self.total = 0  # bursts
+
+    def start(self, experiment: Experiment, load: LoadPlan) -> None:
+        """Measure the lanes of `experiment`, all of them servers', under this load."""
+        self.experiment = experiment
+        self.total = len(experiment.lanes) * len(load.levels) * experiment.repeats
+        self.report, self.curves, self.latest = None, None, None
+
+        def make(control: Control) -> Iterator[LabEvent]:
+            from app.lab.load.runner import LoadRunner  # the HTTP client takes a moment to import
+
+            return _reported(LoadRunner(experiment, load, control=control, key_of=self._key_of))
+
+        self._begin(make, needs_engine=True)
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        self.changed.emit()
+
+    def _over(self, thread: LabThread) -> None:
+        self.changed.emit()
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, BurstDone):
+            self.latest = event
+        elif isinstance(event, Begun):
+            if self.stage is not Stage.ENDING:
+                self._set(Stage.RUNNING)
+        elif isinstance(event, LoadReported):
+            self.report, self.curves = event.report, event.curves
+        elif isinstance(event, Ended):
+            self._set(Stage.ENDED)
+        else:
+            super()._fold(event)
+
+
+def _reported(runner: LoadRunner) -> Iterator[LabEvent]:
+    """The runner's events, with a report behind each burst."""
+    for event in runner.run():
+        yield event
+        if isinstance(event, BurstDone):
+            report = runner.report()
+            yield LoadReported(report, load_curves(report))
+    yield Ended(not runner.control.cancelled)
+
+
+class TuneSession(LabWork):
+    """The rounds of a search, as they arrive."""
+
+    changed = Signal()
+
+    def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
+        super().__init__(engine)
+        self._make_home = make_home
+        self._rung_began: float | None = None
+        self.rungs: list[Rung] = []
+        self.rung = 0
+        self.of = 0
+        self.strategies: tuple[str, ...] = ()  # still in
+        self.seconds = 0.0  # that the current round may take
+        self.runs = 0
+        self.plan = ""  # what is measured and how long that takes, in a sentence
+        self.result: Tuned | None = None
+        self.experiment: Experiment | None = None
+        self.pair: PairInfo | None = None  # the loaded pair
+        self._before: Tuned | None = None  # the result before the search was continued
+
+    @property
+    def rung_share(self) -> float:
+        """The share of its time that the current round has used, in [0, 1]."""
+        if self._rung_began is None or self.seconds <= 0:
+            return 0.0
+        return min(1.0, (time.monotonic() - self._rung_began) / self.seconds)
+
+    @property
+    def share(self) -> float:
+        """The share of the search that is done, by rounds, in [0, 1]."""
+        return (self.rung + self.rung_share) / self.of if self.of else 0.0
+
+    def start(self, experiment: Experiment, budget: float) -> None:
+        """Search for so many seconds; the experiment's lanes are ignored."""
+        self.experiment, self.pair = experiment, None
+        self.rungs, self.runs = [], 0
+        self._search(experiment, budget, None)
+
+    def go_on(self, budget: float) -> None:
+        """Search for so many seconds more, with the settings that are still in."""
+        assert self.experiment is not None
+        self._search(self.experiment, budget, self.result)
+
+    def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
+        self.rung, self.of, self.strategies, self.plan = 0, 0, (), ""
+        self.result, self._rung_began, self._before = None, None, before
+
+        def make(control: Control) -> Iterator[LabEvent]:
+            return Tuner(experiment, self._make_home, budget, control=control, before=before).run()
+
+        self._begin(make, needs_engine=True)
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        self.changed.emit()
+
+    def _over(self, thread: LabThread) -> None:
+        self._rung_began = None
+        self.result = self.result or self._before  # where it broke, the earlier result still holds
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, RungBegun):
+            self.rung, self.of, self.strategies = event.rung, event.of, event.strategies
+            self.seconds, self._rung_began = event.seconds, None
+        elif isinstance(event, RunStarted):
+            if self._rung_began is None:
+                self._rung_began = time.monotonic()
+            if self.stage not in (Stage.ENDING, Stage.RUNNING):
+                self._set(Stage.RUNNING)
+        elif isinstance(event, RunDone):
+            self.runs += 1
+        elif isinstance(event, PairLoaded):
+            self.pair = event.pair
+        elif isinstance(event, Planned):
+            self.plan = event.words
+        elif isinstance(event, RungDone):
+            self.rungs.append(event.result)
+        elif isinstance(event, TuneEnded):
+            self.result = event.result
+            self.rungs = list(event.result.rungs)
+            self._set(Stage.ENDED)
+        else:
+            super()._fold(event)
+
+
+class Measurements(QObject):
+    """The kinds of work, and their signals joined."""
+
+    stage_changed = Signal()
+    progressed = Signal()  # rounds, runs or numbers changed
+    reported = Signal()  # a report changed
+    replaced = Signal(str)  # the engine died and was replaced
+    failed = Signal(object)  # UserError: the work cannot continue
+    over = Signal()  # the work has ended, and the machine is free
+
+    def __init__(
+        self, engine: EngineSession, make_home: MakeHome, key_of: Callable[[str], str], parent: QObject
+    ) -> None:
+        """`key_of` gives the key of a server."""
+        super().__init__(parent)
+        self.session = LabSession(engine, make_home, key_of)
+        self.sweep = LabSession(engine, make_home, key_of)
+        self.depth = LabSession(engine, make_home, key_of)
+        self.load = LoadWork(engine, key_of)
+        self.tune = TuneSession(engine, make_home)
+        self.shown: LabWork = self.session
+        for work in self._every:
+            work.setParent(self)
+            work.stage_changed.connect(self.stage_changed)
+            work.replaced.connect(self.replaced)
+            work.failed.connect(self.failed)
+            work.over.connect(self.over)
+        for experiment in (self.session, self.sweep, self.depth):
+            experiment.lanes_changed.connect(self.progressed)
+            experiment.reported.connect(self.reported)
+        self.load.changed.connect(self.progressed)
+        self.load.changed.connect(self.reported)
+        self.tune.changed.connect(self.progressed)
+
+    @property
+    def at_work(self) -> bool:
+        return any(work.at_work for work in self._every)
+
+    @property
+    def may_start(self) -> bool:
+        """Whether no work runs and the chat is not writing an answer."""
+        return all(work.may_start for work in self._every)
+
+    @property
+    def measured(self) -> LabSession:
+        """The experiment that is shown and exported."""
+        return self.shown if isinstance(self.shown, LabSession) else self.session
+
+    @Slot()
+    def cancel(self) -> None:
+        self.shown.cancel()
+
+    @Slot()
+    def pause(self) -> None:
+        """Pause, or continue a paused work."""
+        if self.shown.stage is Stage.PAUSED:
+            self.shown.resume()
+        else:
+            self.shown.pause()
+
+    def close(self) -> None:
+        """End all work before the window closes."""
+        for work in self._every:
+            work.close()
+
+    @property
+    def _every(self) -> tuple[LabWork, ...]:
+        return self.session, self.sweep, self.depth, self.load, self.tune
+
+
+def run_words(session: LabSession) -> str:
+    """What an experiment does now."""
+    done = f"{session.done:,} of {numbers.count(session.total, 'run')}"
+    job, experiment = session.job, session.experiment
+    shown = _stage_words(session, done)
+    if shown or job is None or experiment is None:
+        return shown or done
+    depth = experiment.prompts[job.prompt].depth
+    behind = "" if depth is None else f" · depth {depth:,}"
+    return (
+        f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
+        f"{len(experiment.prompts)}{behind} · {lane_names(experiment)[job.lane]}"
+    )
+
+
+def load_words(work: LoadWork) -> str:
+    """What a measurement under load does now."""
+    latest = work.latest
+    done = f"{latest.done if latest is not None else 0:,} of {numbers.count(work.total, 'burst')}"
+    shown = _stage_words(work, done)
+    if shown or latest is None or work.experiment is None:
+        return shown or done
+    burst = latest.burst
+    speed = numbers.digits(burst.tokens_per_second, "tokens/s")
+    load = level_words(burst.level, by_rate=burst.rate is not None)
+    return f"{done} · {lane_names(work.experiment)[burst.lane]}, {load}: {speed}"
+
+
+def search_words(tuning: TuneSession) -> tuple[str, str]:
+    """What a search is doing or has done, and the time left in its round."""
+    runs = numbers.count(tuning.runs, "run")
+    result = tuning.result
+    if not tuning.at_work:
+        tried = f"{result.tried} of {result.candidates} settings tried, {runs}" if result is not None else ""
+        return tried or "Nothing was measured.", ""
+    done = "finding out which settings may win"
+    if tuning.of:
+        settings = numbers.count(len(tuning.strategies), "setting")
+        done = f"round {tuning.rung + 1} of {tuning.of} · {settings}"
+    shown = _stage_words(tuning, done)
+    left = tuning.seconds * (1 - tuning.rung_share)
+    return (
+        shown or f"{done} · {runs}",
+        f"{numbers.duration(left)} left in this round" if left >= 1 and not shown else "",
+    )
+
+
+def _stage_words(work: LabWork, done: str) -> str:
+    """The stage where it is not measuring, after the `done` part; "" while it measures."""
+    match work.stage:
+        case Stage.FREEING:
+            return "Unloading the chat's models…"
+        case Stage.LOADING:
+            return f"{done} · loading {work.words}"
+        case Stage.WARMING:
+            return f"{done} · warming up; that is not measured"
+        case Stage.PAUSED:
+            return f"{done} · paused; the current run will restart"
+        case Stage.ENDING:
+            return f"{done} · ending"
+    return ""

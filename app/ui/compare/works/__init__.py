@@ -1,1 +1,0 @@
-"""The measurements themselves: running, broken off, kept."""

@@ -1,0 +1,376 @@
+"""A card: a token, both models' probabilities, the draws on their lines, the arithmetic; and the grid of a
+round's cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+
+from app.engine.explain.law import PlaceLaw, Tally
+from app.ui.inspector.content import CardContent, Instead
+from app.ui.inspector.painting import (
+    LEFT,
+    RIGHT,
+    TALL,
+    Ink,
+    paint_bars,
+    paint_legend,
+    paint_line,
+    paint_note,
+    paint_proof,
+    paint_sum,
+    paint_text,
+)
+from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring
+from app.ui.widgets.kit import announce
+from app.ui.widgets.labels import as_text
+
+DRAWS = 1_000
+_MILLISECONDS = 33  # between two frames
+_AT_ONCE = 20  # draws a frame: the whole takes 1.7 s
+_FIRST = f"Draw {DRAWS:,}"
+
+
+class DrawButton(QPushButton):
+    """Draws by a law, again and again; with less motion all at once. Every press draws anew."""
+
+    drew = Signal()
+    """The tally has other numbers, or is gone."""
+
+    def __init__(self, theme: Theme, parent: QWidget, key: str = "") -> None:
+        """`key` is the name of a key that presses it too."""
+        super().__init__(parent)
+        self.setProperty("kind", "small")
+        self._theme = theme
+        self._law: PlaceLaw | None = None
+        self._seeds = count(1)
+        self._key = f" ({key})" if key else ""
+        self.tally: Tally | None = None
+        self._timer = QTimer(self, interval=_MILLISECONDS)
+        self._timer.timeout.connect(self._go_on)
+        self.setToolTip("Draw a token from q, accept or replace it, and count what came: it grows into p")
+        self.setAccessibleName(f"Draw it {DRAWS:,} times")
+        self.clicked.connect(self.start)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.set_law(None)
+
+    def set_law(self, law: PlaceLaw | None) -> None:
+        """Draw by another law, or by none: what came is forgotten."""
+        self._timer.stop()
+        self._law, self.tally = law, None
+        self.setVisible(law is not None)
+        self._show()
+
+    @Slot()
+    def start(self) -> None:
+        """Draw a thousand times."""
+        if self._law is None:
+            return
+        self.tally = self._law.tally(next(self._seeds))
+        if self._theme.less_motion:
+            self.tally.draw(DRAWS)
+            self._end()
+        else:
+            self._timer.start()
+            self._go_on()
+
+    @Slot()
+    def _go_on(self) -> None:
+        assert self.tally is not None
+        self.tally.draw(min(_AT_ONCE, DRAWS - self.tally.total))
+        if self.tally.total == DRAWS:
+            self._end()
+        else:
+            self._show()
+
+    def _end(self) -> None:
+        self._timer.stop()
+        self._show()
+        announce(self, self.accessibleDescription())
+
+    def _show(self) -> None:
+        tally = self.tally
+        if tally is None:
+            self.setText(_FIRST + self._key)
+            self.setAccessibleDescription("")
+        else:
+            running = tally.total < DRAWS
+            self.setText(f"{tally.total:,} of {DRAWS:,}" if running else f"Draw again{self._key}")
+            accepted = int(tally.accepted.sum())
+            said = f"{tally.total:,} drawn: {accepted:,} accepted, {tally.total - accepted:,} replaced."
+            self.setAccessibleDescription(said)
+        self.drew.emit()
+
+    @Slot()
+    def _restyle(self) -> None:
+        self.setFont(self._theme.sans(-1))
+        widest = max(self.fontMetrics().horizontalAdvance(_FIRST + self._key), 1)
+        self.setFixedSize(widest + round(24 * self._theme.scale), self.fontMetrics().height() + 8)
+
+
+_ROUND = 8.0
+_STEPS = "1  Does it pass?", "2  What comes instead?", "3  So the text keeps the target's law"
+_WIDE = 480  # pixels at text scale 1: from here on the token that came instead has a column of its own
+
+
+class Card(QWidget):
+    """Paints the content of a card. Its height follows from its width."""
+
+    focused = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None, key: str = "") -> None:
+        """`key` is the name of a key that draws a thousand times."""
+        super().__init__(parent)
+        self._theme = theme
+        self._content: CardContent | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.draws = DrawButton(theme, self, key)
+        self.draws.drew.connect(self._drew)
+        self._take_fonts()
+        theme.changed.connect(self._take_fonts)
+
+    @property
+    def content(self) -> CardContent | None:
+        return self._content
+
+    def show_content(self, content: CardContent) -> None:
+        """Show another content."""
+        if content != self._content:
+            self._content = content
+            self.setAccessibleName(content.name)
+            self.setToolTip(as_text("\n".join(content.letters)))
+            self.draws.set_law(content.law if content.law is not None and content.law.draws else None)
+        self._place_button()
+        self.update()
+
+    def height_for(self, width: int) -> int:
+        """The height that the content needs."""
+        return round(self._flow(None, width)[1])
+
+    @Slot()
+    def _take_fonts(self) -> None:
+        self._ink = Ink(self._theme)
+        self._place_button()
+        self.update()
+
+    @Slot()
+    def _drew(self) -> None:
+        """Say the bars as they are now."""
+        content, drawn = self._content, self._drawn
+        if content is not None:
+            bars = [drawn.said(bar) for bar in drawn.bars] if drawn is not None else []
+            self.setAccessibleDescription(" ".join([content.spoken(), *bars]))
+        self.update()
+
+    @property
+    def _drawn(self) -> CardContent | None:
+        tally = self.draws.tally
+        return self._content.drawn(tally) if self._content is not None and tally is not None else None
+
+    # ------------------------------------------------------------------ painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        content, palette = self._content, self._theme.palette
+        if content is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        edge = palette.fate(content.fate) if content.instead is not None else palette.line
+        ring = ring_shown(self)
+        painter.setPen(QPen(QColor(focus_ring(palette) if ring else edge), 2 if ring else 1))
+        painter.setBrush(QColor(palette.ground))
+        inset = 1.0 if ring else 0.5
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), _ROUND, _ROUND)
+        self._flow(painter, self.width())
+        painter.end()
+
+    def _flow(self, painter: QPainter | None, width: float) -> tuple[float, float]:
+        """Lay the content out, and paint it where there is a painter; returns the top of the bars, where the
+        button is, and the height of the card."""
+        content, ink = self._content, self._ink
+        assert content is not None
+        inner = QRectF(ink.pad, ink.pad * 0.8, width - 2 * ink.pad, TALL)
+        y = self._head(painter, inner, content)
+        instead, first = content.instead, QRectF(inner.left(), y, inner.width(), TALL)
+        beside = instead is not None and inner.width() >= _WIDE * self._theme.scale
+        if beside:
+            first.setWidth((inner.width() - 2 * ink.pad) / 2)
+        bars = y
+        y = self._judged(painter, first, content)
+        if instead is not None:
+            second = first.translated(first.width() + 2 * ink.pad, 0) if beside else QRectF(first)
+            if not beside:
+                second.moveTop(y + ink.pad)
+            y = max(self._instead(painter, second, instead), y)
+        return bars, y + ink.pad
+
+    def _head(self, painter: QPainter | None, inner: QRectF, content: CardContent) -> float:
+        ink, palette = self._ink, self._theme.palette
+        metrics, word = QFontMetricsF(ink.token), QFontMetricsF(ink.word)
+        line = QRectF(inner.left(), inner.top(), inner.width(), metrics.height() * 1.3)
+        if painter is not None:
+            paint_text(painter, line, RIGHT, content.word, ink.word, palette.fate(content.fate))
+            room = line.adjusted(0, 0, -word.horizontalAdvance(content.word) - 8, 0)
+            paint_text(painter, room, LEFT, content.title, ink.token, palette.text)
+        return line.bottom() + 2
+
+    def _judged(self, painter: QPainter | None, room: QRectF, content: CardContent) -> float:
+        """The bars, and whether the drafted token passes."""
+        ink, gap = self._ink, 4 * self._ink.unit
+        button = 0 if self.draws.isHidden() else self.draws.height() + gap
+        y = paint_bars(painter, room, content, self._drawn, ink, button)
+        y = paint_legend(painter, _from(room, y), content.legend, ink)
+        if content.instead is not None:
+            y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
+        y = paint_line(painter, _from(room, y), content.line, ink)
+        for line in content.sums:
+            y = paint_sum(painter, _from(room, y), line, content.fate, ink)
+        for note in content.notes:
+            y = paint_note(painter, _from(room, y + 2), note, ink)
+        return y
+
+    def _instead(self, painter: QPainter | None, room: QRectF, content: Instead) -> float:
+        """The token that was drawn in place of the rejected one, and why it keeps its probability."""
+        ink, gap = self._ink, 4 * self._ink.unit
+        y = paint_note(painter, room, f"{_STEPS[1]} {content.title}", ink, strong=True)
+        y = paint_note(painter, _from(room, y), content.words, ink)
+        y = paint_line(painter, _from(room, y), content.line, ink)
+        for line in content.sums:
+            y = paint_sum(painter, _from(room, y), line, content.fate, ink)
+        for note in content.notes:
+            y = paint_note(painter, _from(room, y + 2), note, ink)
+        if content.proof:
+            y = paint_note(painter, _from(room, y + 2 * gap), _STEPS[2], ink, strong=True)
+            y = paint_proof(painter, _from(room, y), content.proof, ink)
+        return y
+
+    def _place_button(self) -> None:
+        if self._content is not None and not self.draws.isHidden():
+            self.draws.move(round(self._ink.pad), round(self._flow(None, self.width())[0]))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_button()
+
+    # ------------------------------------------------------------------ focus
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+        self.focused.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        width = round(240 * self._theme.scale)
+        return QSize(width, self.height_for(width) if self._content is not None else 0)
+
+
+def _from(room: QRectF, y: float) -> QRectF:
+    """The room from a height on."""
+    return QRectF(room.left(), y, room.width(), TALL)
+
+
+_LEAST = 290  # pixels of a column at text scale 1
+_GAP = 12
+
+
+class CardGrid(QWidget):
+    """Keeps its cards from round to round, so that the focus stays at its place of the draft."""
+
+    card_focused = Signal(QWidget)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._made: list[Card] = []
+        self._shown = 0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._place)
+
+    @property
+    def cards(self) -> Sequence[Card]:
+        """The cards that are shown."""
+        return self._made[: self._shown]
+
+    def show_cards(self, contents: Sequence[CardContent]) -> None:
+        """Show a card for each content."""
+        had = self._focused
+        for place, content in enumerate(contents):
+            if place == len(self._made):
+                self._made.append(self._make())
+            self._made[place].show_content(content)
+            self._made[place].show()
+        if had is not None and had >= len(contents) and contents:
+            self._made[len(contents) - 1].setFocus(Qt.FocusReason.OtherFocusReason)
+        for card in self._made[len(contents) :]:
+            card.hide()
+        self._shown = len(contents)
+        self._place()
+
+    def _make(self) -> Card:
+        card = Card(self._theme, self)
+        before = self._made[-1].draws if self._made else self.parentWidget() or self
+        QWidget.setTabOrder(before, card)  # a widget that is made late would come behind all others
+        QWidget.setTabOrder(card, card.draws)
+        card.focused.connect(lambda: self.card_focused.emit(card))
+        return card
+
+    @property
+    def _focused(self) -> int | None:
+        """The card that has the focus, or whose button has it."""
+        cards = enumerate(self.cards)
+        return next((place for place, card in cards if card.hasFocus() or card.draws.hasFocus()), None)
+
+    def step(self, by: int) -> None:
+        """Give the focus to the next card, or to the one before."""
+        had = self._focused
+        if self._shown:
+            place = (0 if by > 0 else self._shown - 1) if had is None else had + by
+            self._made[min(max(place, 0), self._shown - 1)].setFocus(Qt.FocusReason.TabFocusReason)
+
+    # ------------------------------------------------------------------ where the cards stand
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._place()
+
+    def _place(self) -> None:
+        columns = max(int((self.width() + _GAP) // (_LEAST * self._theme.scale + _GAP)), 1)
+        width = (self.width() - (columns - 1) * _GAP) // columns
+        top = 0
+        row: list[tuple[Card, QRect]] = []
+        used = 0
+        for card in self.cards:
+            wide = card.content is not None and card.content.instead is not None
+            if used + (2 if wide else 1) > columns and used:
+                top = _finish(row, top)
+                row, used = [], 0
+            span = columns - used if wide else 1  # the rest of the row
+            across = span * width + (span - 1) * _GAP
+            row.append((card, QRect(used * (width + _GAP), top, across, card.height_for(across))))
+            used += span
+        bottom = _finish(row, top)
+        self.setFixedHeight(max(bottom - _GAP, 0))
+
+    def sizeHint(self) -> QSize:
+        return QSize(_LEAST, self.height())
+
+
+def _finish(row: list[tuple[Card, QRect]], top: int) -> int:
+    """Give the cards of a row the same height; returns the top of the next row."""
+    height = max((rect.height() for _, rect in row), default=0)
+    for card, rect in row:
+        rect.setHeight(height)
+        card.setGeometry(rect)
+    return top + height + _GAP if row else top

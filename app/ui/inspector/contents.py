@@ -1,0 +1,389 @@
+"""The contents of a round's cards, made from the numbers of `engine/explain/decision.py`. No Qt here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.engine.explain.decision import (
+    ArgmaxTest,
+    BlockTest,
+    DrawTest,
+    RatioTest,
+    Residual,
+    Test,
+    TokenOdds,
+    draft_heading,
+    judgement_of,
+    odds_of,
+    own_token,
+    residual_of,
+)
+from app.engine.explain.law import place_law
+from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.types import DraftedToken, Draw, EmittedToken, Race, Round, TraceHeader, Verification
+from app.ui.inspector.content import (
+    CardContent,
+    DrawLine,
+    Instead,
+    RaceBars,
+    Stretch,
+    Sum,
+    TokenBar,
+    final_line,
+    known_words,
+    law_bars,
+    race_bars,
+)
+from app.ui.transcript.text.facts import visible
+from app.ui.widgets.words import add_up, compared, drawn, end_words, signed, written
+
+ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
+_LEAST = 0.0005  # a token less probable than this has no bar
+
+
+def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardContent, ...]:
+    """A card for each drafted token, then one for the token that the target gave itself; if that was drawn
+    from the residual, it is on the card of the rejected token.
+
+    Tokens behind the judged ones of which nothing is known share a card. A card shows the bars of at most
+    `rows` tokens.
+    """
+    heading = draft_heading(round, header)
+    known = [
+        token.p is not None or token.verdict in JUDGED or place < len(round.draft_top)
+        for place, token in enumerate(round.drafted)
+    ]
+    count = max((place + 1 for place, something in enumerate(known) if something), default=0)
+    cards = [_drafted(round, place, header, heading, rows) for place in range(count)]
+    if count < len(round.drafted):
+        cards.append(_unknown(round, count))
+    own = own_token(round)
+    if own is not None and not any(card.own for card in cards):
+        cards.append(_own(round, own, header, rows))
+    return tuple(cards)
+
+
+# ------------------------------------------------------------------------------------------ drafted tokens
+
+
+def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: int) -> CardContent:
+    token = round.drafted[place]
+    test = judgement_of(round, place, header.verification)
+    card = CardContent(
+        _name(token),
+        f"Place {place + 1} of {len(round.drafted)}",
+        token.verdict.value,
+        token.verdict.value,
+        (),
+        (),
+        _judged_line(round, place, header, test),
+        _sums(round, place, test),
+        (*_notes(round, place, test), *_alone(round, place, heading)),
+    )
+    residual = residual_of(round, header) if place == len(round.emitted) - 1 else None
+    if residual is not None:
+        card = replace(card, instead=_instead(round, header, residual), own=True)
+    law = place_law(round, place, header)
+    if law is None:
+        return _with_bars(card, _bars(round, place, header, heading, rows), heading)
+    chosen = {tokens[place].id for tokens in (round.drafted, round.emitted) if place < len(tokens)}
+    law = law.first(list(chosen), rows)
+    return replace(
+        card,
+        headings=("q", "p" if residual is None or residual.reach == 1 else "r p"),
+        bars=law_bars(law, chosen),
+        notes=(*card.notes, *known_words(law)),
+        law=law,
+    )
+
+
+def _with_bars(card: CardContent, bars: tuple[TokenBar, ...], heading: str) -> CardContent:
+    return replace(card, headings=(heading, "p") if heading else ("p",), bars=bars)
+
+
+def _alone(round: Round, place: int, heading: str) -> list[str]:
+    """Why the bars of a drawn token show q of no other token."""
+    token = round.drafted[place]
+    best = round.draft_top[place].ids if place < len(round.draft_top) else ()
+    if heading != "q" or token.draft_drawn is None or not best or token.id in best:
+        return []
+    return ["Not one of the draft's ten best: q of the others is not known."]
+
+
+def _unknown(round: Round, first: int) -> CardContent:
+    """The card of all tokens from a place on, which were never judged and copied from text."""
+    tokens = round.drafted[first:]
+    last = len(round.drafted)
+    places = f"Place {last}" if first + 1 == last else f"Places {first + 1} to {last}"
+    fate = tokens[0].verdict.value
+    title = "".join(map(_name, tokens))
+    notes = tuple(_notes(round, first, None))
+    return CardContent(title, f"{places} of {last}", fate, fate, (), (), None, (), notes)
+
+
+def _bars(round: Round, place: int, header: TraceHeader, heading: str, most: int) -> tuple[TokenBar, ...]:
+    """A bar of p for each token that was probable; a line across it is the draft's number. If no p is known,
+    the bars are the draft's."""
+    tokens = [tokens[place] for tokens in (round.drafted, round.emitted) if place < len(tokens)]
+    fates = {token.id: _fate(token) for token in tokens}
+    rows = []
+    for odds in odds_of(round, place, header):
+        draft = (odds.q if heading == "q" else odds.draft_p) if place < len(round.drafted) else None
+        if max(odds.p or 0.0, draft or 0.0) >= _LEAST or odds.id in fates:
+            rows.append((odds, draft))
+    # Those that either model finds probable, and always the tokens that the card is about.
+    rows.sort(key=lambda row: (row[0].id not in fates, -max(row[0].p or 0.0, row[1] or 0.0)))
+    rows = sorted(rows[:most], key=lambda row: (-(row[0].p or 0.0), -(row[1] or 0.0)))
+    judged = any(odds.p is not None for odds, _draft in rows)
+    return tuple(
+        TokenBar(
+            _named(odds),
+            (draft, odds.p) if heading else (odds.p,),
+            odds.id in fates,
+            (((odds.p if judged else draft) or 0.0, fates.get(odds.id, "")),),
+            draft if heading and judged else None,
+        )
+        for odds, draft in rows
+    )
+
+
+def _fate(token: DraftedToken | EmittedToken) -> str:
+    return token.verdict.value if isinstance(token, DraftedToken) else token.origin.value
+
+
+def _judged_line(
+    round: Round, place: int, header: TraceHeader, test: Test | None
+) -> DrawLine | RaceBars | None:
+    """The line that decides whether a drafted token passes: below the chance it does."""
+    match test:
+        case RatioTest():
+            chance, u = test.chance, test.u
+        case BlockTest(h=float() as chance, u=float() as u):
+            pass
+        case DrawTest(draw=Draw() as draw):
+            return DrawLine((Stretch(draw.low, draw.high, _passing(test.passed)),), draw.u, "v")
+        case DrawTest(draw=Race() as race):
+            weights = _weights(round, place, header)
+            weights.setdefault(test.drawn, (_target_name(round, place, test.drawn), 0.0))
+            key = _key(round, place, header, Purpose.TOKEN)
+            return race_bars(race, test.drawn, _passing(test.passed), weights, key)
+        case _:
+            return None
+    passes = Stretch(0.0, chance, Origin.ACCEPTED.value, "passes")
+    fails = Stretch(chance, 1.0, Verdict.REJECTED.value)
+    return DrawLine(tuple(each for each in (passes, fails) if each.high > each.low), u, "u")
+
+
+def _passing(passed: bool) -> str:
+    return Origin.ACCEPTED.value if passed else Origin.RESAMPLED.value
+
+
+def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
+    """The arithmetic of a verdict; its last line decides."""
+    token = round.drafted[place]
+    said = _name(token)
+    match test:
+        case ArgmaxTest():
+            best = _target_name(round, place, test.best)
+            return Sum(ARGMAX, best), _equal(said, best, test.passed)
+        case RatioTest():
+            (p, q), ratio = add_up((test.p, test.q), lambda p, q: p / q)
+            draft_p = token.draft_p if token.draft_drawn is None else None
+            return (
+                *([Sum("draft_p", written(draft_p))] if draft_p is not None else []),
+                Sum("p / q", f"{p} / {q} = {ratio}"),
+                Sum("u", compared(test.u, test.chance), "accepted" if test.passed else "rejected"),
+            )
+        case DrawTest():
+            own = _target_name(round, place, test.drawn)
+            return *_draw_sums(test.draw), Sum("drawn from p", own), _equal(said, own, test.passed)
+        case BlockTest():
+            return tuple(_block_sums(test))
+    return ()
+
+
+def _equal(drafted: str, own: str, passed: bool) -> Sum:
+    return Sum("drafted", f"{drafted} {'=' if passed else '≠'} {own}", "accepted" if passed else "rejected")
+
+
+def _block_sums(test: BlockTest) -> list[Sum]:
+    (before, p, q), reach = add_up((test.before, test.p, test.q), lambda b, p, q: min(1.0, b * p / q))
+    sums = [Sum("reach r", f"min(1, {before} × {p} / {q}) = {reach}")]
+    if test.h is None or test.u is None:
+        return sums
+    if test.left is not None and written(test.left) == written(test.reach):
+        sums.append(Sum("h = r, all is left", written(test.h)))
+    elif test.left is not None:
+        (left, r), h = add_up((test.left, test.reach), lambda left, r: left / (left + 1 - r))
+        sums.append(Sum("h", f"{left} / ({left} + 1 − {r}) = {h}"))
+    else:
+        sums.append(Sum("h", written(test.h)))
+    return [*sums, Sum("u", compared(test.u, test.h), "passes" if test.own else "does not pass")]
+
+
+def _notes(round: Round, place: int, test: Test | None) -> list[str]:
+    token = round.drafted[place]
+    rejected = next((token for token in round.drafted if token.verdict is Verdict.REJECTED), None)
+    why = f"“{_name(rejected)}” before it was rejected" if rejected else "the answer had ended before it"
+    if isinstance(test, BlockTest):
+        if test.own is None and token.verdict is Verdict.ACCEPTED:
+            return ["Accepted with the block: a later token passed."]
+        if test.left is not None and written(test.left) != written(test.reach):
+            return ["“left” is the part of r that no next token can use. It is derived from the recorded h."]
+        return []
+    if test is not None:
+        return []
+    if token.verdict is Verdict.IGNORED:
+        return [f"Not judged: {why}."]
+    return ["The trace does not hold the numbers of this verdict."]
+
+
+# ---------------------------------------------------------------------------------- the target's own token
+
+
+def _own(round: Round, token: EmittedToken, header: TraceHeader, rows: int) -> CardContent:
+    card = CardContent(
+        _name(token),
+        "The target's own token",
+        token.origin.value,
+        round.fate_word(token),
+        (),
+        (),
+        _target_line(round, header, token),
+        _own_sums(token),
+        tuple(_own_notes(round, token, header)),
+        own=True,
+    )
+    if token.origin is Origin.RESAMPLED:
+        return card  # the card of the rejected token has the bars
+    return _with_bars(card, _bars(round, len(round.emitted) - 1, header, "", rows), "")
+
+
+def _target_line(round: Round, header: TraceHeader, token: EmittedToken) -> DrawLine | RaceBars | None:
+    place = len(round.emitted) - 1
+    weights = {token.id: (_name(token), token.p or 0.0)} | _weights(round, place, header)
+    return final_line(token, weights, _key(round, place, header, Purpose.TOKEN))
+
+
+def _weights(round: Round, place: int, header: TraceHeader) -> dict[int, tuple[str, float]]:
+    """The names and the p of the tokens known at a place; none if p is not what was drawn from."""
+    if header.sampling.temperature == 0:
+        return {}
+    return {each.id: (_named(each), each.p) for each in odds_of(round, place, header) if each.p is not None}
+
+
+def _key(round: Round, place: int, header: TraceHeader, purpose: Purpose) -> int:
+    return Draws(header.seed).key(round.position + place, purpose)
+
+
+def _residual_line(round: Round, header: TraceHeader, residual: Residual) -> DrawLine | RaceBars | None:
+    weights = {
+        odds.id: (_named(odds), max(residual.reach * odds.p - odds.q, 0.0) / residual.total)
+        for odds in odds_of(round, len(round.emitted) - 1, header)
+        if residual.total is not None and odds.p is not None and odds.q is not None
+    }
+    token = round.emitted[-1]
+    key = _key(round, len(round.emitted) - 1, header, Purpose.RESIDUAL)
+    return final_line(token, weights | {token.id: (_name(token), residual.share)}, key)
+
+
+def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
+    token = round.emitted[-1]
+    name = _name(token)
+    proof: tuple[str, ...] = ()
+    if header.verification is Verification.SPECULATIVE and residual.rest and residual.total is not None:
+        proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
+    line = _residual_line(round, header, residual)
+    left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
+    words = f"Drawn from the residual, {left}, scaled to 1."
+    if isinstance(line, DrawLine):
+        words += " Each length is a token's chance."
+    fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
+    return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
+
+
+def proof_of(name: str, passes: float, refused: float, share: float) -> tuple[str, ...]:
+    """Why a token keeps its probability: `passes` is how often it comes from the draft, `refused` how often
+    another token is drawn instead of a drafted one, and `share` how often that is this token."""
+    (first, second, third), p = add_up((passes, refused, share), lambda a, b, c: a + b * c)
+    formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · residual"
+    return *formula, f"= {first} + {second} × {third} = {p} = p"
+
+
+def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
+    sums = []
+    if residual.q is not None and residual.rest is not None and residual.total is not None:
+        if residual.reach == 1:
+            (p, q), rest = add_up((residual.p, residual.q), lambda p, q: p - q)
+            sums.append(Sum("p − q", f"{p} − {q} = {rest}"))
+        else:
+            values = residual.reach, residual.p, residual.q
+            (r, p, q), rest = add_up(values, lambda r, p, q: r * p - q)
+            sums.append(Sum("r p − q", f"{r} × {p} − {q} = {rest}"))
+        (left, total), share = add_up((residual.rest, residual.total), lambda left, total: left / total)
+        sums.append(Sum("share of the residual", f"{left} / {total} = {share}"))
+    else:
+        sums.append(Sum("share of the residual", written(residual.share)))
+    return (*sums, *_draw_sums(residual.draw))
+
+
+def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
+    if token.drawn is None:
+        return (Sum(ARGMAX, _name(token)),)
+    return *_draw_sums(token.drawn), Sum("drawn from p", _name(token))
+
+
+def _draw_sums(draw: Race | Draw) -> tuple[Sum, ...]:
+    """By how much a token won its race or, before format 1.10, where the draw fell."""
+    if isinstance(draw, Draw):
+        return (Sum("v", drawn(draw)),)
+    score = Sum("log p + luck", signed(draw.score))
+    if draw.rival is None:
+        return (score,)
+    return score, Sum(f"ahead of “{visible(draw.piece, draw.label)}” by", written(draw.gap))
+
+
+def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
+    if residual.rest == 0:
+        return ["Nothing is left of p − q but rounding, so p itself was drawn from."]
+    if residual.total is not None:
+        return []
+    known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
+    below = f": at most {written(min(known))}, as it is not among the draft's ten best" if known[1:] else ""
+    return [f"The q of this token is not recorded{below}; its share of the residual is."]
+
+
+def _own_notes(round: Round, token: EmittedToken, header: TraceHeader) -> list[str]:
+    match token.origin:
+        case Origin.RESAMPLED if header.verification is Verification.MATCH:
+            return ["The target's own draw takes the place of the rejected token."]
+        case Origin.RESAMPLED:
+            return ["The target's most probable token takes the place of the rejected one."]
+        case Origin.BONUS:
+            many = len(round.drafted)
+            passed = "The drafted token passed" if many == 1 else f"All {many} drafted tokens passed"
+            return [f"{passed}: the same pass gives one token more."]
+    why = end_words(round.draft_end)
+    return [f"No draft in this round: {why}." if why else "No draft in this round."]
+
+
+# ---------------------------------------------------------------------------------------------------- names
+
+
+def _name(token: DraftedToken | EmittedToken) -> str:
+    return visible(token.piece, token.label)
+
+
+def _named(odds: TokenOdds) -> str:
+    return visible(odds.piece, odds.label)
+
+
+def _target_name(round: Round, place: int, id: int) -> str:
+    """The name of a token that the target chose, which is the emitted one."""
+    tokens: list[DraftedToken | EmittedToken] = [*round.emitted[place : place + 1]]
+    tokens += round.drafted[place : place + 1]
+    for token in tokens:
+        if token.id == id:
+            return _name(token)
+    return f"token {id:,}"

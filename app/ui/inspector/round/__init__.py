@@ -1,1 +1,0 @@
-"""A round in detail: a card for each drafted token, and for the token that the target gave itself."""

@@ -1,0 +1,268 @@
+"""The inspected round: its facts, and a card for each of its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.engine.explain.copied import ContextText, Copied, is_copied
+from app.engine.fates import Origin
+from app.engine.types import Round, TraceHeader
+from app.ui.inspector.card import CardGrid
+from app.ui.inspector.contents import ChainLink, cards_of, chain_of
+from app.ui.inspector.part import InspectorPart
+from app.ui.inspector.round_facts import copied_words, round_facts, source_words
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.widgets.keys import KeyTable
+from app.ui.widgets.labels import SteadyLabel
+from app.ui.widgets.words import compared, count, written
+
+_WRAP = Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+_CELL = 176  # pixels at text scale 1
+_WORDS = (
+    "A block is judged from its end: the first token from the right with u < h is accepted, along with "
+    "everything before it."
+)
+
+
+class BlockChain(QWidget):
+    """Draws the reach of every token of a block as a bar, its h on it as a mark, and the draw."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._links: Sequence[ChainLink] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Chain of the block")
+        theme.changed.connect(self._fit)
+        self.hide()
+
+    def show_links(self, links: Sequence[ChainLink]) -> None:
+        """Show another chain; an empty one hides it."""
+        if links == self._links:
+            return
+        self._links = links
+        self.setVisible(bool(links))
+        self.setAccessibleDescription(" ".join([_WORDS, *map(_spoken, links)]))
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        self.setFixedHeight(self.sizeHint().height())
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        row = QFontMetricsF(self._theme.mono(-1)).height()
+        rows = -(-len(self._links) // self._columns()) if self._links else 0
+        return QSize(300, round(self._words_height() + rows * (3 * row + 22 * self._theme.scale)))
+
+    def _words_height(self) -> float:
+        metrics = QFontMetricsF(self._theme.sans(-1))
+        room = QRectF(0, 0, max(self.width(), 1), 10_000)
+        return metrics.boundingRect(room, _WRAP, _WORDS).height() + 0.6 * metrics.height()
+
+    def _columns(self) -> int:
+        return max(int(self.width() // (_CELL * self._theme.scale)), 1)
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, palette = self._theme, self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.sans(-1))
+        painter.setPen(QColor(palette.secondary))
+        words = self._words_height()
+        painter.drawText(QRectF(0, 0, self.width(), words), _WRAP, _WORDS)
+        row = QFontMetricsF(theme.mono(-1)).height()
+        width, height = _CELL * theme.scale, 3 * row + 22 * theme.scale
+        for place, link in enumerate(self._links):
+            line, column = divmod(place, self._columns())
+            cell = QRectF(column * width, words + line * height, width - 16 * theme.scale, height)
+            self._paint_link(painter, cell, link, row)
+        painter.end()
+
+    def _paint_link(self, painter: QPainter, cell: QRectF, link: ChainLink, row: float) -> None:
+        theme, palette = self._theme, self._theme.palette
+        painter.setFont(theme.mono(-1))
+        line = QRectF(cell.left(), cell.top(), cell.width(), row)
+        painter.setPen(QColor(palette.fate(link.fate)))
+        mark = "  ← passes" if link.decides else ""
+        painter.drawText(line, _LEFT, link.token + mark)
+        track = QRectF(cell.left(), line.bottom() + 4, cell.width(), 8 * theme.scale)
+        painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
+        reach = QRectF(track.left(), track.top(), max(track.width() * min(link.reach, 1), 1), track.height())
+        painter.fillRect(reach, QColor(blend(palette.area(link.fate), palette.ground, 0.3)))
+        if link.h is not None:
+            held = QRectF(track.left(), track.top(), max(track.width() * min(link.h, 1), 1), track.height())
+            painter.fillRect(held, QColor(blend(palette.area(link.fate), palette.ground, 0.75)))
+        if link.u is not None:
+            x = track.left() + min(link.u, 1) * track.width()
+            painter.setPen(QPen(QColor(palette.text), 1.5))
+            painter.drawLine(round(x), round(track.top() - 3), round(x), round(track.bottom() + 3))
+        painter.setPen(QColor(palette.secondary))
+        reach_line = line.translated(0, row + 10 * theme.scale + 4)
+        painter.drawText(reach_line, _LEFT, f"r {written(link.reach)}")
+        painter.drawText(reach_line.translated(0, row), _LEFT, _test(link))
+
+
+def _test(link: ChainLink) -> str:
+    if link.h is None or link.u is None:
+        return "not asked"
+    return "u {} h {}".format(*compared(link.u, link.h).rsplit(" ", 1))
+
+
+def _spoken(link: ChainLink) -> str:
+    end = ", passes" if link.decides else ""
+    return f"{link.token}: reach {written(link.reach)}, {_test(link)}{end}."
+
+
+_NEWLINE = "↵"
+
+
+class CopiedLabel(QLabel):
+    """An excerpt of the conversation: what matched is underlined, what was copied has a ground."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._copied: Copied | None = None
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setAccessibleName("Copied text")
+        theme.changed.connect(self._show)
+        self._show()
+
+    def show_copied(self, copied: Copied | None) -> None:
+        """Show another excerpt; None, or one that was not found, hides it."""
+        self._copied = copied
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        copied, palette = self._copied, self._theme.palette
+        self.setVisible(copied is not None and copied.places > 0)
+        if copied is None:
+            return
+        self.setFont(self._theme.mono(-1))
+        ground = palette.soft(palette.fate(Origin.ACCEPTED))
+        self.setText(
+            f'<div style="white-space: pre-wrap; color: {palette.secondary}">…{_shown(copied.before)}'
+            f'<span style="color: {palette.text}; text-decoration: underline">{_shown(copied.matched)}</span>'
+            f'<span style="color: {palette.text}; background: {ground}">{_shown(copied.copied)}</span>'
+            f"{_shown(copied.after)}…</div>"
+        )
+        self.setAccessibleDescription(
+            f"After {copied.matched!r}, as before this draft, stands {copied.copied!r}."
+        )
+
+
+def _shown(text: str) -> str:
+    """A text of strangers as HTML: its characters, none of its markup."""
+    return escape(text.replace("\n", _NEWLINE))
+
+
+class RoundView(InspectorPart):
+    """Shows the inspected round of an answer. Up and down go from card to card."""
+
+    place_focused = Signal(QWidget)
+    """The card of a place got the focus."""
+    source_changed = Signal()  # the tokens that the draft was copied from
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.title = SteadyLabel()
+        self.title.setProperty("role", "strong")
+        self.facts = QLabel()
+        self.facts.setProperty("role", "secondary")
+        self.origin = QLabel()
+        self.origin.setProperty("role", "caption")
+        for label in (self.facts, self.origin):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        self.source: tuple[int, int, int] | None = None
+        """The tokens of the answer that the draft was copied from: round, place, number."""
+        self.copied = CopiedLabel(theme)
+        self.chain = BlockChain(theme)
+        self.grid = CardGrid(theme)
+        self.grid.card_focused.connect(self.place_focused)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self.title, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(self.facts, 1)
+        column.addLayout(head)
+        for widget in (self.origin, self.copied, self.chain):
+            column.addWidget(widget)
+        column.addSpacing(4)
+        column.addWidget(self.grid)
+        self._text_of: TraceHeader | None = None  # whose answer was read
+        self._text: ContextText
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Round")
+
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (  # a cursor may move with every frame; nobody reads cards as fast
+            (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
+            (answer.moved, self._grow), (answer.pinned, self._redraw),
+        )  # fmt: skip
+
+    def draw(self) -> None:
+        """Show the inspected round."""
+        answer = self.answer
+        index, header = answer.inspected, answer.header
+        if index is None or header is None:
+            self.source = None
+            self.grid.show_cards(())
+            return
+        round = answer.rounds[index]
+        self.title.set_text(f"Round {count(round.index)}")
+        self.facts.setText(round_facts(round, header))
+        copied = self._copied(round, header)
+        said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
+        self.origin.setText(" ".join(filter(None, said)))
+        self.origin.setVisible(bool(self.origin.text()))
+        self.copied.show_copied(copied)
+        source = copied.source if copied is not None else None
+        self.source = (*source, len(round.drafted)) if source is not None else None
+        self.source_changed.emit()
+        self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.origin.text()}")
+        self.chain.show_links(chain_of(round, header))
+        self.grid.show_cards(cards_of(round, header))
+
+    def _copied(self, round: Round, header: TraceHeader) -> Copied | None:
+        """Where the draft was copied from."""
+        if not is_copied(round):
+            return None
+        if self._text_of is not header:
+            self._text_of, self._text = header, ContextText(header)
+        self._text.read(self.answer.rounds)
+        return self._text.copied(round)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not KEYS.act(self, event):
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard goes on to the first card; the round itself has nothing to press."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self.grid.step(1)
+
+
+KEYS: KeyTable[RoundView] = KeyTable(
+    ("Up", "The card before", lambda view: view.grid.step(-1)),
+    ("Down", "The next card", lambda view: view.grid.step(1)),
+)

@@ -1,0 +1,260 @@
+"""The whole answer in figures, below the inspected round."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from operator import itemgetter
+
+from PySide6.QtCore import QTimer, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.engine.fates import Origin
+from app.engine.record.alternative_stats import AlternativeStatistics
+from app.engine.record.stats import copy_of
+from app.lab.report.columns import SHAPE
+from app.ui.inspector import figure as contents
+from app.ui.inspector.figure import Bars, Figure
+from app.ui.inspector.part import InspectorPart
+from app.ui.instruments.cost_card import CostPlot
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Palette, Theme
+from app.ui.theme.palette import blend
+from app.ui.widgets.labels import SteadyLabel
+from app.ui.widgets.plot import ChooseFile, choose_file
+from app.ui.widgets.words import count
+
+_LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
+_SLICE = 0.005  # seconds of folding alternatives between two chances to paint
+_CALM_MS = 150
+_STRIDE = 2000  # rounds that are folded between two drawings
+_MARKED = 512  # rounds between two marks of the fold
+_NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
+_rounds_before = itemgetter(0)  # of a mark
+_DEFINITIONS = {column.key: column.definition for column in SHAPE}
+_PLACES = "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place"
+_DEFINITIONS["places"] = "\n".join(
+    f"{column.title}: {column.definition}" for column in SHAPE if column.key in _PLACES
+)
+
+
+class ShapeView(InspectorPart):
+    """Figures over the counted rounds of an answer up to its cursor."""
+
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+        super().__init__()
+        self._calm = QTimer(self, singleShot=True, interval=_CALM_MS)
+        self._calm.timeout.connect(self._redraw)
+        self._theme = theme
+        self._choose = choose
+        self._folded = AlternativeStatistics()
+        self._span = (0, 0)  # the rounds in `_folded`: the first, and the one behind the last
+        self._marks: list[tuple[int, AlternativeStatistics]] = []
+        """What was folded after some of the rounds, in order: a step back folds few rounds again."""
+        self._apart = _MARKED  # rounds between two marks
+        self._drawn_at = 0  # rounds that were folded when they were last drawn
+        self._rests = False
+        self._fold_soon = QTimer(self, singleShot=True, interval=0)
+        self._fold_soon.timeout.connect(self._fold)
+        self.title = QLabel("Whole answer")
+        self.title.setProperty("role", "strong")
+        self.scope = SteadyLabel()
+        self.scope.setProperty("role", "secondary")
+        self.places = self._figure(
+            "Acceptance by place",
+            "places",
+            ("place", "acc_per_pos", "of_drafted_there", "of_judged_there"),
+            beside=True,
+        )
+        self.accepted = self._figure("Accepted per round", "accepted_per_round", ("accepted", "rounds"))
+        self.ranks = self._figure("Choice of the draft", "ranks", ("choice", "places"))
+        self.entropy = self._figure(
+            "Entropy of the target", "target_entropy", ("bits_from", "rows", "judged", "accepted")
+        )
+        self.strategies = self._figure(
+            "Share of each strategy", "strategies", ("strategy", "accepted_of_emitted")
+        )
+        self.cost = CostPlot(theme, choose)
+        self._cost_card = QFrame()
+        self._cost_card.setProperty("kind", "figure")
+        inside = QVBoxLayout(self._cost_card)
+        inside.setContentsMargins(14, 12, 14, 12)
+        inside.addWidget(self.cost)
+        self._cards: tuple[QWidget, ...] = (
+            self.places, self.accepted, self.ranks, self.entropy, self.strategies, self._cost_card,
+        )  # fmt: skip
+        for card in self._cards:
+            card.setParent(self)  # one that is not shown is in no layout
+            card.setMinimumWidth(1)  # columns become fewer, they do not keep the view wide
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self.title)
+        head.addWidget(self.scope)
+        head.addStretch(1)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(12)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addLayout(self._grid)
+        self._mixed = False  # several strategies drafted or were asked
+        self._placed: tuple[tuple[QWidget, ...], int] = ((), 0)
+        self.setAccessibleName("Whole answer in figures")
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def _figure(self, title: str, key: str, columns: tuple[str, ...], *, beside: bool = False) -> Figure:
+        def colours(palette: Palette) -> tuple[str, ...]:
+            accepted = palette.area(Origin.ACCEPTED)
+            soft = blend(accepted, palette.ground, 0.45)
+            grey = blend(palette.secondary, palette.ground, 0.35)
+            parts = (accepted, soft, grey) if beside else (grey, soft, accepted)
+            return parts if len(columns) > 2 else (accepted,)
+
+        bars = Bars(self._theme, self._choose, columns, colours, beside=beside)
+        return Figure(self._theme, title, _DEFINITIONS[key], bars)
+
+    # ------------------------------------------------------------------ what is shown
+
+    def set_answer(self, answer: AnswerModel | None) -> None:
+        self._forget(0)
+        super().set_answer(answer)
+
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (  # which round is inspected does not matter here
+            (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
+            (answer.moved, self._move), (answer.measured, self._redraw),
+        )  # fmt: skip
+
+    @Slot()
+    def _move(self) -> None:
+        """Follow the cursor; where it went back and no mark is near, once it rests: alternatives are folded
+        again then. While it moves it has the time of a frame for itself."""
+        self._fold_soon.stop()
+        cursor = self.answer.cursor
+        known = bisect_right(self._marks, cursor, key=_rounds_before) - 1
+        near = known >= 0 and cursor - self._marks[known][0] < _NEAR
+        if cursor < self._span[1] and not near:
+            self._calm.start()
+        else:
+            self._calm.stop()
+            self._grow()
+
+    def draw(self) -> None:
+        answer = self.answer
+        if answer.start != self._span[0]:
+            self._forget(answer.start)
+        self._go_to_mark()
+        self.scope.set_text(contents.scope(answer))
+        self.places.show_content(contents.acceptance_by_place(answer))
+        self.accepted.show_content(contents.accepted_per_round(answer))
+        shares = contents.strategy_shares(answer)
+        self.strategies.show_content(shares)
+        self._mixed = len(shares.bars) > 1
+        self._fold_some()  # the few rounds of a step or a frame of the replay are shown at once
+        self._draw_alternatives()
+        self.cost.answer = answer
+        self.cost.draw(0, 0)
+        self.cost.show_numbers()
+        self._place()
+        self._go_on()
+
+    def _draw_alternatives(self) -> None:
+        shown = contents.draft_choices(self.answer, self._folded), contents.target_entropy(self._folded)
+        start, folded = self._span
+        self._drawn_at = folded
+        so_far = f"{count(folded - start)} rounds so far" if folded < self.answer.cursor else ""
+        for figure, content in zip((self.ranks, self.entropy), shown, strict=True):
+            words = content.words if content.bars or not so_far else ""  # why there are none is not known yet
+            figure.show_content(replace(content, note=so_far or content.note, words=words))
+
+    # ------------------------------------------------------------------ alternatives, slice by slice
+
+    def _forget(self, start: int) -> None:
+        self._folded, self._span, self._drawn_at = AlternativeStatistics(), (start, start), start
+        self._marks, self._apart = [], _MARKED
+
+    def _go_to_mark(self) -> None:
+        """Go on from the last mark before the cursor where it went back, or far on."""
+        start, at = self._span
+        back = at > self.answer.cursor
+        known = bisect_right(self._marks, self.answer.cursor, key=_rounds_before) - 1
+        rounds, folded = self._marks[known] if known >= 0 else (start, AlternativeStatistics())
+        if back or rounds > at:
+            self._folded, self._span, self._drawn_at = copy_of(folded), (start, rounds), rounds
+            self._apart = _NEAR if back else _MARKED
+            # Of the marks behind the cursor those of every answer stay: it may go there again.
+            later = (mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0)
+            self._marks[known + 1 :] = list(later)
+
+    @Slot(bool)
+    def rest(self, rests: bool) -> None:
+        """Whether to read no alternatives: a file is being opened, which would take longer."""
+        self._rests = rests
+        if rests:
+            self._fold_soon.stop()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Fold what is not folded yet, from the next turn of the event loop on."""
+        behind = self._span[1] < self.answer.cursor
+        if behind and not self._rests and not self._fold_soon.isActive():
+            self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
+
+    @Slot()
+    def _fold(self) -> None:
+        """Fold alternatives for a moment, and draw them where that makes a difference."""
+        if not self.in_sight:
+            self._stale = True
+            return
+        self._fold_some()
+        at = self._span[1]
+        if at < self.answer.cursor:
+            self._go_on()
+            if at - self._drawn_at < _STRIDE:
+                return
+        self._draw_alternatives()
+
+    def _fold_some(self) -> None:
+        """Fold for a moment: the alternatives of a long answer take seconds to decode."""
+        answer, ends = self.answer, time.perf_counter() + _SLICE
+        start, at = self._span
+        while at < answer.cursor and time.perf_counter() < ends:
+            self._folded.add(answer.rounds[at])
+            at += 1
+            if at % self._apart == 0:
+                place = bisect_left(self._marks, at, key=_rounds_before)
+                if place == len(self._marks) or self._marks[place][0] != at:
+                    self._marks.insert(place, (at, copy_of(self._folded)))
+        self._span = start, at
+
+    # ------------------------------------------------------------------ the look
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Arrange the cards that are shown in as many columns as have room."""
+        shown = tuple(card for card in self._cards if card is not self.strategies or self._mixed)
+        columns = max(1, min(_MOST, int(self.width() / (_LEAST * self._theme.scale))))
+        if self._placed == (shown, columns):
+            return
+        self._placed = shown, columns
+        for card in self._cards:
+            self._grid.removeWidget(card)
+            card.setVisible(card in shown)
+        for at, card in enumerate(shown):
+            self._grid.addWidget(card, at // columns, at % columns)
+        for at in range(_MOST):
+            self._grid.setColumnStretch(at, 1 if at < columns else 0)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        self.cost.apply_theme()
+        self._place()

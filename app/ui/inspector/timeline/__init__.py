@@ -1,1 +1,0 @@
-"""The rounds of an answer on one axis."""

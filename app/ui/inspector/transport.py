@@ -1,0 +1,315 @@
+"""The bar at the foot of the Inspector: step, play, scrub, and what other draft settings would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_settings
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.engine.record.stats import Statistics
+from app.engine.strategy import StrategySpec
+from app.engine.types import LengthRule
+from app.ui.inspector.player import Player, SlowMotion
+from app.ui.state.answer import AnswerModel, reconnect
+from app.ui.state.engine_session import EngineSession
+from app.ui.theme import Theme
+from app.ui.widgets.background import Throttle
+from app.ui.widgets.field import QuietCombo
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.labels import SteadyLabel
+from app.ui.widgets.popover import Popover
+from app.ui.widgets.segmented import Segmented
+from app.ui.widgets.words import count
+
+_LONGEST = 16
+_PERCENT = 100
+
+
+class WhatIfPanel(QWidget):
+    """Sliders for the draft's length and p_min, the length rule, and the rounds that these give."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.answer = AnswerModel()
+        self.longest = QSlider(Qt.Orientation.Horizontal)
+        self.longest.setRange(1, _LONGEST)
+        self.p_min = QSlider(Qt.Orientation.Horizontal)
+        self.p_min.setRange(0, _PERCENT)
+        self.p_min.setSingleStep(5)
+        self.rule = Segmented(theme, "length", [rule.value for rule in LengthRule])
+        self.names = [QLabel() for _ in range(3)]
+        self.outcome = QLabel()
+        self.outcome.setProperty("role", "strong")
+        self.recorded = QLabel()
+        self.recorded.setProperty("role", "secondary")
+        self.why = QLabel()
+        self.why.setProperty("role", "secondary")
+        for label in (self.outcome, self.recorded, self.why):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(8)
+        grid.setHorizontalSpacing(12)
+        grid.setColumnStretch(1, 1)
+        for row, (name, control) in enumerate(zip(self.names, self._controls, strict=True)):
+            name.setProperty("role", "mono")
+            grid.addWidget(name, row, 0)
+            grid.addWidget(control, row, 1)
+        for row, label in enumerate((self.outcome, self.recorded, self.why), start=len(self.names)):
+            grid.addWidget(label, row, 0, 1, 2)
+        self._soon = Throttle(self._work_out, self)
+        self.longest.valueChanged.connect(self._changed)
+        self.p_min.valueChanged.connect(self._changed)
+        self.rule.picked.connect(self._changed)
+
+    @property
+    def _controls(self) -> tuple[QWidget, ...]:
+        return self.longest, self.p_min, self.rule
+
+    def set_answer(self, answer: AnswerModel) -> None:
+        """Ask about an answer, from its own settings on."""
+        self.answer = answer
+        try:
+            spec = self._recorded()
+            part = check_what_if(spec, spec)
+        except SettingError as error:
+            for widget in (*self.names, *self._controls):
+                widget.hide()
+            self._say(error.message, "", error.hint)
+            return
+        for control in self._controls:
+            control.blockSignals(True)
+        self.longest.setMaximum(max(_LONGEST, part.longest))
+        self.longest.setValue(part.longest)
+        self.p_min.setValue(round(getattr(part.params, "p_min", 0.0) * _PERCENT))
+        self.rule.set_choice(spec.length.value)
+        for control in self._controls:
+            control.blockSignals(False)
+        shown = (part.length_key is not None, hasattr(part.params, "p_min"), True)
+        for visible, name, control in zip(shown, self.names, self._controls, strict=True):
+            name.setVisible(visible)
+            control.setVisible(visible)
+        self.longest.setAccessibleName(part.length_key or "")
+        self.p_min.setAccessibleName("p_min")
+        self._changed()
+
+    def _recorded(self) -> StrategySpec:
+        header = self.answer.header
+        assert header is not None
+        return StrategySpec.parse(header.strategy)
+
+    @Slot()
+    def _changed(self) -> None:
+        self.names[0].setText(f"{self.longest.accessibleName()} {self.longest.value()}")
+        self.names[1].setText(f"p_min {self.p_min.value() / _PERCENT:.2f}")
+        self.names[2].setText("length")
+        self._soon.request()
+
+    def _work_out(self) -> None:
+        """Show the outcome of the settings."""
+        trace = self.answer.trace
+        if trace is None:
+            return
+        statistics = Statistics.of(trace.rounds)
+        recorded = (
+            f"{count(statistics.rounds)} rounds, {count(statistics.drafted)} drafted, "
+            f"{count(statistics.accepted)} accepted"
+        )
+        try:
+            spec = with_settings(
+                self._recorded(),
+                self.longest.value(),
+                self.p_min.value() / _PERCENT,
+                LengthRule(self.rule.choice()),
+            )
+            if spec == self._recorded():
+                self._say(f"Recorded: {recorded}", "", "These are the settings of the answer.")
+                return
+            found = what_if(trace, spec, self.answer.measurement.cost if self.answer.measurement else None)
+        except SettingError as error:
+            self._say(error.message, "", error.hint)
+            return
+        self._say(
+            outcome_words(found),
+            f"Recorded: {recorded}.",
+            "Exact: the record decides it." if found.exact else f"Estimate. {' '.join(found.reasons)}",
+        )
+
+    def _say(self, outcome: str, recorded: str, why: str) -> None:
+        self.outcome.setText(outcome)
+        self.recorded.setText(recorded)
+        self.recorded.setVisible(bool(recorded))
+        self.why.setText(why)
+
+
+def outcome_words(found: WhatIf) -> str:
+    """The outcome in one line; "about" where it is an estimate."""
+    about = "" if found.exact else "about "
+    span = "" if found.fewest == found.most else f" ({count(found.fewest)} to {count(found.most)})"
+    words = (
+        f"{about}{count(round(found.rounds))} rounds{span}, {count(round(found.drafted))} drafted, "
+        f"{count(round(found.accepted))} accepted"
+    )
+    factor = f", {found.factor:.2f}× predicted" if found.factor is not None else ""
+    return words[0].upper() + words[1:] + factor
+
+
+SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
+_SCRUB_MS = 16
+_HOLD = "Hold next answer"
+_SLIDER = 8  # line heights: a shorter slider stands in a row of its own
+_ROOM = 60  # line heights: below this width words are shortened, since buttons cut theirs
+
+
+class TransportBar(QWidget):
+    """Moves the cursor of an answer. While the chat's engine writes it, the engine waits for the viewer."""
+
+    def __init__(self, theme: Theme, session: EngineSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.answer = AnswerModel()
+        self.player = Player(session)
+        self.slow_motion = SlowMotion(theme)
+        self.first = IconButton(theme, "first", "To the start")
+        self.back = IconButton(theme, "chevron-left", "One round back")
+        self.play = IconButton(theme, "demos", "Play (Space)")
+        self.step = IconButton(theme, "chevron-right", "One round on")
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Rounds shown")
+        self.position = SteadyLabel()
+        self.position.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.position.setProperty("role", "secondary")
+        self.speed = QuietCombo()
+        self.speed.setAccessibleName("Speed of the replay")
+        self.speed.setToolTip(
+            "True speed is as recorded. An answer that is being written can only be slowed down."
+        )
+        self.speed.addItems(list(SPEEDS))
+        self.speed.setCurrentText("true speed")
+        self.hold = QPushButton(_HOLD)
+        self.hold.setAccessibleName(_HOLD)
+        self.hold.setCheckable(True)
+        self.hold.setToolTip("The next answer of the chat waits before its first round: step it from here")
+        self.what_if = WhatIfPanel(theme)
+        self._panel = Popover(theme, self.what_if, 420)
+        self._panel.setParent(self)  # deleted with the bar; once opened it belongs to the window
+        self.ask = QPushButton("What if…")
+        self.ask.setToolTip("What this answer would have taken with other draft settings")
+        self._scrub = Throttle(self._seek, self, _SCRUB_MS)
+        self._follow = Throttle(self._show, self)
+        self._lay_out()
+        for button, act in (
+            (self.first, self.player.first), (self.back, self.player.back),
+            (self.play, self.player.toggle), (self.step, self.player.step),
+        ):  # fmt: skip
+            button.clicked.connect(act)
+        self.slider.valueChanged.connect(self._scrub.request)
+        self.speed.activated.connect(self._choose_speed)
+        self.hold.toggled.connect(self._hold)
+        self.ask.clicked.connect(self._open_what_if)
+        self.player.changed.connect(self._show)
+        self.player.phased.connect(self.slow_motion.show_phase)
+        reconnect(self._slots, None, self.answer)
+        self._show()
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.slow_motion)
+        upper, row = QHBoxLayout(), QHBoxLayout()
+        upper.setContentsMargins(24, 8, 24, 0)
+        upper.setSpacing(8)
+        row.setContentsMargins(24, 8, 24, 8)
+        row.setSpacing(8)
+        for line in (upper, row):
+            column.addLayout(line)
+        for part in (self.first, self.back, self.play, self.step, self.hold, self.ask):
+            row.addWidget(part)
+        row.insertStretch(row.indexOf(self.hold))
+        self._rows = upper, row
+        self._place_slider(upper_row=False)
+
+    def _place_slider(self, *, upper_row: bool) -> None:
+        """Put the slider, its number and the speed between the buttons, or above them."""
+        upper, row = self._rows
+        for part in (self.slider, self.position, self.speed):
+            for line in self._rows:
+                line.removeWidget(part)
+        to, at = (upper, 0) if upper_row else (row, row.indexOf(self.step) + 1)
+        to.insertWidget(at, self.slider, 1)
+        to.insertWidget(at + 1, self.position)
+        to.insertWidget(at + 2, self.speed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show()
+        _upper, row = self._rows
+        margins = row.contentsMargins()
+        beside = self.first, self.back, self.play, self.step, self.position, self.speed, self.hold, self.ask
+        taken = sum(part.sizeHint().width() + row.spacing() for part in beside)
+        room = self.width() - margins.left() - margins.right() - taken
+        self._place_slider(upper_row=room < _SLIDER * self.fontMetrics().height())
+
+    def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
+        """Move another answer; `paced` says whether the chat's engine would write it."""
+        before, self.answer = self.answer, answer if answer is not None else AnswerModel()
+        reconnect(self._slots, before, self.answer)
+        self._panel.close_panel()
+        self.player.set_answer(self.answer, paced)
+
+    def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (
+            (answer.began, self._show), (answer.grew, self._follow.request), (answer.moved, self._show),
+            (answer.ended, self._follow.now),
+        )  # fmt: skip
+
+    @Slot()
+    def _show(self) -> None:
+        """Show where the cursor is, and what can be done."""
+        answer, player = self.answer, self.player
+        known = len(answer.rounds)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, known)
+            self.slider.setPageStep(max(known // 20, 10))  # also what a click beside the handle goes
+            self.slider.setValue(answer.cursor)
+        narrow = self.width() < _ROOM * self.fontMetrics().height()
+        behind = f" of {count(known)}{'' if narrow else ' rounds'}"
+        self.position.set_text(f"{count(answer.cursor)}{behind}", widest=f"{count(known)}{behind}")
+        self.hold.setText("Hold" if narrow else _HOLD)
+        for control in (self.first, self.back):
+            control.setEnabled(answer.cursor > 0)
+        self.step.setEnabled(answer.cursor < known or player.writing)
+        self.play.setEnabled(known > 0 or player.writing)
+        self.slider.setEnabled(known > 0)
+        self.play.set_icon("pause" if player.playing else "demos")
+        self.play.set_tooltip("Pause (Space)" if player.playing else "Play (Space)")
+        self.ask.setEnabled(known > 0 and answer.drafts)
+        self.hold.setEnabled(self._session.server is None)
+        with QSignalBlocker(self.hold):
+            self.hold.setChecked(self._session.next_speed == PAUSED)
+        self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
+
+    @Slot()
+    def _seek(self) -> None:
+        self.player.seek(self.slider.value())
+
+    @Slot()
+    def _choose_speed(self) -> None:
+        self.player.set_speed(SPEEDS[self.speed.currentText()])
+
+    @Slot(bool)
+    def _hold(self, held: bool) -> None:
+        self._session.next_speed = PAUSED if held else TRUE_SPEED
+
+    @Slot()
+    def _open_what_if(self) -> None:
+        self.what_if.set_answer(self.answer)
+        self._panel.open_below(self.ask)

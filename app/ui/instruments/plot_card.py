@@ -1,0 +1,223 @@
+"""A plot with its title row: name, definition, and its main number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QContextMenuEvent, QFont
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
+
+from app.engine.errors import UserError
+from app.ui.instruments.canvas import Canvas
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.labels import GivingLabel
+from app.ui.widgets.plot import (
+    Cell,
+    ChooseFile,
+    choose_file,
+    csv_table,
+    png_picture,
+    write_export,
+)
+from app.ui.widgets.words import NONE
+
+if TYPE_CHECKING:
+    from app.ui.instruments.view import PlotView
+
+_NOTICE_MS = 6000
+
+
+class PlotCard(QWidget):
+    """The common part of the three plots. A subclass says what it draws, reads out and exports."""
+
+    name = ""
+    definition = ""
+    tooltip = ""
+    empty = ""
+    """Shown before the first answer: what will appear here."""
+    none = ""
+    """Shown where the strategy drafts nothing and the plot would have nothing to show."""
+    untold = ""
+    """Shown for an answer of a server that does not tell what became of its drafts."""
+    file_name = ""
+
+    def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
+        super().__init__()
+        self._theme = theme
+        self.answer = AnswerModel()  # the answer that is drawn
+        self._ask = ask
+        self.title = QLabel(self.name)
+        self.note = GivingLabel(self.definition)
+        self.value = QLabel()
+        self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.show_value(NONE)
+        for label in (self.title, self.note, self.value):
+            label.setToolTip(self.tooltip)
+        self.canvas = Canvas(theme)
+        self.canvas.setAccessibleName(f"{self.name}, plot")
+        self.canvas.setAccessibleDescription("The left and right keys read single rounds.")
+        self.message = QLabel(self.canvas, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.message.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.notice = QLabel(self.canvas)
+        self.notice.setWordWrap(True)
+        self.notice.hide()
+        self.notice.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._notice_timer = QTimer(self, singleShot=True, interval=_NOTICE_MS)
+        self._notice_timer.timeout.connect(self.notice.hide)
+
+        row = kit.row(self.title, (self.note, 1), self.value, spacing=8)
+        kit.column(row, (self.canvas, 1), spacing=2, on=self)
+        self.canvas.resized.connect(self._place_message)
+        self.set_message(self.empty)
+        self.set_up()
+        self.apply_theme()
+
+    # ------------------------------------------------------------- what a kind of plot says
+
+    def set_up(self) -> None:
+        """Prepare the axes, and what stands below the plot."""
+        raise NotImplementedError
+
+    def has_values(self) -> bool:
+        """Whether there are values, or will be: an answer has begun, and the time in which its prompt is read
+        is enough to import what draws them."""
+        return self.answer.header is not None
+
+    def add_items(self, view: PlotView) -> None:
+        """Add what draws the values."""
+        raise NotImplementedError
+
+    def colour_items(self) -> None:
+        """Give what draws the values the colours of the theme."""
+        raise NotImplementedError
+
+    def draw_values(self, first: int, last: int) -> None:
+        """Show the rounds from `first` to `last`."""
+        raise NotImplementedError
+
+    def show_numbers(self) -> None:
+        """Update the title row; called at most ten times a second."""
+        raise NotImplementedError
+
+    def read(self, index: int) -> str:
+        """What the plot says about one round."""
+        raise NotImplementedError
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        """The plot's data: names of the columns, and one row per round."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------ what they share
+
+    def draw(self, first: int, last: int) -> None:
+        """Show the rounds from `first` to `last`; called once a batch."""
+        if not self.canvas.has_view and self.has_values():
+            self.add_items(self.canvas.view)
+            self.apply_theme()
+        if self.canvas.has_view:
+            self.draw_values(first, last)
+            self.canvas.update()
+
+    def show_value(self, text: str) -> None:
+        """Show the plot's main number; a screen reader says its name before it."""
+        self.value.setText(text)
+        self.value.setAccessibleName(f"{self.name} {text}".strip())
+
+    def apply_theme(self) -> None:
+        palette, theme = self._theme.palette, self._theme
+        self.title.setFont(theme.sans(0, QFont.Weight.Medium))
+        self.note.setFont(theme.sans(-1.5))
+        self.value.setFont(theme.sans(4, QFont.Weight.Medium))
+        self.message.setFont(theme.sans(-1))
+        self.notice.setFont(theme.sans(-1.5))
+        self.title.setStyleSheet(f"color: {palette.text}")
+        self.value.setStyleSheet(f"color: {palette.text}")
+        self.note.setStyleSheet(f"color: {palette.secondary}")
+        self.notice.setStyleSheet(
+            f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
+            f"border: 1px solid {palette.line}; border-radius: 4px;"
+        )
+        # The grid lines must not cross the words.
+        self.message.setStyleSheet(f"color: {palette.secondary}; background: {palette.ground}")
+        self.canvas.apply_theme()
+        if self.canvas.has_view:
+            self.colour_items()
+
+    def set_message(self, text: str) -> None:
+        """Show words in place of the plot; "" shows the plot."""
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        self._place_message()
+
+    @Slot()
+    def _place_message(self) -> None:
+        plot = self.canvas.plot_rect().toRect()
+        height = min(self.message.heightForWidth(plot.width()), plot.height())
+        top = plot.center().y() - height // 2
+        self.message.setGeometry(plot.left(), top, plot.width(), height)
+
+    def read_out(self, index: int | None) -> None:
+        """Show the values of a round below the plot; None ends it."""
+        if index is None or self.message.text():
+            self.canvas.set_reading(None)
+        else:
+            self.canvas.set_reading(index, self.read(index))
+
+    # ------------------------------------------------------------------------------- exporting
+
+    def menu(self) -> QMenu:
+        """The context menu."""
+        menu = QMenu(self)
+        menu.setFont(self._theme.sans())
+        menu.addAction("Save picture as PNG…", self.save_picture)
+        table = menu.addAction("Save data as CSV…", self.save_table)
+        table.setEnabled(self.answer.last >= self.answer.start)
+        return menu
+
+    @Slot()
+    def save_picture(self) -> None:
+        """Ask for a file, and save a picture of the plot with its title row."""
+        path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
+        if path:
+            self.read_out(None)
+            marked = self.canvas.marked
+            self.canvas.mark(None)
+            self.notice.hide()
+            picture = png_picture(self, self._theme.palette.ground)
+            self.canvas.mark(marked)
+            self._write(Path(path), picture)
+
+    @Slot()
+    def save_table(self) -> None:
+        """Ask for a file, and save the data, one line per round."""
+        path = self._ask(self, f"{self.file_name}.csv", "CSV table (*.csv)")
+        if path:
+            names, rows = self.table()
+            self._write(Path(path), csv_table(names, rows))
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_export(path, data)
+            self._notify(f"Saved {path.name}.")
+        except UserError as error:
+            self._notify(str(error))
+
+    def _notify(self, text: str) -> None:
+        """Show the outcome of an export over the plot for a while."""
+        plot = self.canvas.plot_rect().toRect()
+        self.notice.setText(text)
+        self.notice.setFixedWidth(plot.width())
+        self.notice.adjustSize()
+        self.notice.move(plot.topLeft())
+        self.notice.show()
+        self._notice_timer.start()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.menu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())

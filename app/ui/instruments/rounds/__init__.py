@@ -1,1 +1,0 @@
-"""The table of rounds: what its rows say, its model, and the table itself."""

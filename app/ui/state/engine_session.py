@@ -1,0 +1,398 @@
+"""The window's side of the engine: the loaded pair, the current run, and who is notified."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Protocol
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine.loop.pace import PAUSED, TRUE_SPEED
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import (
+    AnyCommand,
+    Event,
+    Failed,
+    Finished,
+    Forget,
+    Generate,
+    Load,
+    Loaded,
+    LoadProgress,
+    PromptProgress,
+    RoundFinished,
+    SetPace,
+    Started,
+    Stop,
+)
+from app.engine.types import (
+    GenerationRequest,
+    ModelOptions,
+    PairInfo,
+    Round,
+    ServerInfo,
+    Totals,
+    TraceHeader,
+)
+from app.servers.address import find_key, is_address
+from app.ui.state.engine_thread import EngineQuestions, EngineThread
+from app.ui.state.mailbox import Mailbox
+
+log = logging.getLogger("draftscope")
+
+LOAD_STOP_MILLISECONDS = 5000
+"""Until an engine that does not come to a load is ended, so that another one does it: a damaged file can keep
+llama.cpp in one operation for ever, and an idle engine can hang unseen."""
+STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
+
+
+class Activity(StrEnum):
+    """What the engine is doing."""
+
+    EMPTY = "empty"  # no pair is loaded
+    LOADING = "loading"
+    READY = "ready"
+    READING = "reading"  # reading the prompt
+    GENERATING = "generating"
+    STOPPING = "stopping"
+    LENT = "lent"  # lent: other work has the machine, and nothing is loaded here
+
+
+BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """The state of the engine at a moment."""
+
+    activity: Activity = Activity.EMPTY
+    pair: PairInfo | None = None  # the loaded pair, also while another one is being loaded
+    reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
+    failed: Failed | None = None  # why the latest load failed; None once one has succeeded
+    held: bool = False  # the rounds of the run wait for a step
+
+
+class RunSink(Protocol):
+    """Receives the events of a generation, on the window's thread; rounds come in batches."""
+
+    def run_progress(self, progress: PromptProgress) -> None: ...
+
+    def run_started(self, header: TraceHeader) -> None: ...
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None: ...
+
+    def run_finished(self, totals: Totals) -> None: ...
+
+    def run_failed(self, failed: Failed) -> None: ...
+
+
+@dataclass(slots=True)
+class _Run:
+    id: int
+    sink: RunSink
+    tokens: int = 0
+
+
+class EngineSession(QObject):
+    """Sends commands to the engine, passes its events to their receivers in batches, and drops stale ones."""
+
+    changed = Signal(object, object)  # the EngineState, and the one reported before it
+    run_died = Signal(object)  # Failed: the engine died during an answer; its pair is loaded again
+    stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
+
+    def __init__(self, make_home: Callable[[], EngineHome], key_of: Callable[[str], str] = find_key) -> None:
+        """`key_of` gives the key of a server."""
+        super().__init__()
+        self._make_home = make_home
+        self._key_of = key_of
+        self._at_server = False  # whether a server is in the engine's place
+        self._thread = self._make_thread()
+        self._leaving: list[EngineThread] = []  # threads whose engines are being ended
+        self._overdue = QTimer(self, singleShot=True, interval=STOP_MILLISECONDS)
+        self._overdue.timeout.connect(self.stop_overdue)
+        self._stuck = QTimer(self, singleShot=True, interval=LOAD_STOP_MILLISECONDS)
+        self._stuck.timeout.connect(self._end_stuck_load)
+        self._never_began = False  # the engine was ended before it came to the load in progress
+        self._closed = False
+        self._ids = 0
+        self._load: Load | None = None  # the load in progress
+        self._replaced: Load | None = None  # the load that it replaced before that was done
+        self._kept: Load | None = None  # the loaded pair; sent again when the engine dies
+        self._run: _Run | None = None
+        self.pace: float | None = None  # seconds for a token of the last answer, its prompt included
+        self.questions = EngineQuestions(self._send, self._next_id)
+        self.state = self._told = EngineState()
+        self._telling = False
+        self.next_speed = TRUE_SPEED  # that the next answer of the chat begins with, once
+        self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
+
+    @property
+    def activity(self) -> Activity:
+        return self.state.activity
+
+    @property
+    def pair(self) -> PairInfo | None:
+        return self.state.pair
+
+    @property
+    def server(self) -> ServerInfo | None:
+        """The server that answers; None where the models here do, or nothing is loaded."""
+        return self.pair.server if self.pair is not None else None
+
+    def start(self) -> None:
+        """Start the worker thread and, with it, the engine."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the engine; no signal is emitted afterwards."""
+        self._closed = True
+        self._mailbox.close()
+        self._overdue.stop()
+        self._stuck.stop()
+        self._thread.end()
+        for thread in self._leaving:
+            thread.end()
+
+    def lend(self, gone: Callable[[], None]) -> None:
+        """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
+        while no answer is being written. A load that is asked for meanwhile is done afterwards."""
+        self._kept = self._load or self._kept
+        self._leave(Activity.LENT, "A measurement is using the engine.", "Ask again when it is over.", gone)
+
+    def _leave(
+        self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
+    ) -> None:
+        """End the engine and prepare another for this activity; questions that are open fail with these
+        words, and `gone` is called when the engine's memory is free."""
+        self.questions.stop()
+        if self._load is not None:
+            self._thread.send(Stop(self._load.run))
+        asked = self.questions.withdraw()
+        self._load = self._replaced = None
+        self._stuck.stop()
+        self._mailbox.close()
+        leaving, self._thread = self._thread, self._make_thread()
+        self._leaving = [*(thread for thread in self._leaving if thread.isRunning()), leaving]
+        if gone is not None:
+            leaving.finished.connect(gone)
+        leaving.leave()
+        self._set(activity=activity, pair=None, reading=None)
+        for run, take in asked.items():
+            take(Failed(run, message, hint))
+
+    def take_back(self) -> None:
+        """Start the engine again, and load the pair that was last asked for."""
+        if self.activity is not Activity.LENT or self._closed:
+            return
+        self._thread.start()
+        if self._kept is None:
+            self._set(activity=Activity.EMPTY)
+        else:
+            self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
+
+    def _make_thread(self) -> EngineThread:
+        self._mailbox = Mailbox(self._deliver)
+        return EngineThread(self._make_server if self._at_server else self._make_home, self._mailbox.post)
+
+    def _make_server(self) -> EngineHome:
+        from app.servers.client import ServerHome  # its HTTP client takes a moment to import
+
+        return ServerHome(self._key_of)
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
+        """Load a pair in place of the one that is loaded or loading; a target whose path is an address is the
+        model behind a server, which then answers in the engine's place. See Load for a draft that is
+        `carried` over. Not while something runs."""
+        load = Load(self._next_id(), target, draft, carried)
+        if self.activity is Activity.LENT:
+            self._kept = load
+        else:
+            self._load_now(load)
+
+    def _load_now(self, load: Load) -> None:
+        target = load.target
+        if is_address(target.path) is not self._at_server:
+            self._at_server = is_address(target.path)
+            self._kept = None
+            self._leave(Activity.LOADING, "Another pair is being loaded.", "Ask again when it is there.")
+            self._thread.start()
+        # An engine that has just been started may take longer to answer.
+        at_hand = self._load is not None or (self.activity is Activity.READY and not self._at_server)
+        if at_hand and not self._stuck.isActive():
+            self._stuck.start()
+        if self._load is not None:
+            self._replaced = self._load
+            self._thread.send(Stop(self._load.run))
+        self.questions.stop()  # a user waits for the command that follows
+        self._load = load
+        self._set(activity=Activity.LOADING, reading=None)
+        self._thread.send(self._load)
+
+    def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
+        """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
+        self.questions.stop()  # a user waits for the command that follows
+        self._run = _Run(self._next_id(), sink)
+        self._set(activity=Activity.READING, held=speed == PAUSED)
+        self._thread.send(Generate(self._run.id, request, self.drafters, speed))
+
+    def set_pace(self, speed: float, steps: int = 0) -> None:
+        """Let the rounds of the current run follow each other at a speed relative to the true one; 0 holds
+        them back, but for `steps` more."""
+        if self._run is not None:
+            self._set(held=speed == PAUSED)
+            self._thread.send(SetPace(self._run.id, speed, steps))
+
+    @property
+    def held(self) -> bool:
+        """Whether the rounds of the current run are held back; where there is none, those of the next."""
+        return self.state.held if self._run is not None else self.next_speed == PAUSED
+
+    def forget(self) -> None:
+        """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""
+        if self.activity is not Activity.LENT:  # a new engine has learned nothing
+            self._thread.send(Forget(self._next_id()))
+
+    def stop(self) -> None:
+        """Stop the current run; its end is reported as usual."""
+        if self._run is not None:
+            self._set(activity=Activity.STOPPING, reading=None)
+            self._overdue.start()
+            self._thread.send(Stop(self._run.id))
+
+    def end_engine(self) -> None:
+        """End an engine that does not stop: its answer fails, and its pair is loaded again."""
+        if self.activity is Activity.STOPPING:
+            self._thread.end_engine()
+
+    def _send(self, command: AnyCommand) -> None:
+        self._thread.send(command)  # which a new engine replaces
+
+    def _next_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _set(self, **changes: Any) -> None:
+        """Change fields of the state together, then notify. Where a listener changes the state again, all
+        listeners are notified of the first change before the second."""
+        before, self.state = self.state, replace(self.state, **changes)
+        if self.state.activity is not before.activity:
+            self._overdue.stop()
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self.state != self._told:
+                before, self._told = self._told, self.state
+                self.changed.emit(self._told, before)
+        finally:
+            self._telling = False
+
+    def _deliver(self, events: deque[Event]) -> None:
+        rounds: list[RoundFinished] = []
+        while events:
+            event = events.popleft()
+            if isinstance(event, RoundFinished):
+                rounds.append(event)
+                continue
+            self._hand_over(rounds)
+            self._dispatch(event)
+        self._hand_over(rounds)
+
+    def _hand_over(self, events: list[RoundFinished]) -> None:
+        run = self._run
+        mine = [event for event in events if run is not None and event.run == run.id]
+        events.clear()
+        if run is None or not mine:
+            return
+        if self.activity is Activity.READING:
+            self._set(activity=Activity.GENERATING, reading=None)
+        run.tokens += sum(len(event.round.emitted) for event in mine)
+        run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
+
+    def _dispatch(self, event: Event) -> None:
+        if isinstance(event, Failed) and not event.expected:
+            # The message of a bug may quote what the engine was working on.
+            words = event.message if event.gone else "The engine met an unexpected error."
+            log.error("%s\n%s", words, event.details)
+        if not isinstance(event, LoadProgress) or (self._load is not None and event.run == self._load.run):
+            self._stuck.stop()
+        if isinstance(event, Failed) and event.gone:
+            self._engine_gone(event)
+        elif self.questions.answer(event):
+            return
+        elif self._load is not None and event.run == self._load.run:
+            self._about_load(event)
+        elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
+            # The replaced load finished before it was stopped: its pair stays if the next load fails.
+            self._kept = self._replaced
+            self._set(pair=event.pair)
+        elif self._run is not None and event.run == self._run.id:
+            self._about_run(event, self._run)
+
+    def _about_load(self, event: Event) -> None:
+        if isinstance(event, LoadProgress):
+            self._set(reading=event)
+        elif isinstance(event, Loaded):
+            load, self._load, self.pace = self._load, None, None
+            assert load is not None
+            left_out = load.carried and event.pair.draft is None
+            self._kept = msgspec.structs.replace(load, draft=None) if left_out else load
+            self._set(activity=Activity.READY, pair=event.pair, reading=None, failed=None)
+        elif isinstance(event, Failed):
+            self._load = None
+            self._set(activity=Activity.READY if self.pair else Activity.EMPTY, reading=None, failed=event)
+
+    def _about_run(self, event: Event, run: _Run) -> None:
+        if isinstance(event, PromptProgress):
+            if self.activity is not Activity.STOPPING:
+                self._set(reading=event)
+            run.sink.run_progress(event)
+        elif isinstance(event, Started):
+            run.sink.run_started(event.header)
+        elif isinstance(event, Finished):
+            self._run = None
+            if run.tokens:
+                self.pace = (event.totals.lead_seconds + event.totals.seconds) / run.tokens
+            self._set(activity=Activity.READY, reading=None)
+            run.sink.run_finished(event.totals)
+        elif isinstance(event, Failed):
+            self._run = None
+            self._set(activity=Activity.READY, reading=None)
+            run.sink.run_failed(event)
+
+    @Slot()
+    def _end_stuck_load(self) -> None:
+        """The engine did not come to the load in progress: do it in a new engine."""
+        self._never_began = self._load is not None
+        if self._never_began:
+            self._thread.end_engine()
+
+    def _engine_gone(self, event: Failed) -> None:
+        """The process died. The thread has made a new one already: load the same pair again."""
+        run, self._run = self._run, None
+        died_loading, self._load = self._load, None
+        if self._never_began:
+            self._never_began = False
+            self._kept, died_loading = died_loading, None
+        asked = self.questions.withdraw()
+        # A file that kills the engine is not loaded again; the pair from before is.
+        if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
+            self._kept = None
+        failed = event if died_loading is not None else self.state.failed
+        self._set(activity=Activity.EMPTY, pair=None, reading=None, failed=failed)
+        if run is not None:
+            run.sink.run_failed(event)
+            self.run_died.emit(event)
+        for take in asked.values():
+            take(event)
+        if self._kept is not None and self.activity is Activity.EMPTY:
+            self._load_now(msgspec.structs.replace(self._kept, run=self._next_id()))
+
+
+def _same_pair(first: Load, second: Load) -> bool:
+    return (first.target, first.draft) == (second.target, second.draft)

@@ -1,0 +1,292 @@
+"""Small controls that float over the transcript, and what an empty chat shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QEnterEvent, QFont, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app.ui.state.answer import Note
+from app.ui.theme import Theme
+from app.ui.theme.style import hover, set_role
+from app.ui.transcript.text.spans import AnswerTurn, Turn
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.labels import as_text
+
+
+class TurnActions(QWidget):
+    """The buttons for the turn under the pointer: copy, edit, regenerate."""
+
+    copy_asked = Signal()
+    edit_asked = Signal()
+    regenerate_asked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.turn: Turn | None = None
+        self.copy = IconButton(theme, "copy", "Copy", self)
+        self.edit = IconButton(theme, "pencil", "Edit and send again", self)
+        self.regenerate = IconButton(theme, "refresh", "Regenerate", self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        for button in (self.copy, self.edit, self.regenerate):
+            button.setCursor(Qt.CursorShape.ArrowCursor)
+            row.addWidget(button)
+        self.copy.clicked.connect(self.copy_asked)
+        self.edit.clicked.connect(self.edit_asked)
+        self.regenerate.clicked.connect(self.regenerate_asked)
+        self.hide()
+
+    @property
+    def focused(self) -> bool:
+        """Whether one of the buttons has the focus."""
+        return any(button.hasFocus() for button in (self.copy, self.edit, self.regenerate))
+
+    def offer(self, turn: Turn, edit: bool, regenerate: bool) -> None:
+        """Choose the buttons that are shown, and their turn."""
+        self.turn = turn
+        self.edit.setVisible(edit)
+        self.regenerate.setVisible(regenerate)
+        self.adjustSize()
+
+
+class VersionBar(QWidget):
+    """The arrows between the versions of an answer, which one it is, and a button to compare them."""
+
+    asked = Signal(int)  # the version
+    compare_asked = Signal(object)  # the button
+
+    def __init__(self, theme: Theme, turn: AnswerTurn, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.turn = turn
+        version, versions = turn.version, turn.versions
+        before, after = f"Version {version} of {versions}", f"Version {version + 2} of {versions}"
+        self.before = IconButton(theme, "chevron-left", before if version else "This is the first version")
+        self.after = IconButton(
+            theme, "chevron-right", after if version + 1 < versions else "This is the last version"
+        )
+        self.before.setEnabled(version > 0)
+        self.after.setEnabled(version + 1 < versions)
+        self.compare = IconButton(theme, "compare", "Compare the versions")
+        number = QLabel(f"{version + 1}/{versions}")
+        number.setAccessibleName(f"Version {version + 1} of {versions}")
+        set_role(number, role="secondary")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        self._buttons = (self.before, self.after, self.compare)
+        for part in (self.before, number, self.after, self.compare):
+            part.setCursor(Qt.CursorShape.ArrowCursor)
+            row.addWidget(part)
+        self.before.clicked.connect(lambda: self.asked.emit(version - 1))
+        self.after.clicked.connect(lambda: self.asked.emit(version + 1))
+        self.compare.clicked.connect(lambda: self.compare_asked.emit(self.compare))
+        self.adjustSize()
+
+    def take_focus_of(self, former: VersionBar) -> None:
+        """Continue where the bar that this one replaces had the focus: at the first or the last version one
+        arrow is dimmed, and the other one has it."""
+        for mine, its in zip(self._buttons, former._buttons, strict=True):
+            if its.hasFocus():
+                other = self.after if mine is self.before else self.before
+                self.show()
+                (mine if mine.isEnabled() else other).setFocus(Qt.FocusReason.OtherFocusReason)
+                return
+
+
+class EndButton(IconButton):
+    """A round button that scrolls to the end of the chat."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(theme, "chevron-down", "Go to the end", parent)
+        self._colours = theme
+        self._hovered = False
+        side = round(34 * theme.scale)
+        self.setFixedSize(side, side)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.hide()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._hovered = True
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hovered = False
+        super().leaveEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._colours.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        strong = self.hasFocus() or self._hovered
+        painter.setPen(QPen(QColor(palette.secondary if strong else palette.line), 1))
+        painter.setBrush(QColor(hover(palette) if self._hovered else palette.raised))
+        painter.drawEllipse(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+        side = self.iconSize().width()
+        x = (self.width() - side) // 2
+        self.icon().paint(painter, x, x, side, side)
+        painter.end()
+
+
+class NoteCard(QWidget):
+    """A note below an answer: what went wrong, and a button with the action that helps."""
+
+    action_asked = Signal()
+
+    def __init__(self, theme: Theme, note: Note, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.message = QLabel(note.message, self)
+        set_role(self.message, role="strong")
+        self.hint = QLabel(note.hint, self)
+        set_role(self.hint, role="secondary")
+        self.action = QPushButton(note.action, self)
+        self.action.setVisible(bool(note.action))
+        self.action.setCursor(Qt.CursorShape.ArrowCursor)
+        self.action.clicked.connect(self.action_asked)
+        self.hint.setVisible(bool(note.hint))
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        for label in (self.message, self.hint):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setCursor(Qt.CursorShape.IBeamCursor)
+            words.addWidget(label)
+        row = QHBoxLayout(self)
+        space = round(12 * theme.scale)
+        row.setContentsMargins(space + 6, space - 2, space, space - 2)
+        row.setSpacing(space)
+        row.addLayout(words, 1)
+        row.addWidget(self.action, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setAccessibleName("Note")
+        self.setAccessibleDescription(f"{note.message} {note.hint}".strip())
+        theme.changed.connect(self._theme_changed)
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(palette.line), 1))
+        painter.setBrush(QColor(palette.panel))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(palette.secondary))
+        painter.drawRoundedRect(QRectF(8, 10, 3, self.height() - 20), 1.5, 1.5)
+        painter.end()
+
+
+MOST = 5  # prompts offered at most
+TOUR = "Take the tour (3 minutes)"
+
+
+class EmptyState(QWidget):
+    """A title, a line, and prompts to choose from."""
+
+    suggestion_chosen = Signal(str)  # its title
+    tour_asked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.title = QLabel("Ask, and watch the draft being judged", self)
+        self.line = QLabel(
+            "Every token of the answer shows where it came from: drafted and accepted,"
+            " corrected by the target, or a bonus.",
+            self,
+        )
+        set_role(self.line, role="secondary")
+        for words in (self.title, self.line):
+            words.setWordWrap(True)
+        self.tour = QPushButton(TOUR, self)
+        self.tour.clicked.connect(self.tour_asked)
+        self.tour.hide()
+        self._buttons: list[QPushButton] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(round(8 * theme.scale))
+        for label in (self.title, self.line):
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            self._column.addWidget(label)
+        self._column.addSpacing(round(12 * theme.scale))
+        self._column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
+        theme.changed.connect(self._theme_changed)
+        self._theme_changed()
+
+    def set_words(self, title: str, line: str) -> None:
+        """Change the words, for example while no model is loaded yet."""
+        self.title.setText(title)
+        self.line.setText(line)
+
+    def set_suggestions(self, prompts: Mapping[str, str]) -> None:
+        """Offer the first few of these prompts (title -> prompt) as buttons."""
+        for button in self._buttons:
+            self._column.removeWidget(button)
+            button.hide()
+            button.deleteLater()
+        self._buttons = [self._button(title, prompt) for title, prompt in islice(prompts.items(), MOST)]
+        for button in self._buttons:
+            self._column.insertWidget(self._column.indexOf(self.tour), button)
+            button.show()
+
+    def fit(self, width: int, height: int) -> int:
+        """Show as many prompts as fit into a place of this size; returns the height used."""
+        self.tour.setText(TOUR)
+        if self.tour.sizeHint().width() > width:
+            self.tour.setText(TOUR.partition(" (")[0])
+        for button in self._buttons:
+            button.setVisible(True)
+        for button in reversed(self._buttons):
+            if self._wanted(width) <= height:
+                break
+            button.setVisible(False)
+        return self._wanted(width)
+
+    def _wanted(self, width: int) -> int:
+        self._column.invalidate()
+        tall = self._column.totalHeightForWidth(width) if self._column.hasHeightForWidth() else 0
+        return tall if tall > 0 else self._column.totalSizeHint().height()
+
+    @property
+    def buttons(self) -> tuple[QPushButton, ...]:
+        return tuple(self._buttons)
+
+    def _button(self, title: str, prompt: str) -> QPushButton:
+        button = _PromptButton(title, self)
+        button.setAccessibleName(title)
+        button.setToolTip(as_text(f"Ask:\n{prompt}"))
+        button.setCursor(Qt.CursorShape.PointingHandCursor)
+        button.clicked.connect(lambda: self.suggestion_chosen.emit(title))
+        return button
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
+        self.line.setFont(self._theme.sans(0.5))
+
+
+class _PromptButton(QPushButton):
+    """A button with the title of a prompt, elided where it does not fit."""
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._line = title
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(self._line.replace("&", "&&"))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = event.size().width() - 3 * self.fontMetrics().height()
+        shown = self.fontMetrics().elidedText(self._line, Qt.TextElideMode.ElideRight, room)
+        self.setText(shown.replace("&", "&&"))

@@ -1,1 +1,0 @@
-"""Blocks of a turn: paragraphs laid out and painted, rendered Markdown, lines of folds."""

@@ -1,1 +1,0 @@
-"""Tables and plots, which are copied and saved as files."""

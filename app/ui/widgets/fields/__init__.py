@@ -1,1 +1,0 @@
-"""Fields that are typed or chosen in, and forms made of them."""

@@ -1,0 +1,199 @@
+"""Labels and texts: elided, giving way to others, in a fixed pitch, as tooltips."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from html import escape
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStackedLayout, QStyle, QWidget
+
+from app.ui.theme import Theme
+
+
+def as_text(words: str) -> str:
+    """A tooltip that shows exactly these words. Qt treats text that looks like HTML as HTML: a file name
+    could pose as another one, or load a picture."""
+    return f'<p style="white-space:pre-wrap">{escape(words)}</p>' if Qt.mightBeRichText(words) else words
+
+
+class ElidedLabel(QLabel):
+    """One line of plain text, cut where it does not fit."""
+
+    def __init__(
+        self,
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        *,
+        text: str = "",
+        role: str = "",
+    ) -> None:
+        """`role` is one of the style sheet's."""
+        super().__init__()
+        self._mode = mode
+        if role:
+            self.setProperty("role", role)
+        self._full = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        if text:
+            self.set_text(text)
+
+    def set_text(self, text: str) -> None:
+        """Show a text."""
+        self._full = text
+        self.setText(text)
+        self.setAccessibleName(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        shown = self.fontMetrics().elidedText(self._full, self._mode, self.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+class ElidedButton(QPushButton):
+    """A button as wide as its row, its text cut in the middle; the tooltip has the whole text."""
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._full = text
+        self.setAccessibleName(text)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = event.size().width() - 2 * self.fontMetrics().height()
+        self.setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideMiddle, room))
+
+
+class GivingLabel(QLabel):
+    """Wants the width of its text, but can be as narrow as the layout makes it. Plain text."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        rect = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, rect.width())
+        painter = QPainter(self)
+        flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(rect, flags | Qt.TextFlag.TextSingleLine, text)
+
+
+class SteadyLabel(QLabel):
+    """One line of plain text. It has the size of its widest text and keeps it while only digits change, which
+    are all equally wide. A label of a fixed size does not ask its layout for room."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._pattern = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.set_text(text)
+
+    def set_text(self, text: str, widest: str = "") -> None:
+        """Show a text; `widest` is the widest one to make room for, by default this one."""
+        self.setText(text)
+        pattern = re.sub(r"\d", "0", widest or text)
+        if pattern != self._pattern:
+            self._pattern = pattern
+            self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit()
+
+    def _fit(self) -> None:
+        metrics = self.fontMetrics()
+        self.setFixedSize(metrics.horizontalAdvance(self._pattern) + 2, metrics.height())
+
+
+PADDING = 8
+NBSP = "\u00a0"
+
+
+class MonoText(QWidget):
+    """Hyphens do not break, unlike in a label: options of a command stay whole."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._text = ""
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme.changed.connect(self._refresh)
+
+    def text(self) -> str:
+        return self._text
+
+    def set_text(self, text: str) -> None:
+        """Show a text. Words joined by a no-break space stay together where they fit into a line."""
+        if text != self._text:
+            self._text = text
+            self.setAccessibleName(text)
+            self._refresh()
+
+    def lines(self, width: int) -> list[str]:
+        """The text, broken into lines for a width in pixels."""
+        across = max(1, (width - 2 * PADDING) // max(1, self._metrics().horizontalAdvance("0")))
+        joined = (word if len(word) <= across else word.replace(NBSP, " ") for word in self._text.split(" "))
+        return textwrap.wrap(" ".join(joined), across, break_on_hyphens=False)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return len(self.lines(width)) * self._metrics().height() + 2 * PADDING
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self.heightForWidth(300))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self._metrics().height() + 2 * PADDING)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(colours.line))
+        painter.setBrush(QColor(colours.panel))
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+        painter.setFont(self._theme.mono(-1))
+        painter.setPen(QColor(colours.text))
+        height = self._metrics().height()
+        place = QRect(PADDING, PADDING, self.width() - PADDING, height)
+        for line in self.lines(self.width()):
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, line)
+            place.translate(0, height)
+
+    def _metrics(self) -> QFontMetrics:
+        return QFontMetrics(self._theme.mono(-1), self)
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+
+class OneOf(QStackedLayout):
+    """Takes no more room than the largest label; Qt's own layout grows as far as it can. The labels need a
+    parent beforehand: the first is shown at once."""
+
+    def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
+        return Qt.Orientation(0)

@@ -1,0 +1,113 @@
+"""Plots, painted by their widget, saved by a right click as a picture or as a table of their data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QPixmap, QRegion
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+from app.base.files import SHARED, reason, write_atomic
+from app.base.numbers import cell
+from app.engine.errors import UserError
+from app.ui.theme import Theme
+
+Cell = int | float | str | None
+ChooseFile = Callable[[QWidget, str, str], str]
+"""(window, suggested file name, filter) -> chosen path, or "" where the choice was dismissed."""
+
+_SCALE = 2  # pictures are for papers and slides
+_MARGIN = 12
+
+
+def choose_file(window: QWidget, name: str, pattern: str) -> str:
+    """Let the user choose where to save, with the system's dialog."""
+    path, _ = QFileDialog.getSaveFileName(window, "Save as", name, pattern)
+    return path
+
+
+def csv_table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
+    """Comma-separated lines under one line of names; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(cell, names))
+    writer.writerows(map(cell, row) for row in rows)
+    return text.getvalue().encode()
+
+
+def png_picture(widget: QWidget, ground: str) -> bytes:
+    """The widget as a PNG, at twice its size in pixels."""
+    margins = QSize(2 * _MARGIN, 2 * _MARGIN)
+    picture = QPixmap((widget.size() + margins) * _SCALE)
+    picture.setDevicePixelRatio(_SCALE)
+    picture.fill(QColor(ground))
+    # Children only: the widget's own background is whatever lies behind it in the window.
+    flags = QWidget.RenderFlag.DrawChildren
+    widget.render(picture, QPoint(_MARGIN, _MARGIN), QRegion(), flags)
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    picture.save(buffer, "PNG")
+    buffer.close()
+    return bytes(data.data())
+
+
+def write_export(path: Path, data: bytes) -> None:
+    """Write an exported file; raises UserError in a sentence for people."""
+    try:
+        write_atomic(path, data, SHARED)
+    except OSError as error:
+        raise UserError(f"{path.name} was not saved: {reason(error)}.", "Choose another folder.") from error
+
+
+class Plot(QWidget):
+    """What is shown as a picture, and its data as a table."""
+
+    failed = Signal(object)
+    """The UserError of an export that failed."""
+    file_stem = "plot"
+
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+        super().__init__()
+        self._theme = theme
+        self._choose = choose
+        theme.changed.connect(self.update)
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        """Names of columns, and rows; no rows while nothing is shown."""
+        raise NotImplementedError
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if any(True for _ in self.table()[1]):
+            menu = self.menu()
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(event.globalPos())
+
+    def menu(self) -> QMenu:
+        """The menu of a right click."""
+        menu = QMenu(self)
+        menu.addAction("Save picture as PNG…", self.save_picture)
+        menu.addAction("Save data as CSV…", self.save_table)
+        return menu
+
+    @Slot()
+    def save_picture(self) -> None:
+        path = self._choose(self.window(), f"{self.file_stem}.png", "PNG picture (*.png)")
+        if path:
+            self._write(path, png_picture(self, self._theme.palette.ground))
+
+    @Slot()
+    def save_table(self) -> None:
+        path = self._choose(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
+        if path:
+            self._write(path, csv_table(*self.table()))
+
+    def _write(self, path: str, data: bytes) -> None:
+        try:
+            write_export(Path(path), data)
+        except UserError as error:
+            self.failed.emit(error)

@@ -1,0 +1,258 @@
+"""A few choices side by side, one of them chosen; switches, on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import chosen, focus_ring, hover
+
+EDGE = 2  # pixels around the choices
+PADDING, LEAST_PADDING = 20, 12  # pixels beside the words of a choice: with room, and without
+
+
+class Segmented(QWidget):
+    """One stop for Tab: left and right choose."""
+
+    picked = Signal(str)
+    """The user chose a different one."""
+    refused = Signal(str)
+    """The user chose one that is not available."""
+
+    def __init__(
+        self, theme: Theme, name: str, choices: Sequence[str], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._name = name
+        self._choices = tuple(choices)
+        self._index = 0
+        self._dim = False
+        self._unavailable: frozenset[str] = frozenset()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._describe()
+        theme.changed.connect(self._refresh)
+
+    def choice(self) -> str:
+        return self._choices[self._index]
+
+    def set_choice(self, choice: str) -> None:
+        """Show a choice, without emitting a signal."""
+        self._index = self._choices.index(choice)
+        self._describe()
+        self.update()
+
+    def set_dim(self, dim: bool) -> None:
+        """Draw it as having no effect."""
+        self._dim = dim
+        self.update()
+
+    def set_unavailable(self, choices: Collection[str]) -> None:
+        """Choices that the user cannot make now; one that is shown already stays."""
+        self._unavailable = frozenset(choices)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return self._size(PADDING)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._size(LEAST_PADDING)
+
+    def _size(self, padding: int) -> QSize:
+        width = sum(self._words()) + padding * len(self._choices) + 2 * EDGE
+        return QSize(width, self.fontMetrics().height() + 12)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(hover(colours)))
+        painter.drawRoundedRect(QRectF(self.rect()), 6, 6)
+        for index, place in enumerate(self._places()):
+            shade = colours.text if index == self._index and not self._dim else colours.secondary
+            if index == self._index:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(chosen(colours)))
+                painter.drawRoundedRect(place, 5, 5)
+            available = self.isEnabled() and self._choices[index] not in self._unavailable
+            painter.setPen(QColor(shade if available else colours.faint))
+            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._choices[index])
+        if ring_shown(self):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        for index, place in enumerate(self._places()):
+            if place.contains(event.position()):
+                self._choose(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is None:
+            super().keyPressEvent(event)
+            return
+        self._choose(min(max(self._index + step, 0), len(self._choices) - 1))
+
+    def _choose(self, index: int) -> None:
+        if index == self._index:
+            return
+        if self._choices[index] in self._unavailable:
+            self.refused.emit(self._choices[index])
+        else:
+            self._index = index
+            self._describe()
+            self.update()
+            self.picked.emit(self.choice())
+
+    def _describe(self) -> None:
+        self.setAccessibleName(f"{self._name}: {self.choice()}")
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def _words(self) -> list[int]:
+        """The widths of the choices, without padding."""
+        metrics = self.fontMetrics()
+        return [metrics.horizontalAdvance(choice) for choice in self._choices]
+
+    def _places(self) -> list[QRectF]:
+        words = self._words()
+        room = (self.width() - 2 * EDGE - sum(words)) // len(words)
+        padding = min(max(room, LEAST_PADDING), PADDING)
+        places = []
+        left = float(EDGE)
+        for width in words:
+            places.append(QRectF(left, EDGE, width + padding, self.height() - 2 * EDGE))
+            left += width + padding
+        return places
+
+
+class Switch(QAbstractButton):
+    """Shows "on" by position as well as by colour; `toggled` reports changes."""
+
+    def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setCheckable(True)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        theme.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        height = max(20, round(self.fontMetrics().height() * 1.4))
+        return QSize(round(height * 1.75), height)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        hint = self.sizeHint()
+        track = QRectF(0, 0, hint.width(), hint.height())
+        track.moveCenter(QRectF(self.rect()).center())
+        track.adjust(3, 3, -3, -3)
+        ground = colours.text if self.isChecked() else blend(colours.text, colours.ground, 0.4)
+        if not self.isEnabled():
+            ground = colours.line
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(ground))
+        painter.drawRoundedRect(track, track.height() / 2, track.height() / 2)
+        side = track.height() - 4
+        left = track.right() - 2 - side if self.isChecked() else track.left() + 2
+        painter.setBrush(QColor(colours.ground))
+        painter.drawEllipse(QRectF(left, track.top() + 2, side, side))
+        if ring_shown(self):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(focus_ring(colours)), 1.5))
+            ring = track.adjusted(-2.2, -2.2, 2.2, 2.2)
+            painter.drawRoundedRect(ring, ring.height() / 2, ring.height() / 2)
+
+
+class QuietSwitch(QAbstractButton):
+    """A small switch with its words; on and off differ in shape, not in colour alone."""
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setText(text)
+        self.setAccessibleName(text)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        theme.changed.connect(self._theme_changed)
+        self._theme_changed()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetricsF(self.font())
+        width = metrics.horizontalAdvance(self.text()) + self._track.width() + 18
+        return QSize(round(width), round(metrics.height() * 1.6))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self.isEnabled():
+            painter.setOpacity(0.45)
+        if ring_shown(self):
+            painter.setPen(QPen(QColor(focus_ring(palette)), 1.5))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 5, 5)
+        track = self._track.translated(6, (self.height() - self._track.height()) / 2)
+        on = self.isChecked()
+        strong = self.underMouse() and self.isEnabled()
+        ink = palette.text if strong else palette.secondary
+        painter.setPen(QPen(QColor(ink), 1.2))
+        painter.setBrush(QColor(ink if on else palette.ground))
+        radius = track.height() / 2
+        painter.drawRoundedRect(track, radius, radius)
+        side = track.height() - 4
+        x = track.right() - side - 2 if on else track.left() + 2
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(palette.ground if on else blend(ink, palette.ground, 0.75)))
+        painter.drawEllipse(QRectF(x, track.top() + 2, side, side))
+        painter.setPen(QColor(ink))
+        painter.setFont(self.font())
+        room = QRectF(self.rect()).adjusted(track.right() + 6, 0, 0, 0)
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self.text())
+        painter.end()
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.setFont(self._theme.sans(-0.5))
+        height = round(QFontMetricsF(self.font()).height() * 0.72)
+        self._track = QRectF(0, 0, round(height * 1.75), height)
+        self.updateGeometry()
+        self.update()
+
+
+OFFLINE = "No network use. Models already here still work."
+FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
+
+
+class OfflineSwitch(Switch):
+    """It cannot be switched off while the environment forbids the network."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "Offline mode")
+
+    def show_mode(self, offline: bool, *, forced: bool) -> str:
+        """Show whether offline mode is on or forced, without a signal; returns that in words."""
+        self.blockSignals(True)
+        self.setChecked(offline or forced)
+        self.blockSignals(False)
+        self.setEnabled(not forced)
+        return FORCED if forced else OFFLINE

@@ -1,1 +1,0 @@
-"""Numbers, times, models and the ends of drafts as the window writes them."""
