@@ -89,8 +89,8 @@ def _line_fields() -> Iterator[tuple[str, Any, Any]]:
         if each.name in _PACKED:
             yield each.name, msgspec.Raw, msgspec.Raw()
         else:
-            given: dict[str, Any] = {"default": field.default, "default_factory": field.default_factory}
-            yield field.name, field.type, msgspec.field(**given)
+            given: dict[str, Any] = {"default": each.default, "default_factory": each.default_factory}
+            yield each.name, each.type, msgspec.field(**given)
 
 
 _Line = msgspec.defstruct("_Line", list(_line_fields()), gc=False)

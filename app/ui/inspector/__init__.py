@@ -4,9 +4,13 @@
 another place opened. Every part is an `InspectorPart` and draws that `AnswerModel` up to its cursor; the
 round in detail is `AnswerModel.inspected`, so parts need not know each other: to choose a round, pin it.
 
-- `round/`: the inspected round, a card for each drafted token and for the token that the target gave itself.
-- `timeline/`: all rounds on one axis; a click inspects a round.
-- `shape/`: the whole answer in figures, such as acceptance by place; it stands below the round.
-- `replay/`: the bar at the foot that steps, plays and scrubs by moving the cursor, holds the engine while it
-  writes the answer, and asks what if. `trace_files.py`: traces opened and saved.
+- `round_view.py`: the inspected round, a card for each drafted token and for the token that the target gave
+  itself (`card.py`); `contents.py` says what is on a card, `painting.py` draws its parts.
+- `timeline.py`: all rounds on one axis; a click inspects a round.
+- `shape_view.py`: the whole answer in figures, such as acceptance by place; it stands below the round.
+- `transport.py`: the bar at the foot that steps, plays and scrubs. Its `Player` moves `AnswerModel.cursor`,
+  so that every view of the answer follows. Behind the last round of an answer that is being written it holds
+  the engine instead (`EngineSession.set_pace`): rounds then come one at a time, or slowly. `WhatIfPanel`
+  opens from the bar. `SlowMotion` shows the coming round of a slowed replay token by token, with less motion
+  state by state.
 """
