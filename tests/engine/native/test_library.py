@@ -13,7 +13,7 @@ import pytest
 from app.engine.devices.cores import cores, default_threads, threads_for
 from app.engine.native import AbortFlag, system_info
 from app.engine.native.library import captured_log, log
-from tests.engine.native.test_model_files import refusal
+from tests.engine.native.test_model import refusal
 
 ROOT = Path(__file__).parents[3]
 

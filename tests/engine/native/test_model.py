@@ -16,6 +16,7 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
+from app.engine.native.library import model_name
 from app.engine.native.memory import measure
 from app.engine.types import DEFAULT_CTX, ModelOptions, Role
 from tests.answers import answer, assert_same_answer
@@ -369,3 +370,20 @@ def test_a_long_architecture_is_no_long_message(tmp_path: Path) -> None:
     writer.close()
     error = refusal(tmp_path / "long.gguf")
     assert len(str(error)) < 400 and "has the architecture “xxx" in error.message
+
+
+@pytest.mark.parametrize(
+    ("said", "file", "shown"),
+    [
+        ("Qwen2.5 Coder 7B Instruct", "q.gguf", "Qwen2.5 Coder 7B Instruct"),
+        ("Qwen3 4B Instruct 2507", "q.gguf", "Qwen3 4B Instruct 2507"),
+        ("Smollm2 135M 8k Lc100K Mix1 Ep2", "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-135M-Instruct"),
+        ("", "gemma-3-270m-Q4_K_M.gguf", "gemma-3-270m"),
+        ("2fe192450127e6a83f7441aef6e3ca586c338b77", "Some-1B-UD-IQ2_XXS.gguf", "Some-1B"),
+        ("Model", "mine.F16.gguf", "mine"),
+        ("Mine checkpoint-500", "Q8_0.gguf", "Q8_0"),
+        ("Deep 7B", "x.gguf", "Deep 7B"),
+    ],
+)
+def test_a_name_that_tells_a_training_run_yields_to_the_files(said: str, file: str, shown: str) -> None:
+    assert model_name({"general.name": said}.__getitem__, Path(file)) == shown

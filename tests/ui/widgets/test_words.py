@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from app.base import numbers as everywhere
 from app.ui.widgets import words as numbers
+from app.ui.widgets.words import relative_time
 
 
 def plain(text: str) -> str:
@@ -114,3 +116,33 @@ def test_a_probability_is_zero_or_one_only_when_it_is() -> None:
 )
 def test_sizes_are_the_same_in_the_window_and_elsewhere(size: float, text: str) -> None:
     assert plain(numbers.file_size(size)) == text == everywhere.file_size(size)
+
+
+NOW = datetime(2030, 3, 15, 14, 0, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(seconds=-90), "now"),  # the clock was set back
+        (timedelta(seconds=59), "now"),
+        (timedelta(seconds=60), "1 min"),
+        (timedelta(minutes=59, seconds=59), "59 min"),
+        (timedelta(hours=1), "1 h"),
+        (timedelta(hours=11), "11 h"),
+        (timedelta(hours=13), "13 h"),
+        (timedelta(hours=15), "yesterday"),
+        (timedelta(hours=37), "yesterday"),
+        (timedelta(hours=39), "2 d"),
+        (timedelta(days=6), "6 d"),
+        (timedelta(days=7), "8 Mar"),
+        (timedelta(days=80), "25 Dec 2029"),
+    ],
+)
+def test_relative_time(ago: timedelta, words: str) -> None:
+    assert relative_time((NOW - ago).astimezone(UTC), NOW) == words
+
+
+def test_just_after_midnight_an_hour_ago_is_an_hour_ago() -> None:
+    night = NOW.replace(hour=0, minute=30)
+    assert relative_time(night - timedelta(hours=1), night) == "1 h"
