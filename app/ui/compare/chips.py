@@ -31,6 +31,7 @@ from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.chip import GAP, Chip, ChipRow
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.popover import Popover
@@ -66,32 +67,25 @@ class CompareHead(ChipRow):
         self.prompts = self._chip("prompts", prompts)
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.sweep_panel = sweep
-        self.sweep = QPushButton("Sweep")
-        self.sweep.setToolTip("Measure a grid of two parameters")
-        self.sweep.clicked.connect(self._open_sweep)
+        self.sweep = kit.button("Sweep", self._open_sweep, tip="Measure a grid of two parameters")
         self._sweep_popover = Popover(theme, sweep)
         self._sweep_popover.setParent(self)
         self._sweep_popover.opened.connect(sweep.check)
         self.depth_panel, self.load_panel = depth, load
-        self.depths = QPushButton("Depth")
-        self.depths.setToolTip("Measure the lanes over the length of the context")
+        self.depths = kit.button("Depth", tip="Measure the lanes over the length of the context")
         self._depth_popover = self._curves_popover(self.depths, depth)
-        self.loads = QPushButton("Load")
-        self.loads.setToolTip("Measure servers with several requests at once")
+        self.loads = kit.button("Load", tip="Measure servers with several requests at once")
         self._load_popover = self._curves_popover(self.loads, load)
         self.tune_panel = TunePanel()
-        self.tune = QPushButton(TUNE)
-        self.tune.setAccessibleName(TUNE)
-        self.tune.setToolTip("Search for the fastest setting on these prompts")
-        self.tune.clicked.connect(self._open_tune)
+        self.tune = kit.button(
+            TUNE, self._open_tune, tip="Search for the fastest setting on these prompts", name=TUNE
+        )
         self._tune_popover = Popover(theme, self.tune_panel)
         self._tune_popover.setParent(self)
         self.export_menu = QMenu(self)
-        self.export = QPushButton("Export")
-        self.export.clicked.connect(self._open_exports)
+        self.export = kit.button("Export", self._open_exports)
         self.export.setEnabled(False)
-        self.run = QPushButton("Run")
-        self.run.setProperty("kind", "primary")
+        self.run = kit.button("Run", kind="primary")
         self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
         self.starting = (self.sweep, self.depths, self.loads, self.tune, self.run)
         self.buttons = (self.sweep, self.depths, self.loads, self.tune, self.export, self.run)

@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
-    QPushButton,
     QSplitter,
     QTableWidgetItem,
     QToolTip,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.lab.report.curves import CurvePlot, Curves, place_words
 from app.lab.report.page.svg import Scale, ticks
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
 from app.ui.widgets.tables import TextTable, alignment, selected_rows
@@ -332,29 +330,18 @@ class CurvesPage(QWidget):
         self.view = CurvesView(theme, name, file_stem)
         self.table = CurvesTable(theme, f"{name}, in numbers", titles)
         self.table.lane_chosen.connect(self._lane_chosen)
-        title = QLabel(name)
-        title.setProperty("role", "title")
         self._left_out = _caption()
         definition = _caption()
         definition.setText(about)
-        self.close_button = QPushButton("Back to the lanes")
-        self.close_button.clicked.connect(self.closed)
-        top = QHBoxLayout()
-        top.addWidget(title, 1)
-        top.addWidget(self.close_button)
+        self.close_button = kit.button("Back to the lanes", self.closed)
+        top = kit.row((kit.label(name, "title"), 1), self.close_button)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.setChildrenCollapsible(False)
         parts.addWidget(self.view)
         parts.addWidget(self.table)
         parts.setStretchFactor(0, 3)
         parts.setStretchFactor(1, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 12)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addWidget(parts, 1)
-        column.addWidget(self._left_out)
-        column.addWidget(definition)
+        kit.column(top, (parts, 1), self._left_out, definition, margins=(24, 16, 24, 12), spacing=10, on=self)
 
     @property
     def left_out(self) -> str:
@@ -379,9 +366,5 @@ class CurvesPage(QWidget):
 
 
 def _caption() -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setProperty("role", "caption")
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label = kit.label("", "caption", wrap=True, plain=True, selectable=True)
     return label

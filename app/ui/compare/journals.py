@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QFrame
 
 from app.base import numbers
 from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
@@ -19,6 +19,7 @@ from app.engine.errors import UserError
 from app.engine.types import FinishReason
 from app.lab.report.report import SweepFacts, depths_of
 from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, lock_of, trace_folder_of
+from app.ui.widgets import kit
 
 KEPT = 5
 """Journals that are kept; a long one takes some megabytes with its traces."""
@@ -157,20 +158,10 @@ class ResumeStrip(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("kind", "card")
-        self._words = QLabel()
-        self._words.setTextFormat(Qt.TextFormat.PlainText)
-        self._words.setWordWrap(True)
-        self.accept = QPushButton()
-        self.accept.clicked.connect(self.accepted)
-        self.dismiss = QPushButton()
-        self.dismiss.setProperty("kind", "flat")
-        self.dismiss.clicked.connect(self.dismissed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 8, 12, 8)
-        row.setSpacing(8)
-        row.addWidget(self._words, 1)
-        row.addWidget(self.accept)
-        row.addWidget(self.dismiss)
+        self._words = kit.label(wrap=True, plain=True)
+        self.accept = kit.button("", self.accepted)
+        self.dismiss = kit.button("", self.dismissed, kind="flat")
+        kit.row((self._words, 1), self.accept, self.dismiss, margins=(16, 8, 12, 8), spacing=8, on=self)
         self.hide()
 
     @property

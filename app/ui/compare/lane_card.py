@@ -14,6 +14,7 @@ from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.theme.following import FollowingTheme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets import kit
 from app.ui.widgets.labels import ElidedLabel, as_text
 
 STEP = 1.5  # points
@@ -56,8 +57,7 @@ class LaneCard(QWidget):
         self.told.hide()
         self.speed = QLabel("–")
         self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
-        self._unit = QLabel("tok/s")
-        self._unit.setProperty("role", "caption")
+        self._unit = kit.label("tok/s", "caption")
         self.factor = QLabel()
         self.factor.setToolTip(
             "Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
@@ -76,23 +76,26 @@ class LaneCard(QWidget):
         self.text.inspect_requested.connect(self._inspect)
         self.text.token_clicked.connect(self._inspect)
         self.plot.round_clicked.connect(lambda index: self._inspect(None, index))
-        numbers = QHBoxLayout()
-        numbers.setSpacing(6)
-        numbers.addWidget(self.speed, 0, Qt.AlignmentFlag.AlignBaseline)
-        numbers.addWidget(self._unit, 0, Qt.AlignmentFlag.AlignBaseline)
-        numbers.addStretch(1)
-        numbers.addWidget(self.factor, 0, Qt.AlignmentFlag.AlignBaseline)
+        numbers = kit.row(
+            (self.speed, 0, Qt.AlignmentFlag.AlignBaseline),
+            (self._unit, 0, Qt.AlignmentFlag.AlignBaseline),
+            kit.Spring(1),
+            (self.factor, 0, Qt.AlignmentFlag.AlignBaseline),
+            spacing=6,
+        )
         self._head = QWidget()
-        head = QVBoxLayout(self._head)
-        head.setContentsMargins(12, 8, 12, 10)
-        head.setSpacing(2)
-        head.addWidget(self._name)
-        head.addWidget(self.told)
-        head.addLayout(numbers)
-        head.addWidget(self.caption)
-        head.addWidget(self.badge)
-        head.addSpacing(4)
-        head.addWidget(self.plot)
+        kit.column(
+            self._name,
+            self.told,
+            numbers,
+            self.caption,
+            self.badge,
+            4,
+            self.plot,
+            margins=(12, 8, 12, 10),
+            spacing=2,
+            on=self._head,
+        )
         column = QVBoxLayout(self)
         column.setContentsMargins(2, 2, 2, 6)
         column.setSpacing(0)

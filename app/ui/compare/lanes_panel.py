@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -32,6 +31,7 @@ from app.ui.setup.strategy_panel import StrategyContext, StrategyPanel
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
 from app.ui.theme.style import chosen
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.words import file_name
@@ -77,50 +77,40 @@ class LanesPanel(QWidget):
         self.new_server.hide()
         self.server = ServerForm(theme, servers, "Ask again")
         self.server.described.connect(lambda info: self._take_server(self.server, info))
-        title = QLabel("Lanes")
-        title.setProperty("role", "title")
-        base = QLabel(BASELINE)
-        base.setProperty("role", "secondary")
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
-        self.add = QPushButton("Add a lane")
-        self.add.clicked.connect(self._add)
-        self.add_server = QPushButton("Add a server…")
-        self.add_server.setToolTip("A running llama-server or vLLM races beside the lanes here")
+        self.add = kit.button("Add a lane", self._add)
+        self.add_server = kit.button(
+            "Add a server…", tip="A running llama-server or vLLM races beside the lanes here"
+        )
         self.add_server.setCheckable(True)
         self.add_server.toggled.connect(self._show_new_server)
         self.quants = quants
         self.quants.hide()
-        self.add_quants = QPushButton("Compare quantisations…")
-        self.add_quants.setToolTip(
-            "Make other quantisations of the target, and find the one that drafts best"
+        self.add_quants = kit.button(
+            "Compare quantisations…",
+            tip="Make other quantisations of the target, and find the one that drafts best",
         )
         self.add_quants.setCheckable(True)
         self.add_quants.toggled.connect(self._show_quants)
-        self._room = QLabel()
-        self._room.setProperty("role", "caption")
-        add_row = QHBoxLayout()
-        add_row.setSpacing(12)
-        add_row.addWidget(self.add)
-        add_row.addWidget(self.add_server)
-        add_row.addWidget(self.add_quants)
-        add_row.addWidget(self._room)
-        add_row.addStretch(1)
+        self._room = kit.label("", "caption")
+        add_row = kit.row(self.add, self.add_server, self.add_quants, self._room, kit.Spring(1), spacing=12)
         line = QFrame()
         line.setProperty("kind", "line")
         self._editor = QWidget()
         self._build_editor()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(title)
-        column.addWidget(base)
-        column.addLayout(self._list)
-        column.addLayout(add_row)
-        column.addWidget(self.new_server)
-        column.addWidget(self.quants)
-        column.addWidget(line)
-        column.addWidget(self._editor)
+        kit.column(
+            kit.label("Lanes", "title"),
+            kit.label(BASELINE, "secondary"),
+            self._list,
+            add_row,
+            self.new_server,
+            self.quants,
+            line,
+            self._editor,
+            spacing=10,
+            on=self,
+        )
         theme.changed.connect(self._restyle)
 
     def _build_editor(self) -> None:
@@ -140,28 +130,11 @@ class LanesPanel(QWidget):
             button.clicked.connect(act)
         self.strategy = StrategyPanel(self._theme)
         self.strategy.spec_changed.connect(self._spec_changed)
-        names = QHBoxLayout()
-        names.setSpacing(12)
-        names.addWidget(QLabel("Label"))
-        names.addWidget(self.label, 1)
+        names = kit.row(QLabel("Label"), (self.label, 1), spacing=12)
         self._here = QWidget()  # the editor of a lane that runs here
-        pair = QHBoxLayout()
-        pair.setSpacing(8)
-        pair.addWidget(QLabel("Pair"))
-        pair.addWidget(self._pair, 1)
-        for button in (self.same, self.target, self.draft):
-            pair.addWidget(button)
-        here = QVBoxLayout(self._here)
-        here.setContentsMargins(0, 0, 0, 0)
-        here.setSpacing(10)
-        here.addLayout(pair)
-        here.addWidget(self.strategy)
-        column = QVBoxLayout(self._editor)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addLayout(names)
-        column.addWidget(self.server)
-        column.addWidget(self._here)
+        pair = kit.row(QLabel("Pair"), (self._pair, 1), self.same, self.target, self.draft, spacing=8)
+        kit.column(pair, self.strategy, spacing=10, on=self._here)
+        kit.column(names, self.server, self._here, spacing=10, on=self._editor)
 
     @property
     def lane(self) -> Lane:
@@ -218,11 +191,7 @@ class LanesPanel(QWidget):
         remove.clicked.connect(lambda: self._remove(index))
         remove.setVisible(len(self._setup.lanes if self._setup else ()) > 1)
         row = QWidget()
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(choose, 1)
-        layout.addWidget(remove)
+        kit.row((choose, 1), remove, spacing=4, on=row)
         return row
 
     def _dress(self, choose: QAbstractButton) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QPushButton
 
 from app.base.paths import QUANTISED
 from app.engine.errors import UserError
@@ -32,6 +32,7 @@ from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
@@ -66,17 +67,8 @@ class ComparePlace(PlaceWidget):
             self.works,
             self.outcome,
         )
-        messages = QVBoxLayout()
-        messages.setContentsMargins(24, 8, 24, 0)
-        messages.addWidget(self.earlier.offer)
-        messages.addWidget(self.notice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.head)
-        column.addWidget(self.strip)
-        column.addLayout(messages)
-        column.addWidget(self.outcome, 1)
+        messages = kit.column(self.earlier.offer, self.notice, margins=(24, 8, 24, 0))
+        kit.column(self.head, self.strip, messages, (self.outcome, 1), spacing=0, on=self)
         self._connect()
         self.chips.show_setup()
         self.outcome.show_stage()

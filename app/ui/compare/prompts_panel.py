@@ -7,15 +7,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QFileDialog,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,6 +22,7 @@ from app.engine.errors import UserError
 from app.lab.suites import Suite, read_suite
 from app.ui.compare.setup import Amount, CompareSetup, Source
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.form import ParamForm
 from app.ui.widgets.kit import WrapLayout
@@ -43,27 +42,15 @@ class PairPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        title = QLabel("Pair")
-        title.setProperty("role", "title")
-        self._pair = QLabel()
-        self._pair.setTextFormat(Qt.TextFormat.PlainText)
-        self._pair.setWordWrap(True)
-        words = QLabel(PAIR_WORDS)
-        words.setProperty("role", "secondary")
-        words.setWordWrap(True)
+        self._pair = kit.label(wrap=True, plain=True)
+        words = kit.label(PAIR_WORDS, "secondary", wrap=True)
         row = QHBoxLayout()
         row.setSpacing(8)
         for name, place in (("Change it in Chat", "chat"), ("Find models", "models")):
-            button = QPushButton(name)
-            button.clicked.connect(lambda _checked=False, to=place: self.place_wanted.emit(to))
+            button = kit.button(name, lambda _checked=False, to=place: self.place_wanted.emit(to))
             row.addWidget(button)
         row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        for part in (title, self._pair, words):
-            column.addWidget(part)
-        column.addLayout(row)
+        kit.column(kit.label("Pair", "title"), self._pair, words, row, spacing=10, on=self)
 
     def set_pair(self, target: str, draft: str) -> None:
         """Show the files."""
@@ -93,8 +80,6 @@ class PromptsPanel(QWidget):
         self.choose: ChoosePrompts = ask_for_prompts
         self._setup = CompareSetup(self._suites[0])
         self._boxes: list[QCheckBox] = []
-        title = QLabel("Prompts")
-        title.setProperty("role", "title")
         self.source = Segmented(theme, "Prompts", tuple(Source))
         self.source.picked.connect(self._pick_source)
         self.suite = QuietCombo()
@@ -108,12 +93,8 @@ class PromptsPanel(QWidget):
         self.own.setTabChangesFocus(True)
         self.own.setFixedHeight(120)
         self.own.textChanged.connect(self._own_edited)
-        self.open = QPushButton("Choose a file…")
-        self.open.clicked.connect(self._ask)
-        self._about = QLabel()
-        self._about.setTextFormat(Qt.TextFormat.PlainText)
-        self._about.setProperty("role", "caption")
-        self._about.setWordWrap(True)
+        self.open = kit.button("Choose a file…", self._ask)
+        self._about = kit.label("", "caption", wrap=True, plain=True)
         self._categories = QWidget()
         self._wrap = WrapLayout(self._categories, 4)
         self.chat = Switch(theme, "Chat template")
@@ -122,26 +103,20 @@ class PromptsPanel(QWidget):
         self.amount = ParamForm(theme, Amount)
         self.amount.changed.connect(self._amount_edited)
         self._notice = Notice(theme)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(chat_words, 1)
-        row.addWidget(self.chat)
-        file_row = QHBoxLayout()
-        file_row.addWidget(self.open)
-        file_row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(title)
-        column.addWidget(self.source)
-        column.addWidget(self.suite)
-        column.addWidget(self.own)
-        column.addLayout(file_row)
-        column.addWidget(self._notice)
-        column.addWidget(self._about)
-        column.addWidget(self._categories)
-        column.addLayout(row)
-        column.addWidget(self.amount)
+        kit.column(
+            kit.label("Prompts", "title"),
+            self.source,
+            self.suite,
+            self.own,
+            kit.row(self.open, kit.Spring(1)),
+            self._notice,
+            self._about,
+            self._categories,
+            kit.row((chat_words, 1), self.chat, spacing=8),
+            self.amount,
+            spacing=10,
+            on=self,
+        )
         self.set_setup(self._setup)
 
     def set_setup(self, setup: CompareSetup) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout
 
 from app.base.numbers import count, file_size, listed, percent
 from app.engine.errors import SettingError, UserError
@@ -15,6 +15,7 @@ from app.hub.quantiser import USUAL, Quantiser, QuantPlan
 from app.lab.experiment import MOST_LANES, Pair
 from app.ui.compare.exports import Saving
 from app.ui.compare.start_panels import StartPanel
+from app.ui.widgets import kit
 
 WORDS = (
     "Makes other quantisations of the chat's target with llama.cpp's quantiser, and a lane for each. Run "
@@ -48,13 +49,8 @@ class QuantsPanel(StartPanel):
             box.toggled.connect(self._chose)
             boxes.addWidget(box)
         boxes.addStretch(1)
-        self.notes = QLabel()
-        self.notes.setProperty("role", "secondary")
-        self.notes.setWordWrap(True)
-        fields = QVBoxLayout()
-        fields.setSpacing(12)
-        fields.addLayout(boxes)
-        fields.addWidget(self.notes)
+        self.notes = kit.label("", "secondary", wrap=True)
+        fields = kit.column(boxes, self.notes, spacing=12)
         self.lay_out(fields)
         self.told.connect(self.amount.setText)
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
     QSizePolicy,
     QSlider,
     QStyle,
@@ -18,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.icons import IconButton
 
@@ -64,8 +63,7 @@ class RaceBar(QWidget):
         self._timer.timeout.connect(self._tick)
         self.play = IconButton(theme, "demos", "Race: replay all lanes together at their true speed")
         self.play.clicked.connect(self._toggle)
-        self._words = QLabel("Race at")
-        self._words.setProperty("role", "secondary")
+        self._words = kit.label("Race at", "secondary")
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the race")
         self.speed.setToolTip("True speed is as recorded; slower speeds show what is too fast to see")
@@ -76,8 +74,7 @@ class RaceBar(QWidget):
         self.slider.setAccessibleName("Moment of the race")
         self.slider.setSingleStep(STEPS // 100)
         self.slider.valueChanged.connect(self._seek)
-        self.clock = QLabel()
-        self.clock.setProperty("role", "mono")
+        self.clock = kit.label("", "mono")
         self.prompt = CutCombo()
         self.prompt.setAccessibleName("Prompt that the lanes show")
         self.prompt.setToolTip("The prompt that the lanes show")
@@ -87,17 +84,19 @@ class RaceBar(QWidget):
         self.repeat.setAccessibleName("Repeat that the lanes show")
         for combo in (self.prompt, self.repeat):
             combo.activated.connect(self._choose)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(24, 4, 24, 4)
-        row.setSpacing(8)
-        row.addWidget(self.play)
-        row.addWidget(self._words)
-        row.addWidget(self.speed)
-        row.addWidget(self.slider, 3)
-        row.addWidget(self.clock)
-        row.addSpacing(8)
-        row.addWidget(self.prompt, 2)
-        row.addWidget(self.repeat)
+        kit.row(
+            self.play,
+            self._words,
+            self.speed,
+            (self.slider, 3),
+            self.clock,
+            8,
+            (self.prompt, 2),
+            self.repeat,
+            margins=(24, 4, 24, 4),
+            spacing=8,
+            on=self,
+        )
         theme.changed.connect(self._restyle)
         self._restyle()
         self.set_seconds(0.0)

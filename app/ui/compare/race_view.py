@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.base import numbers
 from app.engine.errors import TraceError
@@ -29,6 +29,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
 from app.ui.state.servers import Servers
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
 from app.ui.widgets.words import duration, file_name, pair_words, significant
 
@@ -55,11 +56,7 @@ class RaceView(QWidget):
         self._best: int | None = None  # the lane that is the fastest over all runs
         self._known = 0  # number of lanes that had answered the prompt when it was shown
         self._seldom = Throttle(self._show_live_numbers, self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.lanes, 1)
-        column.addWidget(self.bar)
+        kit.column((self.lanes, 1), self.bar, spacing=0, on=self)
         session.lanes_changed.connect(self._show_live)
         session.run_over.connect(self._renew)
         session.stage_changed.connect(self._stage_changed)

@@ -8,12 +8,9 @@ from typing import NamedTuple
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
-    QLabel,
     QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,6 +25,7 @@ from app.ui.compare.scatter import Scatter, points_of
 from app.ui.compare.summary_table import SummaryTable
 from app.ui.compare.words import token_words
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.notice import Placeholder
 from app.ui.widgets.segmented import Segmented
@@ -154,8 +152,7 @@ class Results(QWidget):
         self.category = QuietCombo()
         self.category.setAccessibleName("Prompts that the table is about")
         self.category.activated.connect(self._show_table)
-        self._note = QLabel()
-        self._note.setProperty("role", "caption")
+        self._note = kit.label("", "caption")
         self.table = SummaryTable(theme)
         self.shape = SummaryTable(theme, SHAPE, "How the drafts of each lane fared")
         self.scatter = Scatter(theme)
@@ -168,21 +165,10 @@ class Results(QWidget):
         self._pages = QStackedWidget()
         for page in (self.table, self.shape, self.scatter, self._parting_pages):
             self._pages.addWidget(page)
-        head = QHBoxLayout()
-        head.setContentsMargins(24, 4, 24, 4)
-        head.setSpacing(12)
-        head.addWidget(self.views)
-        head.addWidget(self._note)
-        head.addStretch(1)
-        head.addWidget(self.category)
-        body = QHBoxLayout()
-        body.setContentsMargins(24, 0, 24, 8)
-        body.addWidget(self._pages)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(head)
-        column.addLayout(body, 1)
+        head = kit.row(
+            self.views, self._note, kit.Spring(1), self.category, margins=(24, 4, 24, 4), spacing=12
+        )
+        kit.column(head, (kit.row(self._pages, margins=(24, 0, 24, 8)), 1), spacing=4, on=self)
         self._show_view(VIEWS[0])
 
     def set_report(self, report: Report | None, experiment: Experiment | None) -> None:

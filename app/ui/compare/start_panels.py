@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -28,6 +27,7 @@ from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, pa
 from app.lab.suites import Suite
 from app.ui.compare.words import amount_words
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.field import NumberField
 from app.ui.widgets.keys import Typing
 
@@ -40,34 +40,17 @@ class StartPanel(QWidget):
 
     def __init__(self, title: str, words: str, start: str, last: str) -> None:
         super().__init__()
-        self._title = QLabel(title)
-        self._title.setProperty("role", "title")
-        self._words = QLabel(words)
-        self._words.setProperty("role", "secondary")
-        self._words.setWordWrap(True)
-        self.amount = QLabel()
-        self.amount.setWordWrap(True)
-        self.start = QPushButton(start)
-        self.start.setProperty("kind", "primary")
-        self.start.clicked.connect(self._start)
-        self.last = QPushButton(last)
-        self.last.clicked.connect(self.last_wanted)
+        self._title = kit.label(title, "title")
+        self._words = kit.label(words, "secondary", wrap=True)
+        self.amount = kit.label(wrap=True)
+        self.start = kit.button(start, self._start, kind="primary")
+        self.last = kit.button(last, self.last_wanted)
         self.last.hide()
 
     def lay_out(self, fields: QLayout) -> None:
         """Put the fields of the derived class in their place; Tab goes from them to the buttons."""
-        row = QHBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(self.amount, 1)
-        row.addWidget(self.last)
-        row.addWidget(self.start)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        column.addWidget(self._title)
-        column.addWidget(self._words)
-        column.addLayout(fields)
-        column.addLayout(row)
+        row = kit.row((self.amount, 1), self.last, self.start, spacing=12)
+        kit.column(self._title, self._words, fields, row, spacing=12, on=self)
 
     def amount_words(self) -> str:
         """How much would be measured; raises SettingError."""
@@ -106,13 +89,8 @@ class CurvesPanel(StartPanel):
         Typing(self.numbers, self.numbers.textEdited).settled.connect(self.check)
         self.name = QLabel(label)
         self.name.setBuddy(self.numbers)
-        self.line = QHBoxLayout()
-        self.line.setSpacing(12)
-        self.line.addWidget(self.name)
-        self.line.addWidget(self.numbers, 1)
-        self.lines = QVBoxLayout()
-        self.lines.setSpacing(12)
-        self.lines.addLayout(self.line)
+        self.line = kit.row(self.name, (self.numbers, 1), spacing=12)
+        self.lines = kit.column(self.line, spacing=12)
         self.lay_out(self.lines)
 
     def suggested(self) -> str:

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.base import numbers
 from app.lab.axes import is_of_strategy
@@ -24,6 +24,7 @@ from app.lab.report.report import SweepFacts
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
+from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
 from app.ui.widgets.segmented import Segmented
@@ -222,33 +223,15 @@ class SweepPage(QWidget):
         self.heat = HeatView(theme)
         self.number.picked.connect(self.heat.set_metric)
         self.heat.chosen.connect(self._show_cell)
-        self.cell = QLabel()
-        self.cell.setTextFormat(Qt.TextFormat.PlainText)
-        self.cell.setWordWrap(True)
-        self.cell.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.use = QPushButton("Use it in the chat")
-        self.use.clicked.connect(self._use)
-        self.compare = QPushButton("Compare it side by side")
-        self.compare.clicked.connect(self._compare)
-        self.close_button = QPushButton("Back to the lanes")
-        self.close_button.clicked.connect(self.closed)
+        self.cell = kit.label(wrap=True, plain=True, selectable=True)
+        self.use = kit.button("Use it in the chat", self._use)
+        self.compare = kit.button("Compare it side by side", self._compare)
+        self.close_button = kit.button("Back to the lanes", self.closed)
         self._at_work = False
         self._of_strategy = False  # whether both axes are settings of the strategy
-        top = QHBoxLayout()
-        top.addWidget(self.number)
-        top.addStretch(1)
-        top.addWidget(self.close_button)
-        below = QHBoxLayout()
-        below.setSpacing(8)
-        below.addWidget(self.cell, 1)
-        below.addWidget(self.use)
-        below.addWidget(self.compare)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 12)
-        column.setSpacing(12)
-        column.addLayout(top)
-        column.addWidget(self.heat, 1)
-        column.addLayout(below)
+        top = kit.row(self.number, kit.Spring(1), self.close_button)
+        below = kit.row((self.cell, 1), self.use, self.compare, spacing=8)
+        kit.column(top, (self.heat, 1), below, margins=(24, 16, 24, 12), spacing=12, on=self)
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...], at_work: bool) -> None:
         """Show the cells measured so far, row by row."""

@@ -3,15 +3,11 @@ recommendation."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,6 +17,7 @@ from app.lab.report.interval import speedup_words
 from app.lab.tune.tuned import FINALISTS, Tuned
 from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.tables import alignment, fit_rows, quiet_table
 
 MORE_SECONDS = 120
@@ -55,35 +52,22 @@ class TunePage(QWidget):
         super().__init__()
         self._theme = theme
         self._session = session
-        self.title = QLabel()
-        self.title.setProperty("role", "title")
-        self.reason = QLabel()
-        self.reason.setWordWrap(True)
-        self.reason.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.use = QPushButton()
-        self.use.setProperty("kind", "primary")
-        self.use.clicked.connect(self._use)
-        self.more = QPushButton(f"Search {MORE_SECONDS // 60} more minutes")
-        self.more.setToolTip("With the settings that are still in, on new measurements")
-        self.more.clicked.connect(self.more_wanted)
-        self.compare = QPushButton("Compare the best side by side")
-        self.compare.clicked.connect(self._compare)
-        self.close_button = QPushButton("Back to the lanes")
-        self.close_button.clicked.connect(self.closed)
+        self.title = kit.label("", "title")
+        self.reason = kit.label(wrap=True, selectable=True)
+        self.use = kit.button("", self._use, kind="primary")
+        self.more = kit.button(
+            f"Search {MORE_SECONDS // 60} more minutes",
+            self.more_wanted,
+            tip="With the settings that are still in, on new measurements",
+        )
+        self.compare = kit.button("Compare the best side by side", self._compare)
+        self.close_button = kit.button("Back to the lanes", self.closed)
         self.table = QTableWidget(0, len(TITLES))
         self._build_table()
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        for button in (self.use, self.more, self.compare, self.close_button):
-            row.addWidget(button)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 8)
-        column.setSpacing(10)
-        column.addWidget(self.title)
-        column.addWidget(self.reason)
-        column.addLayout(row)
-        column.addWidget(self.table, 1)
+        row = kit.row(self.use, self.more, self.compare, self.close_button, kit.Spring(1), spacing=8)
+        kit.column(
+            self.title, self.reason, row, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
+        )
         theme.changed.connect(self._show)
         session.changed.connect(self._show)
         session.stage_changed.connect(self._show)

@@ -8,7 +8,7 @@ from itertools import islice, zip_longest
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolTip, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QLabel, QToolTip
 
 from app.base import numbers
 from app.engine.errors import UserError
@@ -18,6 +18,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import Verification
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
+from app.ui.widgets import kit
 from app.ui.widgets.labels import SteadyLabel, as_text
 from app.ui.widgets.plot import Cell, ChooseFile, Plot
 from app.ui.widgets.words import count, percent, significant
@@ -310,8 +311,7 @@ class Figure(QFrame):
         super().__init__()
         self.setProperty("kind", "figure")
         self.bars = bars
-        self.title = QLabel(title)
-        self.title.setProperty("role", "strong")
+        self.title = kit.label(title, "strong")
         self.note = SteadyLabel()
         self.note.setProperty("role", "caption")
         self.caption = QLabel(wordWrap=True)
@@ -320,17 +320,8 @@ class Figure(QFrame):
             part.setToolTip(definition)
         bars.setAccessibleName(title)
         bars.failed.connect(self._not_saved)
-        row = QHBoxLayout()
-        row.addWidget(self.title)
-        row.addStretch(1)
-        row.addWidget(self.note)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(8)
-        column.addLayout(row)
-        column.addWidget(bars)
-        column.addWidget(self.caption)
-        column.addStretch(1)
+        row = kit.row(self.title, kit.Spring(1), self.note)
+        kit.column(row, bars, self.caption, kit.Spring(1), margins=(14, 12, 14, 12), spacing=8, on=self)
         theme.changed.connect(self._fit)
 
     def show_content(self, content: Content) -> None:

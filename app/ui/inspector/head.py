@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from app.engine.types import FinishReason, TraceHeader
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript.text.facts import CAPTIONS
+from app.ui.widgets import kit
 from app.ui.widgets.labels import ElidedLabel, as_text
 from app.ui.widgets.words import pair_words
 
@@ -87,12 +88,7 @@ class InspectorHead(QWidget):
         self.facts.setProperty("role", "secondary")
         self.buttons = QHBoxLayout()
         self.buttons.setSpacing(8)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(24, 12, 24, 12)
-        row.setSpacing(12)
-        row.addWidget(self.title)
-        row.addWidget(self.facts, 1)
-        row.addLayout(self.buttons)
+        kit.row(self.title, (self.facts, 1), self.buttons, margins=(24, 12, 24, 12), spacing=12, on=self)
 
     def show_answer(self, answer: AnswerModel | None, name: str, *, held: bool = False) -> None:
         """Describe an answer; None describes nothing. `held`: the engine waits for a step."""

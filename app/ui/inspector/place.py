@@ -20,11 +20,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
-    QLabel,
-    QPushButton,
     QScrollArea,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -40,6 +37,7 @@ from app.ui.state.chat_side import Inspection, OpenTrace, dropped_trace
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
@@ -78,10 +76,12 @@ class TraceFiles(QObject):
         self._open_trace = open_trace
         self._window, self._choose, self._choose_new = parent, choose, choose_new
         self.message = Notice(theme)
-        self.open = QPushButton("Open trace…")
-        self.open.setToolTip("Replay an answer from a file. A file that is dropped on the window opens too.")
-        self.save = QPushButton("Save trace…")
-        self.save.setToolTip("Write this answer to a file, with everything that was recorded")
+        self.open = kit.button(
+            "Open trace…", tip="Replay an answer from a file. A file that is dropped on the window opens too."
+        )
+        self.save = kit.button(
+            "Save trace…", tip="Write this answer to a file, with everything that was recorded"
+        )
         self.open.clicked.connect(self._ask_to_open)
         self.save.clicked.connect(self._ask_to_save)
 
@@ -146,10 +146,8 @@ class InspectorPlace(PlaceWidget):
         self.files = TraceFiles(theme, inspection, open_trace, self)
         for button in (self.files.open, self.files.save):
             self.head.buttons.addWidget(button)
-        self.title = QLabel()
-        self.title.setProperty("role", "title")
-        self.hint = QLabel()
-        self.hint.setProperty("role", "secondary")
+        self.title = kit.label("", "title")
+        self.hint = kit.label("", "secondary")
         self.setAcceptDrops(True)
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
@@ -171,20 +169,12 @@ class InspectorPlace(PlaceWidget):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
             label.setWordWrap(True)
         self._empty = QWidget()
-        words = QVBoxLayout(self._empty)
-        words.setContentsMargins(24, 24, 24, 24)
-        words.addStretch(1)
-        words.addWidget(self.title)
-        words.addWidget(self.hint)
-        words.addStretch(2)
+        kit.column(
+            kit.Spring(1), self.title, self.hint, kit.Spring(2), margins=(24, 24, 24, 24), on=self._empty
+        )
 
         self._below = QWidget()  # what scrolls: the round, and under it what is about the whole answer
-        below = QVBoxLayout(self._below)
-        below.setContentsMargins(24, 8, 24, 16)
-        below.setSpacing(16)
-        below.addWidget(self.round)
-        below.addWidget(self.shape)
-        below.addStretch(1)
+        kit.column(self.round, self.shape, kit.Spring(1), margins=(24, 8, 24, 16), spacing=16, on=self._below)
         self._scroll = QScrollArea()
         self._scroll.setWidget(self._below)
         self._scroll.setWidgetResizable(True)
@@ -194,25 +184,13 @@ class InspectorPlace(PlaceWidget):
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
         self._body = QWidget()
-        body = QVBoxLayout(self._body)
-        body.setContentsMargins(0, 0, 0, 0)
-        body.setSpacing(0)
-        body.addWidget(self.text)
-        body.addWidget(self.timeline)
-        body.addWidget(self._scroll, 1)
+        kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0, on=self._body)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._body)
         line = QFrame()
         line.setProperty("kind", "line")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.head)
-        column.addWidget(line)
-        column.addWidget(self.files.message)
-        column.addWidget(self._stack, 1)
-        column.addWidget(self.replay)
+        kit.column(self.head, line, self.files.message, (self._stack, 1), self.replay, spacing=0, on=self)
 
     # ------------------------------------------------------------------ the answer that it shows
 

@@ -7,7 +7,7 @@ from html import escape
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.fates import Origin
@@ -19,6 +19,7 @@ from app.ui.inspector.round_facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
 from app.ui.widgets.words import compared, count, written
@@ -183,10 +184,8 @@ class RoundView(InspectorPart):
         super().__init__()
         self.title = SteadyLabel()
         self.title.setProperty("role", "strong")
-        self.facts = QLabel()
-        self.facts.setProperty("role", "secondary")
-        self.origin = QLabel()
-        self.origin.setProperty("role", "caption")
+        self.facts = kit.label("", "secondary")
+        self.origin = kit.label("", "caption")
         for label in (self.facts, self.origin):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
@@ -199,10 +198,7 @@ class RoundView(InspectorPart):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        head = QHBoxLayout()
-        head.setSpacing(12)
-        head.addWidget(self.title, 0, Qt.AlignmentFlag.AlignTop)
-        head.addWidget(self.facts, 1)
+        head = kit.row((self.title, 0, Qt.AlignmentFlag.AlignTop), (self.facts, 1), spacing=12)
         column.addLayout(head)
         for widget in (self.origin, self.copied, self.chain):
             column.addWidget(widget)

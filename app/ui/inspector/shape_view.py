@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from PySide6.QtCore import QTimer, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
@@ -23,6 +23,7 @@ from app.ui.instruments.cost_card import CostPlot
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.theme.palette import blend
+from app.ui.widgets import kit
 from app.ui.widgets.labels import SteadyLabel
 from app.ui.widgets.plot import ChooseFile, choose_file
 from app.ui.widgets.words import count
@@ -59,8 +60,7 @@ class ShapeView(InspectorPart):
         self._rests = False
         self._fold_soon = QTimer(self, singleShot=True, interval=0)
         self._fold_soon.timeout.connect(self._fold)
-        self.title = QLabel("Whole answer")
-        self.title.setProperty("role", "strong")
+        self.title = kit.label("Whole answer", "strong")
         self.scope = SteadyLabel()
         self.scope.setProperty("role", "secondary")
         self.places = self._figure(
@@ -80,27 +80,17 @@ class ShapeView(InspectorPart):
         self.cost = CostPlot(theme, choose)
         self._cost_card = QFrame()
         self._cost_card.setProperty("kind", "figure")
-        inside = QVBoxLayout(self._cost_card)
-        inside.setContentsMargins(14, 12, 14, 12)
-        inside.addWidget(self.cost)
+        kit.column(self.cost, margins=(14, 12, 14, 12), on=self._cost_card)
         self._cards: tuple[QWidget, ...] = (
             self.places, self.accepted, self.ranks, self.entropy, self.strategies, self._cost_card,
         )  # fmt: skip
         for card in self._cards:
             card.setParent(self)  # one that is not shown is in no layout
             card.setMinimumWidth(1)  # columns become fewer, they do not keep the view wide
-        head = QHBoxLayout()
-        head.setSpacing(12)
-        head.addWidget(self.title)
-        head.addWidget(self.scope)
-        head.addStretch(1)
+        head = kit.row(self.title, self.scope, kit.Spring(1), spacing=12)
         self._grid = QGridLayout()
         self._grid.setSpacing(12)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addLayout(self._grid)
+        kit.column(head, self._grid, spacing=8, on=self)
         self._mixed = False  # several strategies drafted or were asked
         self._placed: tuple[tuple[QWidget, ...], int] = ((), 0)
         self.setAccessibleName("Whole answer in figures")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_settings
@@ -18,6 +18,7 @@ from app.ui.inspector.player import Player, SlowMotion
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.icons import IconButton
@@ -43,12 +44,9 @@ class WhatIfPanel(QWidget):
         self.p_min.setSingleStep(5)
         self.rule = Segmented(theme, "length", [rule.value for rule in LengthRule])
         self.names = [QLabel() for _ in range(3)]
-        self.outcome = QLabel()
-        self.outcome.setProperty("role", "strong")
-        self.recorded = QLabel()
-        self.recorded.setProperty("role", "secondary")
-        self.why = QLabel()
-        self.why.setProperty("role", "secondary")
+        self.outcome = kit.label("", "strong")
+        self.recorded = kit.label("", "secondary")
+        self.why = kit.label("", "secondary")
         for label in (self.outcome, self.recorded, self.why):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -193,15 +191,16 @@ class TransportBar(QWidget):
         )
         self.speed.addItems(list(SPEEDS))
         self.speed.setCurrentText("true speed")
-        self.hold = QPushButton(_HOLD)
-        self.hold.setAccessibleName(_HOLD)
+        self.hold = kit.button(
+            _HOLD,
+            tip="The next answer of the chat waits before its first round: step it from here",
+            name=_HOLD,
+        )
         self.hold.setCheckable(True)
-        self.hold.setToolTip("The next answer of the chat waits before its first round: step it from here")
         self.what_if = WhatIfPanel(theme)
         self._panel = Popover(theme, self.what_if, 420)
         self._panel.setParent(self)  # deleted with the bar; once opened it belongs to the window
-        self.ask = QPushButton("What if…")
-        self.ask.setToolTip("What this answer would have taken with other draft settings")
+        self.ask = kit.button("What if…", tip="What this answer would have taken with other draft settings")
         self._scrub = Throttle(self._seek, self, _SCRUB_MS)
         self._follow = Throttle(self._show, self)
         self._lay_out()
@@ -220,10 +219,7 @@ class TransportBar(QWidget):
         self._show()
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.slow_motion)
+        column = kit.column(self.slow_motion, spacing=0, on=self)
         upper, row = QHBoxLayout(), QHBoxLayout()
         upper.setContentsMargins(24, 8, 24, 0)
         upper.setSpacing(8)

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionButton,
     QStylePainter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -362,12 +361,7 @@ class CostCard(CostPlot):
         self.advice.setAccessibleName("Advice")
         self.remedies = Remedies(self._theme)
         self._room = QWidget()
-        inside = QVBoxLayout(self._room)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.setSpacing(2)
-        inside.addWidget(self.advice)
-        inside.addWidget(self.remedies)
-        inside.addStretch()
+        kit.column(self.advice, self.remedies, kit.Spring(), spacing=2, on=self._room)
         column = self.layout()
         assert column is not None
         column.addWidget(self._room)

@@ -9,8 +9,6 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QStackedWidget,
@@ -26,6 +24,7 @@ from app.ui.lessons.tour import Tour
 from app.ui.lessons.toy import LawToy
 from app.ui.state.chat_side import Inspection
 from app.ui.theme import Theme
+from app.ui.widgets import kit
 from app.ui.widgets.buttons import TwoLineButton
 from app.ui.widgets.keys import Grid, GridKeys, KeyTable
 from app.ui.widgets.lazy_place import PlaceWidget
@@ -42,18 +41,17 @@ class LessonList(QWidget):
     def __init__(self, theme: Theme, lessons: Sequence[ToldLesson]) -> None:
         super().__init__()
         self._theme = theme
-        title = QLabel("Lessons")
-        title.setProperty("role", "title")
-        help_line = QLabel(
+        help_line = kit.label(
             "Recorded answers, step by step, each with a question. No model is needed. Lessons marked SmolLM2"
             " show a real model, the others the small pair, which is made to be fast. Right and Left go"
-            " through the steps, 1, 2 and 3 answer."
+            " through the steps, 1, 2 and 3 answer.",
+            "secondary",
+            wrap=True,
         )
-        help_line.setProperty("role", "secondary")
-        help_line.setWordWrap(True)
         self.tour = QPushButton("Take the tour (3 minutes)")
-        self.stage = QPushButton("Stage")
-        self.stage.setToolTip("Show the lessons in large type on the whole screen, for an audience (F5)")
+        self.stage = kit.button(
+            "Stage", tip="Show the lessons in large type on the whole screen, for an audience (F5)"
+        )
         self.rows = [
             TwoLineButton(
                 theme, f"{number}  {lesson.title}{' · SmolLM2' if lesson.real else ''}", lesson.about
@@ -76,11 +74,7 @@ class LessonList(QWidget):
         column = QVBoxLayout(holder)
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(12)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(title, 1)
-        head.addWidget(self.tour)
-        head.addWidget(self.stage)
+        head = kit.row((kit.label("Lessons", "title"), 1), self.tour, self.stage, spacing=8)
         column.addLayout(head)
         column.addWidget(help_line)
         column.addLayout(self._grid)
@@ -91,9 +85,7 @@ class LessonList(QWidget):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        kit.column(area, on=self)
         self._lay_out()
 
     def set_current(self, lesson: int) -> None:
@@ -149,9 +141,7 @@ class LessonsPlace(PlaceWidget):
         self.toy = LawToy(theme)
         for part in (self.list, self.player, self.toy):
             self._stack.addWidget(part)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._stack)
+        kit.column(self._stack, on=self)
         self.list.chosen.connect(self.open)
         self.player.left.connect(self.show_list)
         self.list.toy.clicked.connect(self.open_toy)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QPushButton,
     QScrollArea,
     QScrollBar,
@@ -22,6 +21,7 @@ from app.ui.lessons.course import Course, StepWords
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel, as_text
 
@@ -82,17 +82,16 @@ class LessonPlayer(QWidget):
         self.title, self.about = ElidedLabel(), ElidedLabel()
         self.title.setProperty("role", "title")
         self.about.setProperty("role", "secondary")
-        self.inspect = QPushButton("Inspector")
-        self.inspect.setToolTip("Open this round in the Inspector, with the timeline and the replay")
-        self.inspect.clicked.connect(inspect)
+        self.inspect = kit.button(
+            "Inspector", inspect, tip="Open this round in the Inspector, with the timeline and the replay"
+        )
         self.text = AnswerText(theme, course)
         self.coming = SlowMotion(theme)
         self.coming.setAccessibleName("Draft of the coming round")
         self.words = StepWords(theme, course)
         self.round = RoundView(theme)
         self.back = QPushButton("Back")
-        self.next = QPushButton("Next")
-        self.next.setProperty("kind", "primary")
+        self.next = kit.button("Next", kind="primary")
         self.back.setToolTip("The step before (Left)")
         self.next.setToolTip("The next step (Right)")
         self.back.clicked.connect(course.back)
@@ -107,32 +106,16 @@ class LessonPlayer(QWidget):
         self._show()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setContentsMargins(24, 12, 24, 4)
-        head.setSpacing(12)
-        head.addWidget(self.title, 1)
-        for button in (self.inspect, self.back, self.next):
-            head.addWidget(button)
-        about = QHBoxLayout()
-        about.setContentsMargins(24, 0, 24, 8)
-        about.addWidget(self.about)
+        head = kit.row(
+            (self.title, 1), self.inspect, self.back, self.next, margins=(24, 12, 24, 4), spacing=12
+        )
+        about = kit.row(self.about, margins=(24, 0, 24, 8))
         self._words_area = _scrolled(self.words)
         self._cards = _scrolled(self.round)
-        body = QHBoxLayout()
-        body.setContentsMargins(24, 12, 24, 16)
-        body.setSpacing(24)
-        body.addWidget(self._words_area, 2)
-        body.addWidget(self._cards, 3)
+        body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
         line = QFrame()
         line.setProperty("kind", "line")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addLayout(about)
-        for part in (line, self.text, self.coming):
-            column.addWidget(part)
-        column.addLayout(body, 1)
+        kit.column(head, about, line, self.text, self.coming, (body, 1), spacing=0, on=self)
 
     @Slot()
     def _show(self) -> None:
@@ -220,11 +203,7 @@ def _put(widget: QWidget, area: QScrollArea) -> None:
 def _scrolled(widget: QWidget) -> QScrollArea:
     """A scroll area with the widget at its top."""
     holder = QWidget()
-    column = QVBoxLayout(holder)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(12)
-    column.addWidget(widget)
-    column.addStretch(1)
+    kit.column(widget, kit.Spring(1), spacing=12, on=holder)
     area = QScrollArea()
     area.setWidget(holder)
     area.setWidgetResizable(True)

@@ -18,6 +18,7 @@ from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
 from app.ui.theme.following import LargeTheme
 from app.ui.transcript.layout.stack import Token
+from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel
 
@@ -122,9 +123,7 @@ class LessonStage(QWidget):
             still.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QHBoxLayout()
         body.setSpacing(24)
-        side = QVBoxLayout()
-        side.addWidget(self.words)
-        side.addStretch(1)
+        side = kit.column(self.words, kit.Spring(1))
         body.addLayout(side, 4)
         body.addWidget(self.card, 5, Qt.AlignmentFlag.AlignTop)
         self._column = QVBoxLayout(self)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 
 from app.lessons.lesson import TourPart, TourPlan
 from app.ui.lessons.course import Course, StepAt
 from app.ui.theme import Theme
 from app.ui.theme.style import focus_ring
+from app.ui.widgets import kit
 from app.ui.widgets.kit import announce
 from app.ui.widgets.popover import Popover
 
@@ -111,16 +112,8 @@ class _PartCard(QWidget):
         self.next.setProperty("kind", "primary")
         for button in (self.back, self.next):
             button.installEventFilter(self)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.place, 1)
-        row.addWidget(self.back)
-        row.addWidget(self.next)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        column.addWidget(self.text)
-        column.addLayout(row)
+        row = kit.row((self.place, 1), self.back, self.next, spacing=8)
+        kit.column(self.text, row, spacing=12, on=self)
 
     def show_part(self, text: str, at: int, count: int) -> None:
         """Show the words of a part."""

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QWidget
 from typing_extensions import override
 
 from app.engine.explain.decision import TokenOdds
@@ -26,6 +26,7 @@ from app.ui.theme.following import LargeTheme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
+from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.segmented import Segmented
 from app.ui.widgets.words import ratio
@@ -126,8 +127,7 @@ class LawToy(QWidget):
         self._theme = theme
         self._large = LargeTheme(theme, self, least=-1.5)  # of the picture: a class may look at it
         self._shares = {THREE: _THREE, TWO: (BLOCK_P, BLOCK_Q)}
-        title = QLabel("Try the law")
-        title.setProperty("role", "title")
+        title = kit.label("Try the law", "title")
         self.kind = Segmented(theme, "Letters", (THREE, TWO))
         self.rule = Segmented(theme, "Judged", (TOKENS, BLOCK))
         self.back = QPushButton("Back to the lessons")
@@ -148,13 +148,7 @@ class LawToy(QWidget):
         self._restyle()
 
     def _lay_out(self, title: QLabel) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(12)
-        head.addWidget(title)
-        head.addWidget(self.kind)
-        head.addWidget(self.rule)
-        head.addStretch(1)
-        head.addWidget(self.back)
+        head = kit.row(title, self.kind, self.rule, kit.Spring(1), self.back, spacing=12)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         self._names = [QLabel(name) for name in ("target p", "draft q")]
@@ -168,22 +162,9 @@ class LawToy(QWidget):
             grid.addWidget(bar, at // 2 + 1, at % 2 + 1)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(2, 1)
-        side = QVBoxLayout()
-        side.setSpacing(16)
-        side.addWidget(self.words)
-        side.addLayout(grid)
-        side.addWidget(self.means)
-        side.addWidget(self.proof)
-        side.addStretch(1)
-        body = QHBoxLayout()
-        body.setSpacing(24)
-        body.addLayout(side, 1)
-        body.addWidget(self.card, 1, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 16)
-        column.setSpacing(16)
-        column.addLayout(head)
-        column.addLayout(body, 1)
+        side = kit.column(self.words, grid, self.means, self.proof, kit.Spring(1), spacing=16)
+        body = kit.row((side, 1), (self.card, 1, Qt.AlignmentFlag.AlignTop), spacing=24)
+        kit.column(head, (body, 1), margins=(24, 16, 24, 16), spacing=16, on=self)
 
     @Slot()
     def _restyle(self) -> None:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import set_role
 from app.ui.transcript.layout.stack import Position, Stack
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.words import count
 
@@ -155,11 +156,16 @@ class FindBar(QWidget):
         self.before = IconButton(theme, "chevron-up", "Previous match (Shift+Enter)", self)
         self.next = IconButton(theme, "chevron-down", "Next match (Enter)", self)
         self.close_button = IconButton(theme, "close", "Close (Esc)", self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 8, 8, 8)
-        row.setSpacing(4)
-        for widget in (self.field, self.count, self.before, self.next, self.close_button):
-            row.addWidget(widget)
+        kit.row(
+            self.field,
+            self.count,
+            self.before,
+            self.next,
+            self.close_button,
+            margins=(8, 8, 8, 8),
+            spacing=4,
+            on=self,
+        )
         self.field.textChanged.connect(self.text_changed)
         self.before.clicked.connect(lambda: self.step_asked.emit(False))
         self.next.clicked.connect(lambda: self.step_asked.emit(True))

@@ -10,6 +10,7 @@ from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import focus_ring
+from app.ui.widgets import kit
 
 _HINT = "Enter sends  ·  Shift+Enter starts a line  ·  Esc cancels"
 _MOST_LINES = 12
@@ -37,8 +38,7 @@ class TurnEditor(QWidget):
             self.field = self._add_field("Edit the message", question.text, "prose")
         else:
             self.field = self._add_field("Edit the text before the gap", question.text, "mono")
-            caption = QLabel(GAP_WORDS)
-            caption.setProperty("role", "caption")
+            caption = kit.label(GAP_WORDS, "caption")
             caption.setIndent(round(self.field.document().documentMargin()))
             self._column.addWidget(caption)
             self.suffix = self._add_field("Edit the text after the gap", question.suffix, "mono")
