@@ -50,7 +50,7 @@ _JUDGED_BY: Mapping[Verification, frozenset[str]] = {
     Verification.MATCH: frozenset({"target_id", "draw", "race"}),
     Verification.BLOCK: frozenset({"u", "h"}),
 }
-_SINCE = {
+_SINCE = {  # the format version that introduced a field
     "h": (1, 1),
     "asked": (1, 2),
     "read_seconds": (1, 3),
@@ -60,9 +60,7 @@ _SINCE = {
     "smoothed": (1, 8),
     "head": (1, 10),
 }
-"""The format version that introduced a field."""
-_RACES = (1, 10)
-"""The format version that draws tokens by races."""
+_RACES = (1, 10)  # the format version that draws tokens by races
 
 
 def header_problems(header: TraceHeader) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance, Slot
@@ -10,15 +11,17 @@ from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainte
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.explain.copied import ContextText, Copied, is_copied
+from app.engine.explain.decision import block_chain
 from app.engine.fates import Origin
-from app.engine.types import Round, TraceHeader
+from app.engine.types import Round, TraceHeader, Verification
 from app.ui.inspector.card import CardGrid
-from app.ui.inspector.contents import ChainLink, cards_of, chain_of
+from app.ui.inspector.contents import cards_of
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round_facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.transcript.text.facts import visible
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
@@ -31,6 +34,32 @@ _WORDS = (
     "A block is judged from its end: the first token from the right with u < h is accepted, along with "
     "everything before it."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """A token in the chain of a block."""
+
+    token: str
+    fate: str
+    reach: float
+    h: float | None
+    u: float | None
+    decides: bool  # the last token whose draw passed
+
+
+def chain_of(round: Round, header: TraceHeader) -> tuple[ChainLink, ...]:
+    """The chain of a draft that was judged as a block; empty under other rules."""
+    if header.verification is not Verification.BLOCK:
+        return ()
+    chain = block_chain(round)
+    last = max((place for place, test in enumerate(chain) if test.own), default=-1)
+    return tuple(
+        ChainLink(
+            visible(token.piece, token.label), token.verdict.value, test.reach, test.h, test.u, place == last
+        )
+        for place, (token, test) in enumerate(zip(round.drafted, chain, strict=False))
+    )
 
 
 class BlockChain(QWidget):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
     QFocusEvent,
-    QFont,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -18,16 +17,13 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
-    QStaticText,
-    QTransform,
     QWheelEvent,
 )
 
 from app.engine.fates import Origin
 from app.engine.record.length_fold import LengthAt
-from app.engine.types import Round
 from app.ui.inspector.part import InspectorPart
-from app.ui.inspector.tracks import BarPainter, RoundAxis, TrackPicture, time_colours
+from app.ui.inspector.tracks import BarPainter, RoundAxis, TimesLegend, TrackPicture, bar_facts
 from app.ui.instruments.by_round import length_words, nice_above, usual
 from app.ui.state.answer import AnswerModel
 from app.ui.state.folds import Bins
@@ -35,7 +31,7 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
 from app.ui.widgets.keys import KeyTable
-from app.ui.widgets.words import count, duration, ratio, significant
+from app.ui.widgets.words import count, ratio, significant
 
 _SIDE = 24  # left and right of the bars
 _TOKENS, _TIMES, _TRACK = 48, 20, 22  # heights in pixels at text scale 1
@@ -43,7 +39,6 @@ _GAP = 2
 _LEAST = 3  # pixels of a bar; where there are fewer, rounds are grouped
 _MOST_BINS = 1000
 _ZOOM = 1.25
-_TIME_NAMES = ("draft", "verify", "sampling")
 
 
 class Timeline(InspectorPart):
@@ -66,7 +61,7 @@ class Timeline(InspectorPart):
         self._times_top = self._rate_top = 1.0
         self._scaled = 0  # rounds that these two are of
         self._picture = TrackPicture()
-        self._legend: list[QStaticText] = []
+        self._legend = TimesLegend()
         self.setAccessibleName("Rounds")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -126,7 +121,7 @@ class Timeline(InspectorPart):
         if index is None:
             return "No round"
         rule = f" · {length_words(answer.lengths[index])}" if answer.lengths else ""
-        return f"round {count(index)} · {_facts(answer.rounds[index])}{rule}"
+        return f"round {count(index)} · {bar_facts(answer.rounds[index])}{rule}"
 
     @property
     def grouped(self) -> int:
@@ -315,22 +310,10 @@ class Timeline(InspectorPart):
 
     def _paint_legend(self, painter: QPainter, x: float, base: float, end: float) -> None:
         """What bars and colours stand for, where there is room for all of it."""
-        metrics = QFontMetricsF(self._small)
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
         words = f"{each}: tokens by fate, grey what was drafted{line}; below"
-        if not self._legend or self._legend[0].text() != words:
-            self._legend = [_shaped(text, self._small) for text in (words, *_TIME_NAMES)]
-        square, top = metrics.xHeight(), base - metrics.ascent()
-        if x + sum(text.size().width() + square + 14 for text in self._legend) - square - 14 > end:
-            return
-        painter.drawStaticText(QPointF(x, top), self._legend[0])
-        x += self._legend[0].size().width() + 10
-        for text, colour in zip(self._legend[1:], time_colours(self._theme.palette), strict=True):
-            painter.fillRect(QRectF(x, base - square, square, square), QColor(colour))
-            x += square + 4
-            painter.drawStaticText(QPointF(x, top), text)
-            x += text.size().width() + 10
+        self._legend.paint(painter, self._small, self._theme.palette, words, x, base, end)
 
     def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
         """Write a track's name and its scale above it."""
@@ -396,28 +379,9 @@ class Timeline(InspectorPart):
         theme = self._theme
         self._axis.scale = theme.scale
         self._font, self._small, self._tiny = theme.sans(), theme.sans(-1.5), theme.sans(-2)
-        self._legend = []
+        self._legend.forget()
         self.setFixedHeight(self.sizeHint().height())
         self.update()
-
-
-def _shaped(text: str, font: QFont) -> QStaticText:
-    """A text whose letters are put into a row once, not with every painting."""
-    shaped = QStaticText(text)
-    shaped.setTextFormat(Qt.TextFormat.PlainText)
-    shaped.prepare(QTransform(), font)
-    return shaped
-
-
-def _facts(round: Round) -> str:
-    drafted = len(round.drafted)
-    draft = f"{round.accepted} of {drafted} accepted" if drafted else "no draft"
-    tokens = f"{len(round.emitted)} token{'' if len(round.emitted) == 1 else 's'}"
-    seconds = (round.draft_seconds, round.verify_seconds, round.sample_seconds)
-    times = zip(_TIME_NAMES, seconds, strict=True) if round.verify_seconds else ()  # a server tells the whole
-    return " · ".join(
-        (draft, tokens, duration(round.seconds), *(f"{name} {duration(seconds)}" for name, seconds in times))
-    )
 
 
 KEYS: KeyTable[Timeline] = KeyTable(
