@@ -107,10 +107,8 @@ class HeadContext(Context):
     """
 
     reads_target = True
-    _first_entry = 0
-    """The token with the first entry in memory."""
-    _behind = 1
-    """How many tokens before its own the row of an entry is."""
+    _first_entry = 0  # the token with the first entry in memory
+    _behind = 1  # how many tokens before its own the row of an entry is
 
     def __init__(
         self,

@@ -329,8 +329,8 @@ def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: flo
 
 
 def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
-    """Bounds for what the next drafted token leaves of `reach`; `behind` is that token, if one was judged. For a
-    sampled draft only the drafted token's part of a row is recorded."""
+    """Bounds for what the next drafted token leaves of `reach`; `behind` is that token, if one was judged.
+    For a sampled draft only the drafted token's part of a row is recorded."""
     if behind is None or behind.p is None:
         return reach, reach
     if behind.draft_drawn is None or behind.q is None:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from html import escape
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStackedLayout, QStyle, QWidget
@@ -16,7 +17,9 @@ from app.ui.theme import Theme
 def as_text(words: str) -> str:
     """A tooltip that shows exactly these words. Qt treats text that looks like HTML as HTML: a file name
     could pose as another one, or load a picture."""
-    return f'<p style="white-space:pre-wrap">{escape(words)}</p>' if Qt.mightBeRichText(words) else words
+    return (
+        f'<p style="white-space:pre-wrap">{escape(words)}</p>' if QtGui.Qt.mightBeRichText(words) else words
+    )
 
 
 class ElidedLabel(QLabel):

@@ -13,7 +13,6 @@ from datetime import datetime
 from math import isfinite
 
 from app.base import numbers
-from app.base.numbers import NONE, significant
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, OWN, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.compat import FitKind
@@ -134,6 +133,7 @@ def chip_words(info: ModelInfo) -> tuple[str, str]:
     return (info.name if tells_size else f"{info.name} {size}"), info.quantisation
 
 
+NONE, significant = numbers.NONE, numbers.significant
 SPACE = "\N{NO-BREAK SPACE}"
 
 
