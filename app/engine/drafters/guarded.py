@@ -27,7 +27,7 @@ from app.engine.errors import DrafterError, UserError
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-_OURS = (str(Path(__file__).resolve().parents[3]), str(Path(importlib.__file__).parent), "<")
+_OURS = (str(Path(__file__).resolve().parents[2]), str(Path(importlib.__file__).parent), "<")
 """Prefixes of files that are not plug-in code; generated code has a name in angle brackets."""
 _LONGEST = 200
 

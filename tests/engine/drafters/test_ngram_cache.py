@@ -28,7 +28,7 @@ from tests.answers import answer
 from tests.equality import Baselines
 
 SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
-VECTORS = Path(__file__).parents[3] / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def ids(tokens: list[int]) -> np.ndarray:

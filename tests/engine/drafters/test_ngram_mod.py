@@ -25,7 +25,7 @@ from app.engine.types import GenerationRequest, Sampling
 from tests.equality import Baselines
 
 SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
-VECTORS = Path(__file__).parents[3] / "vectors" / "ngram_mod.jsonl.gz"
+VECTORS = Path(__file__).parents[2] / "vectors" / "ngram_mod.jsonl.gz"
 
 
 def scenarios() -> list[dict[str, Any]]:
