@@ -1,6 +1,6 @@
 """A text that people have, explained: a command of llama.cpp or vLLM, a script, a log.
 
-Keys are those of vLLM's documentation ("Speculative Decoding"), the older ones too. `vllm_command.py` is the
+Keys are those of vLLM's documentation ("Speculative Decoding"), the older ones too. `llama_command.py` is the
 other direction. A script is parsed and never run."""
 
 from __future__ import annotations

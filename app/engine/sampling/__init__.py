@@ -14,7 +14,7 @@
   one call for a row each, of functions that set-up compiles (`kernel.c`; `kernel.py` is the way to them): a
   third to a half of numpy's time. Where no compiler is, numpy's form serves, which stands behind every call;
   tests run both. What numpy does as fast stays numpy's. The largest values of a greedy draft's rows are found
-  in the call that runs its passes (`native/best_passes.py`): they are all that is recorded of a row, which is
+  in the call that runs its passes (`native/features.py`): they are all that is recorded of a row, which is
   not copied.
 - Draws are keyed by (seed, position, purpose), so `match` gives what plain sampling gives, and
   `record/recheck.py` can recompute every verdict. Under `match` a sampled draft draws with the key of the

@@ -2,7 +2,7 @@
 
 Where no compiler was, or its library does not load, `compiled` is None, and numpy does the same in more
 passes. A call keeps the interpreter's lock: to let it go and to wait for it would cost more than most calls
-take. One call holds a draft model's passes (native/best_passes.py) and lets go of it.
+take. One call holds a draft model's passes (native/features.py) and lets go of it.
 """
 
 from __future__ import annotations
