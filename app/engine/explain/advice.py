@@ -249,7 +249,9 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
         return Remedy(best, spec, expected=known[best]), f"Use {best}: {known[best].value:.2f}× was measured."
     if not facts.spec.parts:
         return None, "Keep strategy none: nothing tried or predicted is faster."
-    here = f" {now.value:.2f}×," if facts.measured is not None or is_clear(now) else ""
+    here = f" {now.value:.2f}× expected," if is_clear(now) else ""
+    if facts.measured is not None or not facts.statistics.drafted:
+        here = f" {now.value:.2f}×,"
     return None, f"Keep this:{here} nothing tried or predicted is better."
 
 

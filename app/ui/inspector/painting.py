@@ -245,6 +245,7 @@ def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars
     scale, palette, metrics = ink.unit, ink.theme.palette, QFontMetricsF(ink.mono)
     label, thick = metrics.height(), metrics.height() * 1.1
     track = QRectF(room.left(), room.top() + label + 5 * scale, room.width(), thick)
+    x = track.left() + min(max(line.draw, 0.0), 1.0) * track.width()
     if painter is not None:
         painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
         for each in line.stretches:
@@ -257,9 +258,11 @@ def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars
                 share = 0.22 if each.pale else 0.55
                 painter.fillRect(part, QColor(blend(palette.area(each.fate), palette.ground, share)))
             painter.fillRect(QRectF(part.right() - 1, part.top(), 1, thick), QColor(palette.ground))
-            if metrics.horizontalAdvance(each.label) + 8 <= part.width():
-                paint_text(painter, part.adjusted(4, 0, 0, 0), LEFT, each.label, ink.mono, palette.text)
-        x = track.left() + min(max(line.draw, 0.0), 1.0) * track.width()
+            wide = metrics.horizontalAdvance(each.label) + 8
+            crossed = part.left() <= x <= part.left() + wide
+            label_room = part.adjusted(4 + (x - part.left() if crossed else 0), 0, 0, 0)
+            if wide <= label_room.width() + 4:
+                paint_text(painter, label_room, LEFT, each.label, ink.mono, palette.text)
         painter.setPen(QPen(QColor(palette.text), 2 * max(scale, 1)))
         painter.drawLine(QPointF(x, track.top() - 4 * scale), QPointF(x, track.bottom() + 4 * scale))
         text = f"{line.name} {written(line.draw)}"

@@ -58,8 +58,11 @@ class FocusRings(QObject):
 def _show(widget: QWidget, ring: bool) -> None:
     if widget.property(PROPERTY) is not ring:
         widget.setProperty(PROPERTY, ring)
+        font, own = widget.font(), widget.testAttribute(Qt.WidgetAttribute.WA_SetFont)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
+        if own:  # unpolishing takes the letters back that the first polishing found
+            widget.setFont(font)
         widget.update()
 
 

@@ -6,10 +6,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import find_paths
 from app.ui.lessons.toy import BLOCK, TWO, BarSlider, LawToy
 from app.ui.theme import Theme
+from app.ui.theme.style import Styler
 from tests.ui.named import words_in
 
 
@@ -59,6 +62,27 @@ def test_two_letters_show_what_a_block_gains(toy: LawToy) -> None:
     assert toy.card.content is not None and toy.card.content.law != letters
     toy.card.draws.click()
     assert toy.card.draws.tally is not None and toy.card.draws.tally.total == 1000
+
+
+def test_a_click_leaves_the_button_its_large_letters(qtbot: QtBot, qapp: QApplication, theme: Theme) -> None:
+    theme.set_motion("less")
+    styler = Styler(qapp, theme, find_paths().icons)
+    styler.apply()
+    toy = LawToy(theme)
+    qtbot.addWidget(toy)
+    toy.resize(1100, 700)
+    toy.show()
+    toy.activateWindow()
+    bar(toy, "q of A").setFocus()
+    qapp.processEvents()
+    button = toy.card.draws
+    before = button.font().pointSizeF()
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert button.text() == "Draw again" and button.property("ring") is False
+    assert button.font().pointSizeF() == before
+    theme.changed.disconnect(styler.apply)
+    styler.deleteLater()
+    qapp.setStyleSheet("")
 
 
 def test_escape_leaves_it(toy: LawToy, qtbot: QtBot) -> None:
