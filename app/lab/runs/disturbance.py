@@ -163,12 +163,12 @@ class OtherLoad:
         self._before = self._others()
 
     def cores(self) -> float | None:
-        """Processor cores kept busy by programs other than this one and its children; None where the system
-        does not say."""
+        """Processor cores kept busy by programs other than this one and its children, at most all there are:
+        the system counts in hundredths of a second, and a run may be shorter. None where it does not say."""
         now, seconds = self._others(), self._clock() - self._began
         if self._before is None or now is None or seconds <= 0:
             return None
-        return max(0.0, now - self._before) / seconds
+        return min(max(0.0, now - self._before) / seconds, float(os.cpu_count() or 1))
 
     def _others(self) -> float | None:
         """Seconds of processor time that all programs but ours have used so far."""

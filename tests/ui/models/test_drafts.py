@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -155,7 +156,7 @@ def test_cancelling_gives_the_chat_its_models_back_at_once(
     assert desk.session.pair is None
     cancel = trials.button("Cancel")
     cancel.setFocus()
-    desk.until(lambda: "answers prompt 2" in trials.words)
+    desk.until(lambda: re.search(r"answers prompt ([2-9]|1\d)", trials.words))  # a fast machine skips some
     assert desk.window.focusWidget() is cancel
     assert trials.top_of_the_table() == top, "the line above it changes in place"
     desk.press(Qt.Key.Key_Space, cancel)

@@ -517,7 +517,8 @@ def test_without_the_draft_the_strategy_needs_none(windows: Windows, homes: Home
     small = PairMemory(ModelMemory((), 0, 1), ModelMemory((), 0, 1), (here,))
     homes.last.say(Measured(asked.run, small, asked.target, asked.draft))
     desk.until(lambda: sent(homes, Lighten))
-    desk.window.library_drafts.found.emit()  # during the search, which does not know them
+    # The library's answer comes during the search, which does not know it.
+    desk.until(lambda: desk.window.library_drafts.suiting(sent(homes, Lighten)[0].target.path))
     homes.last.say(Lightened(sent(homes, Lighten)[-1].run, ()))
     desk.until(lambda: len(sent(homes, Lighten)) == 2)
     lighten = sent(homes, Lighten)[-1]
