@@ -133,7 +133,7 @@ class Head(nn.Module):
         self.output.copy_(weights["token_embd.weight"][kept])
 
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
-        return functional.rms_norm(x, (x.shape[-1],), weight, self.shape.eps)
+        return functional.rms_norm(x.float(), (x.shape[-1],), weight, self.shape.eps)
 
     def fuse(self, features: Tensor) -> Tensor:
         return features @ self.fc.T
