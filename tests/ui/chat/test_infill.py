@@ -142,8 +142,9 @@ def test_an_infill_that_is_too_long_comes_back(desk: Desk) -> None:
 
 
 def test_an_infill_waits_for_the_models(windows: Windows, coder: dict[str, ModelOptions]) -> None:
-    desk = windows.open(ready=False, mode=INFILL, target=coder["target"], draft=coder["draft"])
-    desk.until(lambda: desk.session.activity is Activity.LOADING)
+    desk = windows.open(mode=INFILL, target=coder["target"])
+    desk.header.draft_panel.applied.emit(coder["draft"])
+    assert desk.session.activity is Activity.LOADING
     desk.page.prompt.put_back(Question(PREFIX, SUFFIX))
     desk.press(Qt.Key.Key_Return)
     desk.press(Qt.Key.Key_Escape)
