@@ -44,7 +44,7 @@ class PlaceLaw:
 
     shares: tuple[Share, ...]
     exact: bool  # whether α is known; otherwise it may be smaller, as all others count as one token
-    named: tuple[float, float]  # how much of p and of q the trace tells by token
+    named: tuple[float, float]  # the shares of p and of q that the trace records by token
     draws: bool = True  # whether a single draw decides here; in a block the tokens decide together
 
     @property
@@ -57,8 +57,8 @@ class PlaceLaw:
         return Tally(self, seed)
 
     def first(self, ids: Sequence[int], most: int) -> PlaceLaw:
-        """The law with at most so many named tokens: those in `ids`, then the most probable ones. All others
-        become one share, if it is worth one."""
+        """The law with at most this many named tokens: those in `ids`, then the most probable ones. All
+        others become one share, if it is worth one."""
         kept = [share for share in self.shares if share.odds is not None and share.odds.id in ids]
         named = [share for share in self.shares if share.odds is not None and share not in kept]
         named = sorted(named, key=lambda share: -max(share.p, share.q))[: most - len(kept)]
