@@ -31,7 +31,7 @@ older() { # whether file $1 is missing or older than $2
 }
 
 cd "$here"
-[ -f "$work/target-f16.gguf" ] || "$app" -m target "$target" "$work/target-f16.gguf"
+[ -f "$work/target-16bit.gguf" ] || "$app" -m target "$target" "$work/target-16bit.gguf"
 for round in $ROUNDS; do
     tokens=${round%%,*} rest=${round#*,}
     "$app" -m text --work "$work" --tokens "$tokens"

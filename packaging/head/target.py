@@ -31,9 +31,13 @@ _get_layer = raw_call(
 def widen(source: Path, path: Path) -> None:
     """Write the model at `source` with 16-bit weights.
 
-    The weights stay those of the file. A batch of rows computes them more than twice as fast on a CPU, since
-    llama.cpp has no kernel for batches of some quantised types.
+    A batch of rows computes them more than twice as fast on a CPU, since llama.cpp has no kernel for batches of some
+    quantised types. bfloat16 rounds the weights to 8 bits and is 1.6 times as fast as float16, which keeps 11 bits,
+    where the CPU has instructions for it.
     """
+    cpu = Path("/proc/cpuinfo")
+    short = cpu.exists() and "avx512_bf16" in cpu.read_text()
+    kind = gguf.GGMLQuantizationType.BF16 if short else gguf.GGMLQuantizationType.F16
     reader = gguf.GGUFReader(source)
     fresh = path.with_suffix(".new")
     writer = gguf.GGUFWriter(fresh, reader.fields[gguf.Keys.General.ARCHITECTURE].contents())
@@ -43,7 +47,7 @@ def widen(source: Path, path: Path) -> None:
             writer.add_tensor(tensor.name, tensor.data)
         else:
             values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-            writer.add_tensor(tensor.name, values.astype(np.float16))
+            writer.add_tensor(tensor.name, gguf.quants.quantize(values, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -187,7 +187,7 @@ def main() -> None:
     if total >= args.tokens:
         claim.close()
         return
-    target = Target(args.work / "target-f16.gguf", ROWS, LENGTH, LAYERS)
+    target = Target(args.work / "target-16bit.gguf", ROWS, LENGTH, LAYERS)
     writers = [Writer(target, rng, openings) for _ in range(ROWS)]
     sequences = np.arange(ROWS)
     done: list[Dialogue] = []
