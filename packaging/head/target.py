@@ -31,9 +31,9 @@ _get_layer = raw_call(
 def widen(source: Path, path: Path) -> None:
     """Write the model at `source` with 16-bit weights.
 
-    A batch of rows computes them more than twice as fast on a CPU, since llama.cpp has no kernel for batches of
-    some quantised types. bfloat16 rounds the weights to 8 bits and is 1.6 times as fast as float16, which keeps
-    11 bits, if the CPU has instructions for it.
+    A batch of rows computes them more than twice as fast on a CPU, since llama.cpp has no kernel for batches
+    of some quantised types. bfloat16 rounds the weights to 8 bits and is 1.6 times as fast as float16, which
+    keeps 11 bits, if the CPU has instructions for it.
     """
     cpu = Path("/proc/cpuinfo")
     short = cpu.exists() and "avx512_bf16" in cpu.read_text()
