@@ -112,10 +112,7 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
         return Paths(resource_folder(), root / "data", root / "config", root / "logs")
     dirs = platformdirs.PlatformDirs("draftscope", appauthor=False)
     return Paths(
-        resource_folder(),
-        Path(dirs.user_data_dir),
-        Path(dirs.user_config_dir),
-        Path(dirs.user_log_dir),
+        resource_folder(), Path(dirs.user_data_dir), Path(dirs.user_config_dir), Path(dirs.user_log_dir)
     )
 
 

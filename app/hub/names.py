@@ -18,11 +18,7 @@ _QUANTISATION = re.compile(
 )
 _MODEL = re.compile(r"(?P<repo>[^/:]+/[^/:]+)(?::(?P<quantisation>[^/:]+)|/(?P<file>[^:]+\.gguf))?")
 _FILE_VIEWS = ("blob", "resolve", "raw")
-_OTHER_KINDS = (
-    "datasets",
-    "spaces",
-    "collections",
-)  # of repositories; the first word of their addresses
+_OTHER_KINDS = ("datasets", "spaces", "collections")  # of repositories; the first word of their addresses
 # No models: files beside the weights of a multimodal model, and importance matrices.
 _BESIDE = re.compile(r"(?:^|[-._/])(mmproj|imatrix)", re.IGNORECASE)
 

@@ -147,8 +147,7 @@ class PresetStore:
             write_atomic(self.path, encoded)
         except UnicodeEncodeError as error:
             raise UserError(
-                "The presets were not saved: a file name in them is not valid text.",
-                "Rename the model file.",
+                "The presets were not saved: a file name in them is not valid text.", "Rename the model file."
             ) from error
         except OSError as error:
             raise self._not_saved(error) from error

@@ -158,8 +158,7 @@ class SettingsStore:
             ) from error
         except OSError as error:
             raise UserError(
-                f"The settings were not saved: {reason(error)}.",
-                write_hint(error, self.path.parent),
+                f"The settings were not saved: {reason(error)}.", write_hint(error, self.path.parent)
             ) from error
         self._kept = data
 

@@ -231,11 +231,7 @@ class HelpPanel(QWidget):
     """Words, keys, files and about, searched by typing. Esc closes it and gives the focus back."""
 
     def __init__(
-        self,
-        theme: Theme,
-        area: QWidget,
-        otherwise: QWidget,
-        gather: Callable[[], Sequence[HelpSection]],
+        self, theme: Theme, area: QWidget, otherwise: QWidget, gather: Callable[[], Sequence[HelpSection]]
     ) -> None:
         """`area` is what it lies over, in the same parent; `otherwise` gets the focus where what had it is
         gone; `gather` is asked when it is first opened."""

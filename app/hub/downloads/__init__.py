@@ -10,12 +10,4 @@ of a newer Draftscope is set aside and named, never overwritten.
 from app.hub.downloads.item import Download, DownloadChanged, DownloadRemoved, QueueEvent, State, Wanted
 from app.hub.downloads.queue import DownloadQueue
 
-__all__ = [
-    "Download",
-    "DownloadChanged",
-    "DownloadQueue",
-    "DownloadRemoved",
-    "QueueEvent",
-    "State",
-    "Wanted",
-]
+__all__ = ["Download", "DownloadChanged", "DownloadQueue", "DownloadRemoved", "QueueEvent", "State", "Wanted"]

@@ -84,8 +84,7 @@ class Places:
                 ) from error
             except OSError as error:
                 raise UserError(
-                    f"{_LIST} was not saved: {reason(error)}.",
-                    write_hint(error, self._file.parent),
+                    f"{_LIST} was not saved: {reason(error)}.", write_hint(error, self._file.parent)
                 ) from error
         self._added = added
 

@@ -15,12 +15,4 @@ from app.saved.chats.conversation import Answer, ChatHead, Conversation, Questio
 from app.saved.chats.recorder import AnswerRecorder
 from app.saved.chats.store import ChatStore
 
-__all__ = [
-    "Answer",
-    "AnswerRecorder",
-    "ChatHead",
-    "ChatStore",
-    "Conversation",
-    "Question",
-    "Turn",
-]
+__all__ = ["Answer", "AnswerRecorder", "ChatHead", "ChatStore", "Conversation", "Question", "Turn"]

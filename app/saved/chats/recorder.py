@@ -39,8 +39,7 @@ class AnswerRecorder:
             self._writer = TraceWriter(path, header)
         except OSError as error:
             raise UserError(
-                f"The answer cannot be saved: {reason(error)}.",
-                write_hint(error, path.parent),
+                f"The answer cannot be saved: {reason(error)}.", write_hint(error, path.parent)
             ) from error
 
     @property

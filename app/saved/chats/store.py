@@ -344,10 +344,7 @@ class ChatStore:
         return self._change(seen.id, lambda chat: change(as_seen(chat, seen)), seen)
 
     def _change(
-        self,
-        chat_id: str,
-        change: Callable[[Conversation], Conversation],
-        seen: Conversation | None = None,
+        self, chat_id: str, change: Callable[[Conversation], Conversation], seen: Conversation | None = None
     ) -> Conversation:
         """Read, change and write under the lock. `seen` is the chat as the window has it, where the change
         depends on that."""

@@ -136,11 +136,7 @@ class BaselineController(QObject):
     progressed = Signal(object)  # the share that is done; None: the measurement has ended
 
     def __init__(
-        self,
-        page: ChatPage,
-        store: ChatStore,
-        chat: ChatController,
-        session: EngineSession,
+        self, page: ChatPage, store: ChatStore, chat: ChatController, session: EngineSession
     ) -> None:
         super().__init__()
         self._page = page

@@ -129,8 +129,7 @@ class BarPainter:
         unit = track.height() / top
         self._stack(track, [(self._bins.drafted * unit, self._palette.line)])
         self._stack(
-            track,
-            [(mean * unit, self._palette.area(origin)) for origin, mean in self._bins.origins.items()],
+            track, [(mean * unit, self._palette.area(origin)) for origin, mean in self._bins.origins.items()]
         )
 
     def times(self, track: QRectF, top: float) -> None:

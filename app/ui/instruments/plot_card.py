@@ -16,14 +16,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel
-from app.ui.widgets.plot import (
-    Cell,
-    ChooseFile,
-    choose_file,
-    csv_table,
-    png_picture,
-    write_export,
-)
+from app.ui.widgets.plot import Cell, ChooseFile, choose_file, csv_table, png_picture, write_export
 from app.ui.widgets.words import NONE
 
 if TYPE_CHECKING:

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetricsF, QGuiApplication
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names

@@ -7,13 +7,7 @@ import contextlib
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QProgressBar,
-    QScrollArea,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QStackedLayout, QWidget
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State

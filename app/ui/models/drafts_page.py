@@ -8,13 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLabel,
-    QMenu,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QStackedWidget, QWidget
 
 from app.base import numbers
 from app.base.paths import BUNDLED
@@ -52,12 +46,7 @@ class DraftsPage(QWidget):
     catalogue_wanted = Signal()
 
     def __init__(
-        self,
-        theme: Theme,
-        session: HubSession,
-        chat: ChatSide,
-        work: DraftsWork,
-        suites: Sequence[Suite],
+        self, theme: Theme, session: HubSession, chat: ChatSide, work: DraftsWork, suites: Sequence[Suite]
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named "general" for others."""
         super().__init__()

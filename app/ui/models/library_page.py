@@ -8,12 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QSplitter, QStackedWidget, QWidget
 
 from app.engine.errors import UserError
 from app.ui.models.hub_session import HubSession

@@ -284,9 +284,5 @@ def _entries(candidates: Sequence[Candidate]) -> list[ListEntry]:
 def _entry(candidate: Candidate, name: str) -> ListEntry:
     detail = joined(candidate.model.quantisation.replace("?", ""), file_size(candidate.model.size))
     return ListEntry(
-        name,
-        detail,
-        candidate.line,
-        str(candidate.model.path),
-        candidate.verdict is DraftVerdict.CANNOT,
+        name, detail, candidate.line, str(candidate.model.path), candidate.verdict is DraftVerdict.CANNOT
     )

@@ -28,13 +28,7 @@ VIEWS = ("Catalogue", "Search", "Downloads", "Library", "Drafts")
 class ModelsPlace(PlaceWidget):
     """Five views, one at a time."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        session: HubSession,
-        in_use: ModelsInUse,
-        drafts: DraftsPage,
-    ) -> None:
+    def __init__(self, theme: Theme, session: HubSession, in_use: ModelsInUse, drafts: DraftsPage) -> None:
         """`in_use` gives the models of the chat."""
         super().__init__()
         self._theme = theme

@@ -8,12 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QScrollArea,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QScrollArea, QStackedLayout, QWidget
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble

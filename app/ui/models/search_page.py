@@ -5,12 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from app.engine.errors import UserError
 from app.hub.names import parse_address

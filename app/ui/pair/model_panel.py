@@ -9,11 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from app.base.paths import OWN
 from app.demo import OwnPair
@@ -56,13 +52,7 @@ class ModelPanel(QWidget):
     workers_changed = Signal(str)
     """See ModelForm."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        role: Role,
-        bundled: str,
-        server_form: ServerForm | None = None,
-    ) -> None:
+    def __init__(self, theme: Theme, role: Role, bundled: str, server_form: ServerForm | None = None) -> None:
         """`bundled` is the path that stands for the bundled model; `server_form` chooses a server in place of
         a model."""
         super().__init__()

@@ -118,11 +118,7 @@ class DraftersController(QObject):
     """Strategies may have come or gone."""
 
     def __init__(
-        self,
-        files: DrafterFiles,
-        drafters: TriedDrafters,
-        session: EngineSession,
-        settings: SettingsInUse,
+        self, files: DrafterFiles, drafters: TriedDrafters, session: EngineSession, settings: SettingsInUse
     ) -> None:
         super().__init__()
         self._files = files

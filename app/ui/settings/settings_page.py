@@ -9,14 +9,7 @@ import sys
 import PySide6
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import (
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app import __version__
 from app.base.paths import Paths
@@ -41,13 +34,7 @@ class SettingsPage(QScrollArea):
 
     empty_trash_requested = Signal()
 
-    def __init__(
-        self,
-        theme: Theme,
-        paths: Paths,
-        settings: SettingsInUse,
-        engine: str,
-    ) -> None:
+    def __init__(self, theme: Theme, paths: Paths, settings: SettingsInUse, engine: str) -> None:
         """`engine` describes where the engine runs."""
         super().__init__()
         self._theme = theme

@@ -15,12 +15,7 @@ from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.servers.address import fate_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
-from app.ui.setup.strategy_panel import (
-    ANY_VOCABULARY,
-    StrategyContext,
-    StrategyPanel,
-    check_together,
-)
+from app.ui.setup.strategy_panel import ANY_VOCABULARY, StrategyContext, StrategyPanel, check_together
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
@@ -120,10 +115,7 @@ class ChipsController(QObject):
             raise UserError("The engine is still at work.", "Stop the answer first.")
         StrategySpec.parse(preset.strategy)  # its drafter may be gone: nothing is changed then
         settings.change(
-            strategy=preset.strategy,
-            sampling=preset.sampling,
-            max_tokens=preset.max_tokens,
-            stop=preset.stop,
+            strategy=preset.strategy, sampling=preset.sampling, max_tokens=preset.max_tokens, stop=preset.stop
         )
         if is_other or self._session.activity is Activity.EMPTY:
             self._load(*pair)

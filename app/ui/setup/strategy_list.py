@@ -157,10 +157,7 @@ class _Delegate(QStyledItemDelegate):
         return QSize(self.width, name + below + 2 + PADDING)
 
     def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         colours, theme = self._theme.palette, self._theme
         enabled = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)

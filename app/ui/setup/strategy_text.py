@@ -6,11 +6,7 @@ import re
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.engine.errors import UserError
 from app.engine.explain.explained import explain_text

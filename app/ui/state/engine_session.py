@@ -30,15 +30,7 @@ from app.engine.process.messages import (
     Started,
     Stop,
 )
-from app.engine.types import (
-    GenerationRequest,
-    ModelOptions,
-    PairInfo,
-    Round,
-    ServerInfo,
-    Totals,
-    TraceHeader,
-)
+from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, ServerInfo, Totals, TraceHeader
 from app.servers.address import find_key, is_address
 from app.ui.state.engine_thread import EngineQuestions, EngineThread
 from app.ui.state.mailbox import Mailbox

@@ -177,11 +177,7 @@ STRONG_DARK = replace(
     edge_share=0.6,
     frame_share=0.6,
 )
-PALETTES = {
-    STANDARD: (LIGHT, DARK),
-    SAFE: (SAFE_LIGHT, SAFE_DARK),
-    STRONG: (STRONG_LIGHT, STRONG_DARK),
-}
+PALETTES = {STANDARD: (LIGHT, DARK), SAFE: (SAFE_LIGHT, SAFE_DARK), STRONG: (STRONG_LIGHT, STRONG_DARK)}
 """The palettes by name: on light and on dark ground."""
 
 

@@ -191,8 +191,7 @@ class WrapLayout(QLayout):
         sizes = [item.sizeHint() for item in self._shown()]
         gaps = self._gap * max(0, len(sizes) - 1)
         return QSize(
-            sum(size.width() for size in sizes) + gaps,
-            max((size.height() for size in sizes), default=0),
+            sum(size.width() for size in sizes) + gaps, max((size.height() for size in sizes), default=0)
         )
 
     def minimumSize(self) -> QSize:  # noqa: N802

@@ -26,11 +26,7 @@ class ElidedLabel(QLabel):
     """One line of plain text, cut where it does not fit."""
 
     def __init__(
-        self,
-        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
-        *,
-        text: str = "",
-        role: str = "",
+        self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, *, text: str = "", role: str = ""
     ) -> None:
         """`role` is one of the style sheet's."""
         super().__init__()

@@ -7,11 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
-from PySide6.QtWidgets import (
-    QMainWindow,
-    QMenuBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QMenuBar, QWidget
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt

@@ -289,8 +289,7 @@ def measured_words(measurement: Measurement) -> str:
     """What was measured, and whether it is doubtful. The factor compares the measured runs; the answer itself
     may have run at another speed."""
     factor, low, high, whole = map(
-        numbers.factor,
-        (measurement.factor, measurement.low, measurement.high, measurement.end_to_end_factor),
+        numbers.factor, (measurement.factor, measurement.low, measurement.high, measurement.end_to_end_factor)
     )
     span = f" ({low} to {high})" if measurement.pairs > 1 else ""
     speeds = map(numbers.significant, (measurement.strategy_speed, measurement.baseline_speed))
