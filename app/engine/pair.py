@@ -12,12 +12,12 @@ from pathlib import Path
 from msgspec.structs import replace as replace_struct
 
 from app.base.threads import start
-from app.engine.compat import MTP, FitKind, VocabularyFit, check_vocabularies
+from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
-from app.engine.native.head_context import BlockContext, Eagle3Context, MtpContext
+from app.engine.native.head_context import MtpContext, context_of
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
@@ -48,6 +48,12 @@ class _LoadedModel:
         """Whether it is what these options ask for: not where a file was replaced since, by a download. Of a
         file that is gone, this is what is left."""
         return self.options == options and _stamp(options) in (self.stamp, ())
+
+    @property
+    def memory(self) -> ModelMemory:
+        """What it holds, as llama.cpp reports it."""
+        memory = self.context.memory
+        return memory if self.mtp is None else memory.with_context(self.mtp.memory)
 
     def close(self) -> None:
         if self.mtp is not None:
@@ -146,10 +152,10 @@ class LoadedPair:
             previous.parts = [part for part in old if part not in self.parts]
             previous.close()
         self.info = PairInfo(
-            target=_describe(self.target),
-            draft=_describe(self.draft) if self.draft else None,
+            target=_describe(self.parts[0]),
+            draft=_describe(self.parts[1]) if self.draft else None,
             vocabulary=str(self.fit or ""),
-            devices=_devices_in_use(self.target),
+            devices=_devices_in_use(self.parts[0].memory),
             fills_middle=self.target.model.vocabulary.fim is not None,
         )
 
@@ -206,14 +212,14 @@ class LoadedPair:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
-            context = self._context(model, options, snapshots, target)
+            context = context_of(model, options, self._abort, snapshots, target.context if target else None)
             half.callback(context.close)
             mtp = None
             if role is Role.TARGET and MtpContext.is_in(model):
                 mtp = MtpContext(model, options, self._abort, context)
                 half.callback(mtp.close)
             part = _LoadedModel(options, stamp, model, context, mtp)
-            self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
+            self._on_test(role, name, part.memory.n_gpu_layers > 0)
             try:
                 part.context.self_test()
                 if mtp is not None:
@@ -224,28 +230,13 @@ class LoadedPair:
         new.callback(part.close)
         return part
 
-    def _context(
-        self, model: Model, options: ModelOptions, snapshots: int, target: _LoadedModel | None
-    ) -> Context:
-        if not model.is_head:
-            return Context(model, options, self._abort, snapshots)
-        if target is None:
-            raise ModelFileError(
-                f"{model.path.name} drafts for another model, and cannot answer by itself.",
-                "Load the model that it was made for, with this file as its draft.",
-            )
-        kind: type[Eagle3Context | MtpContext | BlockContext] = BlockContext
-        if model.architecture in ("eagle3", MTP):
-            kind = Eagle3Context if model.architecture == "eagle3" else MtpContext
-        return kind(model, options, self._abort, target.context)
-
     @property
     def closed(self) -> bool:
         return not self.parts
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """What this pair holds on the devices of another one, by the names that they have there."""
-        held = [part.context.memory for part in self.parts]
+        held = [part.memory for part in self.parts]
         if self.parts and self.parts[0].options.rpc == target.rpc:
             return tuple(held)
         # With other workers RPC0 is a different device.
@@ -306,8 +297,8 @@ def _stamp(options: ModelOptions) -> Stamp:
     return tuple((status.st_ino, status.st_mtime_ns, status.st_size) for status in found)
 
 
-def _describe(context: Context) -> ModelInfo:
-    model = context.model
+def _describe(part: _LoadedModel) -> ModelInfo:
+    model, context, memory = part.model, part.context, part.memory
     return ModelInfo(
         path=str(model.path),
         name=model.name,
@@ -321,12 +312,12 @@ def _describe(context: Context) -> ModelInfo:
         n_ctx=context.n_ctx,
         threads=context.threads,
         has_chat_template=bool(model.chat_template),
-        n_gpu_layers=context.memory.n_gpu_layers,
-        memory=context.memory.memory,
+        n_gpu_layers=memory.n_gpu_layers,
+        memory=memory.memory,
         n_experts=model.n_experts,
     )
 
 
-def _devices_in_use(context: Context) -> str:
+def _devices_in_use(memory: ModelMemory) -> str:
     """The devices that hold layers, such as "CUDA0, CPU"."""
-    return ", ".join(usage.device for usage in context.memory.memory if usage.layers)
+    return ", ".join(usage.device for usage in memory.memory if usage.layers)

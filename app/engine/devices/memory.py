@@ -53,6 +53,21 @@ class ModelMemory(msgspec.Struct, frozen=True):
     most_layers: int  # all blocks, and the output layer as one more
     n_ctx: int = 0  # size of the context, in tokens
 
+    def with_context(self, other: ModelMemory) -> ModelMemory:
+        """This memory with that of a second context of the same model, which `other` reports."""
+        second = {usage.device: usage for usage in other.memory}
+        return msgspec.structs.replace(
+            self,
+            memory=tuple(
+                msgspec.structs.replace(
+                    usage,
+                    context=usage.context + second[usage.device].context,
+                    compute=usage.compute + second[usage.device].compute,
+                )
+                for usage in self.memory
+            ),
+        )
+
     @property
     def layers_option(self) -> int:
         """The `n_gpu_layers` that gives this."""

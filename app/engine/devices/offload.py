@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from app.engine.devices.memory import ALL_LAYERS, MARGIN, ModelMemory, PairMemory, fit_layers, freed
 from app.engine.devices.placement import LighterPair, lighter_pairs, share_workers
-from app.engine.native.context import SNAPSHOTS
 from app.engine.native.devices import list_devices
 from app.engine.native.memory import measure
 from app.engine.params import check_params
@@ -23,7 +24,7 @@ def measure_pair(
     """
     target, draft = _checked(target, draft)
     first = measure(target)
-    second = measure(_behind(draft, first), 0) if draft else None
+    second = measure(_behind(draft, first), 0, target) if draft else None
     return PairMemory(first, second, freed(list_devices(target.endpoints), loaded))
 
 
@@ -44,20 +45,19 @@ def fit_pair(
     target, draft = _checked(target, draft)
     devices = freed(list_devices(target.endpoints), loaded)
 
-    def needs(options: ModelOptions, snapshots: int | None) -> Callable[[int], ModelMemory]:
+    def needs(options: ModelOptions, *behind: Any) -> Callable[[int], ModelMemory]:
         def need(layers: int) -> ModelMemory:
             before_each()
             if as_asked and options.n_gpu_layers >= 0:
                 layers = options.n_gpu_layers if layers == ALL_LAYERS else min(layers, options.n_gpu_layers)
-            asked = replace(options, n_gpu_layers=layers)
-            return measure(asked) if snapshots is None else measure(asked, snapshots)
+            return measure(replace(options, n_gpu_layers=layers), *behind)
 
         return need
 
     second = None
     if draft is not None:
-        second = needs(_behind(draft, measure(replace(target, n_gpu_layers=0))), 0)
-    fitted, beside = fit_layers(needs(target, None), second, devices, margin)
+        second = needs(_behind(draft, measure(replace(target, n_gpu_layers=0))), 0, target)
+    fitted, beside = fit_layers(needs(target), second, devices, margin)
     chosen = replace(target, n_gpu_layers=fitted.layers_option)
     if draft is not None and beside is not None:
         draft = replace(draft, n_gpu_layers=beside.layers_option)
@@ -73,17 +73,15 @@ def lighten_pair(
 ) -> tuple[LighterPair, ...]:
     """The changes of a pair that save enough memory, as in `lighter_pairs`; arguments as in `fit_pair`."""
     target, draft = _checked(target, draft)
-    known: dict[tuple[ModelOptions, int], ModelMemory] = {}
 
-    def need(options: ModelOptions, snapshots: int) -> ModelMemory:
-        if (options, snapshots) not in known:
-            before_each()
-            known[options, snapshots] = measure(options, snapshots)
-        return known[options, snapshots]
+    @cache
+    def need(*asked: Any) -> ModelMemory:
+        before_each()
+        return measure(*asked)
 
     def needs(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelMemory, ...]:
-        first = need(target, SNAPSHOTS)
-        return (first,) if draft is None else (first, need(_behind(draft, first), 0))
+        first = need(target)
+        return (first,) if draft is None else (first, need(_behind(draft, first), 0, target))
 
     return lighter_pairs(target, draft, needs, freed(list_devices(target.endpoints), loaded), smaller)
 

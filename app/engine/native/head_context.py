@@ -12,8 +12,8 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 from msgspec import structs
 
-from app.engine.compat import DSPARK
-from app.engine.errors import PairError
+from app.engine.compat import DSPARK, MTP
+from app.engine.errors import ModelFileError, PairError
 from app.engine.native.context import NO_TOKENS, SELF_TEST, Cancelled, Context
 from app.engine.native.features import Features
 from app.engine.native.library import AbortFlag, extension
@@ -392,3 +392,19 @@ class BlockContext(HeadContext):
 def _embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:
     """A row for a batch, which copies it."""
     return llama_cpp.llama_embd(row.ctypes.data_as(_FLOATS), 1, row.size)
+
+
+def context_of(
+    model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int, target: Context | None
+) -> Context:
+    """A context of any model; `target` is that of the model which a head reads, `snapshots` as in Context.
+    Raises PairError for a head of another target, ModelFileError as `Context` does."""
+    if not model.is_head:
+        return Context(model, options, abort, snapshots)
+    if target is None:
+        raise ModelFileError(
+            f"{model.path.name} drafts for another model, and cannot answer by itself.",
+            "Load the model that it was made for, with this file as its draft.",
+        )
+    kind = {"eagle3": Eagle3Context, MTP: MtpContext}.get(model.architecture, BlockContext)
+    return kind(model, options, abort, target)

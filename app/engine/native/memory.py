@@ -7,23 +7,19 @@ layers that llama.cpp put on each device.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 
-import llama_cpp
-
-from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.memory import CPU, ModelMemory
-from app.engine.errors import ModelFileError
-from app.engine.native.context import SNAPSHOTS, explain_context
-from app.engine.native.devices import OffloadDevice, chosen_devices
-from app.engine.native.library import captured_log, captured_report, read_metadata
-from app.engine.native.load_params import MEASURED, LoadReport, ModelParams, context_params
-from app.engine.native.model import check_file, explain_failure
-from app.engine.native.tensors import architecture_of, refuse_head, tensor_sizes
+from app.engine.native.context import SNAPSHOTS, Context
+from app.engine.native.devices import OffloadDevice
+from app.engine.native.head_context import MtpContext, context_of
+from app.engine.native.library import AbortFlag, captured_report
+from app.engine.native.load_params import LoadReport
+from app.engine.native.model import Model
+from app.engine.native.tensors import tensor_sizes
 from app.engine.types import ModelOptions
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
@@ -36,49 +32,38 @@ _CACHE_SIZE = re.compile(r"llama_kv_cache: size = +([\d.]+) MiB")
 _MIB = 2**20
 
 
-def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
-    """Measure what the model needs with these options; `snapshots` as in Context. Nothing is loaded.
+def measure(
+    options: ModelOptions, snapshots: int = SNAPSHOTS, target: ModelOptions | None = None
+) -> ModelMemory:
+    """Measure what the model needs with these options; `snapshots` as in Context. `target` is the model that
+    a head drafts for. Nothing is loaded.
 
-    Raises ModelFileError, SettingError, WorkerError as loading would.
+    Raises ModelFileError, PairError, SettingError, WorkerError as loading would.
     """
-    path = Path(options.path)
-    check_file(path)
-    devices = chosen_devices(options)
-    with captured_report() as log:
-        _lay_out(options, devices, path, snapshots)
-    report = LoadReport(log, devices)
-    # Buffers of absent caches are empty; those of recurrent states are real.
-    buffers = [buffer for buffer in report.buffers if buffer[1] in ("context", "compute")]
-    buffers += [(device, "context", size) for device, size in _caches(log, devices)]
-    buffers += [(device, "weights", size) for device, size in _weights(path, report, log)]
-    return report.memory(buffers)
+    abort = AbortFlag()
+    with ExitStack() as opened:
 
+        def lay_out(options: ModelOptions) -> Model:
+            model = Model(options, only_measured=True)
+            opened.callback(model.close)
+            return model
 
-def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path, snapshots: int) -> None:
-    params = ModelParams(options, devices)
-    params.value.no_alloc = True
-    params.value.load_mode = MEASURED
-    with captured_log() as lines:
-        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params.value)
-        if not model:
-            raise explain_failure(path.name, lines)
-        try:
-            refuse_head(path, partial(read_metadata, model))
-        except ModelFileError:
-            llama_cpp.llama_model_free(model)
-            raise
-        if architecture_of(path, partial(read_metadata, model)) in HEAD_STRATEGIES:
-            # Its graph needs the target's context: what its one layer caches is left out.
-            llama_cpp.llama_model_free(model)
-            return
-        n_ctx_train = max(0, int(llama_cpp.llama_model_n_ctx_train(model)))
-        asked = context_params(options, n_ctx_train, snapshots)
-        context = llama_cpp.llama_init_from_model(model, asked)
-        if context:
-            llama_cpp.llama_free(context)
-        llama_cpp.llama_model_free(model)
-        if not context:
-            raise explain_context(path.name, asked.n_ctx, lines)
+        model, below = lay_out(options), None
+        if model.is_head and target is not None:
+            below = Context(lay_out(target), target, abort)
+            opened.callback(below.close)
+        with captured_report() as context_log:
+            context = context_of(model, options, abort, snapshots, below)
+            opened.callback(context.close)
+            if MtpContext.is_in(model) and not model.is_head:
+                opened.callback(MtpContext(model, options, abort, context).close)
+        log = [*model.log, *context_log]
+        report = LoadReport(log, model.devices)
+        # Buffers of absent caches are empty; those of recurrent states are real.
+        buffers = [buffer for buffer in report.buffers if buffer[1] in ("context", "compute")]
+        buffers += [(device, "context", size) for device, size in _caches(log, model.devices)]
+        buffers += [(device, "weights", size) for device, size in _weights(model.path, report, log)]
+        return report.memory(buffers)
 
 
 def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[str, int]]:

@@ -16,7 +16,7 @@ from app.engine.compat import HEAD_STRATEGIES
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices import chosen_devices, hold, release
 from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
-from app.engine.native.load_params import ModelParams
+from app.engine.native.load_params import MEASURED, ModelParams
 from app.engine.native.tensors import architecture_of, refuse_head
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.shards import parts_of, size_of
@@ -109,8 +109,14 @@ def place_of(text: str) -> str:
 class Model:
     """Weights and vocabulary of one GGUF file. Close it after its contexts."""
 
-    def __init__(self, options: ModelOptions, on_progress: Callable[[float], bool] | None = None) -> None:
-        """Load the file; `on_progress` gets the fraction read and returns False to stop.
+    def __init__(
+        self,
+        options: ModelOptions,
+        on_progress: Callable[[float], bool] | None = None,
+        only_measured: bool = False,
+    ) -> None:
+        """Load the file; `on_progress` gets the fraction read and returns False to stop. With `only_measured`
+        no weights are read and no memory is taken: contexts are laid out, and can decode nothing.
 
         Raises ModelFileError (NoRoomError if memory is short), SettingError, WorkerError.
         """
@@ -119,6 +125,8 @@ class Model:
         self.devices = chosen_devices(options)  # the devices besides the CPU that may hold layers
         self._params = ModelParams(options, self.devices)
         params = self._params.value
+        if only_measured:
+            params.no_alloc, params.load_mode = True, MEASURED
         report = llama_cpp.llama_progress_callback(
             lambda fraction, _data: on_progress is None or on_progress(fraction)
         )

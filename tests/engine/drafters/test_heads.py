@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from app.engine.devices.offload import measure_pair
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.record.recheck import recheck
@@ -31,10 +32,9 @@ PAIRS = (
 )  # fmt: skip
 
 
-@pytest.fixture(params=PAIRS, scope="module")
-def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
-    """An engine, and the strategy of its head."""
-    strategy, architecture, *beside = request.param.split()
+def files(kind: str, tiny_file: Make) -> tuple[Path, Path | None]:
+    """A target, and the file of its head if it has one of its own."""
+    strategy, architecture, *beside = kind.split()
     own = strategy == "draft-mtp" and not beside
     target = Tiny(name="target", architecture=architecture, n_ctx=1024, mtp=own)
     head = {
@@ -42,9 +42,15 @@ def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
         "draft-eagle3": HEAD,
         "draft-dflash": replace(HEAD, architecture="dflash"),
         "draft-dspark": replace(HEAD, architecture="dflash", markov=True),
-    }.get(strategy)
-    with Engine(tiny_file(target), tiny_file(head) if head else None) as engine:
-        yield engine, strategy
+    }[strategy]
+    return tiny_file(target), tiny_file(head) if head else None
+
+
+@pytest.fixture(params=PAIRS, scope="module")
+def pair(request: pytest.FixtureRequest, tiny_file: Make) -> Any:
+    """An engine, and the strategy of its head."""
+    with Engine(*files(request.param, tiny_file)) as engine:
+        yield engine, request.param.split()[0]
 
 
 def greedy(engine: Engine, prompt: str, strategy: str, **settings: Any) -> Trace:
@@ -151,6 +157,25 @@ def test_a_round_says_what_its_head_read(pair: tuple[Engine, str], tiny_file: Ma
     with chain_engine(tiny_file) as chain:  # its matrix takes the first of three layers alone
         read = greedy(chain, "abcd", "draft-eagle3:n_max=3").rounds[0].head
     assert read is not None and read.norms[0] == 1 and read.shares == (1, 0, 0)
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_what_a_head_takes_is_known_before_it_is_loaded(kind: str, tiny_file: Make) -> None:
+    target, head = (
+        ModelOptions(str(file), load_mode="none", repack=False) if file else None
+        for file in files(kind, tiny_file)
+    )
+    assert target is not None
+    expected = measure_pair(target, head)
+    with Engine(target, head) as engine:
+        taken = [info for info in (engine.pair.target, engine.pair.draft) if info is not None]
+    for model, real in zip(expected.models, taken, strict=True):
+        for usage, of_real in zip(model.memory, real.memory, strict=True):
+            # llama.cpp's report is rounded to 0.01 MiB, for every buffer and cache
+            assert usage.context > 0 and usage.compute > 0
+            assert usage.weights == pytest.approx(of_real.weights, rel=0.02, abs=12_000)
+            assert usage.context == pytest.approx(of_real.context, rel=0.02, abs=40_000)
+            assert usage.compute == pytest.approx(of_real.compute, rel=0.3, abs=12_000)
 
 
 def test_a_long_prompt_is_read_in_parts(tiny_file: Make) -> None:
