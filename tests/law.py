@@ -24,7 +24,6 @@ from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
-from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
 from app.engine.loop.handover import ConsumerLeft, Handover
 from app.engine.loop.text import TextStream
@@ -34,7 +33,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
-from app.engine.types import LengthRule, ModelOptions, Round, Sampling, Verification
+from app.engine.types import ModelOptions, Round, Sampling, Verification
 from tests.files.tiny import Tiny
 from tests.reference import probabilities
 
@@ -336,7 +335,7 @@ def _emitted(
     sampler = Sampler(case.sampling, breakers=breakers_of(vocabulary, case.sampling))
     prompt = prompt_ids(engine, case.prompt)
     drafters = engine.warm.of(spec)
-    length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)
+    length = PaidAuto() if spec.length.by_clock else spec.length.make()
     outset = Outset(
         [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],
         case.max_tokens,

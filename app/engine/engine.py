@@ -20,7 +20,6 @@ from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare, time_passes
-from app.engine.lengths.registry import make_length
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
@@ -204,7 +203,7 @@ class Engine:
         # A cold run has its own drafters and length rule: the warm ones keep what they learned.
         if request.cold:
             drafters = [(part.name, self.new_drafter(part)) for part in spec.parts]
-            length = make_length(spec.length, spec.ewma)
+            length = spec.length.make()
             self.models.clear()
         else:
             drafters, length = self.warm.of(spec), self.warm.length(spec)

@@ -11,10 +11,11 @@ from urllib.parse import unquote
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
-from app.engine.lengths.ewma import EwmaParams
+from app.engine.lengths.base import Fixed, LengthAt, LengthFold, LengthRule, StrategyLimits
+from app.engine.lengths.registry import LENGTHS
 from app.engine.loop.verify import default_verification
 from app.engine.params import check_params, params_of
-from app.engine.types import LengthRule, Verification
+from app.engine.types import Round, Verification
 
 NONE = "none"
 DRAFT_SIMPLE = "draft-simple"
@@ -25,9 +26,13 @@ SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, wit
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
 C = TypeVar("C", bound=StrEnum)
 
-EWMA_KEYS = tuple(param.name for param in params_of(EwmaParams))
-RUN_KEYS = ("verify", "length", *EWMA_KEYS)
-"""Settings of the whole run, allowed after any strategy name; no parameter may have these names."""
+
+def run_keys() -> list[str]:
+    """Settings of the whole run, allowed after any strategy name; no parameter of a strategy may have these
+    names."""
+    return ["verify", "length", *(param.name for rule in LENGTHS.values() for param in params_of(rule))]
+
+
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
 """The names of settings that limit the length of a draft."""
 
@@ -84,8 +89,7 @@ class StrategySpec:
 
     parts: tuple[StrategyPart, ...] = ()
     verification: Verification | None = None  # None: by temperature
-    length: LengthRule = LengthRule.FIXED
-    ewma: EwmaParams = EwmaParams()  # noqa: RUF009 # frozen
+    length: LengthRule = Fixed()  # noqa: RUF009 # frozen
 
     @classmethod
     def parse(cls, text: str) -> StrategySpec:
@@ -99,7 +103,7 @@ class StrategySpec:
             for key, value in _split_pairs(pairs):
                 if values.setdefault(key, value) != value:
                     raise SettingError(f"{key} is given as {values[key]} and as {value}.", "Give it once.")
-            for key in RUN_KEYS:
+            for key in run_keys():
                 if key in values:
                     value = values.pop(key)
                     if run.setdefault(key, value) != value:
@@ -113,17 +117,14 @@ class StrategySpec:
             before = pairs[-1] if pairs else ""
         _check_order(parts, text)
         verification = _parse_choice(Verification, "verify", run["verify"]) if "verify" in run else None
-        length = _parse_choice(LengthRule, "length", run.get("length", LengthRule.FIXED))
-        return cls(tuple(parts), verification, length, _parse_ewma(run, length))
+        return cls(tuple(parts), verification, _parse_length(run))
 
     def __str__(self) -> str:
         written = "+".join(str(part) for part in self.parts) or NONE
         if self.verification is not None:
             written += f":verify={self.verification}"
-        if self.length is not LengthRule.FIXED:
-            written += f":length={self.length}"
-        if self.length is LengthRule.EWMA:
-            written += "".join(f":{pair}" for pair in _changed(self.ewma))
+        if self.length != Fixed():
+            written += "".join(f":{pair}" for pair in (f"length={self.length.name}", *_changed(self.length)))
         return written
 
     @property
@@ -161,14 +162,32 @@ class StrategySpec:
             )
         return self.verification
 
+    def with_length(self, name: str) -> StrategySpec:
+        """The spec with another length rule; the rule in use keeps its settings."""
+        return self if name == self.length.name else replace(self, length=_parse_length({"length": name}))
+
+    def limits(self, relative_size: float = 0.0) -> list[StrategyLimits]:
+        """What each strategy may draft; `relative_size` is the draft model's / the target's."""
+        return [
+            StrategyLimits(
+                part.name,
+                part.shortest,
+                part.longest,
+                relative_size if KINDS[part.name].needs_draft else 0.0,
+            )
+            for part in self.parts
+        ]
+
+    def length_fold(self) -> LengthFold | None:
+        """What its length rule went by in recorded rounds; None where a record does not say."""
+        return self.length.fold(self.limits()) if self.parts else None
+
     def check_lengths(self) -> None:
-        """Raise SettingError where length=ewma should draft more than any strategy may, at first or at
+        """Raise SettingError where a length rule should draft more than any strategy may, at first or at
         least."""
         longest = max((part.longest for part in self.parts), default=0)
-        if self.length is not LengthRule.EWMA or not longest:
-            return
-        for param in params_of(EwmaParams):
-            value = getattr(self.ewma, param.name)
+        for param in params_of(type(self.length)) if longest else ():
+            value = getattr(self.length, param.name)
             if param.unit == "tokens" and param.default != value > longest:
                 raise SettingError(
                     f"{param.name}={value} is above the longest draft, {longest} tokens.",
@@ -204,6 +223,21 @@ def drafting_with(strategy: str, architecture: str) -> str:
     return str(replace(spec, parts=tuple(map(suited, spec.parts))))
 
 
+def length_fold(strategy: str) -> LengthFold | None:
+    """What the length rule of a written spec went by in recorded rounds; None where a record does not say, or
+    the strategy is of another version."""
+    try:
+        return StrategySpec.parse(strategy).length_fold()
+    except SettingError:
+        return None
+
+
+def lengths_of(strategy: str, rounds: Iterable[Round]) -> list[LengthAt]:
+    """The state of the length rule at every round; empty where `length_fold` is None."""
+    fold = length_fold(strategy)
+    return [fold.add(round) for round in rounds] if fold is not None else []
+
+
 def longest_draft(strategy: str) -> int | None:
     """The most tokens that a draft of a strategy spec may have; None where that is not known."""
     try:
@@ -222,14 +256,17 @@ def _changed(params: Any) -> list[str]:
     ]
 
 
-def _parse_ewma(run: dict[str, str], length: LengthRule) -> EwmaParams:
-    known = {param.name: param for param in params_of(EwmaParams)}
-    given = {key: known[key].parse(value) for key, value in run.items() if key in known}
-    if given and length is not LengthRule.EWMA:
-        raise SettingError(
-            f"{next(iter(given))} belongs to length=ewma.", "Add :length=ewma, or leave it out."
-        )
-    return EwmaParams(**given)  # type: ignore[arg-type]
+def _parse_length(run: dict[str, str]) -> LengthRule:
+    """The length rule among the settings of a run, with its own settings."""
+    name = run.get("length", Fixed.name)
+    if name not in LENGTHS:
+        raise SettingError(f"length cannot be {name!r}.", f"Allowed: {', '.join(LENGTHS)}.")
+    owners = {param.name: (rule.name, param) for rule in LENGTHS.values() for param in params_of(rule)}
+    given = {key: owners[key][1].parse(value) for key, value in run.items() if key in owners}
+    for key in given:
+        if (owner := owners[key][0]) != name:
+            raise SettingError(f"{key} belongs to length={owner}.", f"Add :length={owner}, or leave it out.")
+    return LENGTHS[name](**given)
 
 
 def quote(value: str) -> str:
@@ -260,7 +297,7 @@ def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart 
     if name == NONE:
         if values:
             raise SettingError(
-                f"none has no setting {next(iter(values))}.", f"Allowed: {', '.join(RUN_KEYS)}."
+                f"none has no setting {next(iter(values))}.", f"Allowed: {', '.join(run_keys())}."
             )
         return None
     if name not in KINDS:
@@ -272,7 +309,7 @@ def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart 
     known = {param.name: param for param in params_of(kind.params)}
     for key in values:
         if key not in known:
-            allowed = ", ".join([*known, *RUN_KEYS])
+            allowed = ", ".join([*known, *run_keys()])
             raise SettingError(f"{name} has no setting “{key}”.", f"Allowed: {allowed}.")
     params = kind.params(**{key: known[key].parse(value) for key, value in values.items()})
     check_params(params)

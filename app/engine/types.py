@@ -57,14 +57,6 @@ class Verification(StrEnum):
     BLOCK = "block"
 
 
-class LengthRule(StrEnum):
-    """The rule for how many tokens a round drafts."""
-
-    FIXED = "fixed"  # as many as the strategy's own settings say
-    EWMA = "ewma"  # follows the smoothed acceptance
-    AUTO = "auto"  # the length with the most tokens per second, which may be 0
-
-
 class FinishReason(StrEnum):
     """Why an answer ended."""
 

@@ -8,11 +8,8 @@ from typing import Any
 
 from app.engine.drafters.base import Drafter
 from app.engine.drafters.registry import KINDS, StrategyKind
-from app.engine.lengths.base import DraftLength
-from app.engine.lengths.ewma import EwmaParams
-from app.engine.lengths.registry import make_length
+from app.engine.lengths.base import DraftLength, LengthRule
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import LengthRule
 
 _MOST = 2  # drafters kept for one strategy, with different settings: some take 16 MiB or more
 
@@ -32,7 +29,7 @@ class WarmDrafters:
         """`make` gives a drafter that has learned nothing yet."""
         self._make = make
         self._kept: dict[tuple[StrategyKind, Hashable], _WarmDrafter] = {}  # the latest used last
-        self.lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
+        self.lengths: dict[LengthRule, DraftLength] = {}
 
     def __len__(self) -> int:
         """The number of drafters kept."""
@@ -50,13 +47,11 @@ class WarmDrafters:
         return drafters
 
     def length(self, spec: StrategySpec) -> DraftLength:
-        key = spec.length, spec.ewma
-        if key not in self.lengths:
-            self.lengths = {
-                known: length for known, length in self.lengths.items() if known[0] != spec.length
-            }
-            self.lengths[key] = make_length(*key)
-        return self.lengths[key]
+        rule = spec.length
+        if rule not in self.lengths:
+            others = {known: length for known, length in self.lengths.items() if known.name != rule.name}
+            self.lengths = others | {rule: rule.make()}
+        return self.lengths[rule]
 
     def reset(self) -> None:
         """Make all of them forget."""

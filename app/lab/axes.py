@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from app.engine.errors import SettingError
-from app.engine.lengths.ewma import EwmaParams
+from app.engine.lengths.registry import LENGTHS
 from app.engine.params import Param, params_of
-from app.engine.strategy import EWMA_KEYS, NONE, RUN_KEYS, StrategySpec
-from app.engine.types import LIKE_TARGET, LengthRule, ModelOptions, Sampling, Verification
+from app.engine.strategy import NONE, StrategySpec, run_keys
+from app.engine.types import LIKE_TARGET, ModelOptions, Sampling, Verification
 from app.lab.experiment import Lane, Pair
 
 MOST_VALUES = 256
@@ -67,8 +67,8 @@ def keys_of(strategy: str) -> dict[str, Param]:
         param.name if names.count(param.name) == 1 else f"{part}.{param.name}": param for part, param in every
     }
     if parts:
-        for key, rules in (("verify", Verification), ("length", LengthRule)):
-            keys[key] = Param(key, str, next(iter(rules)).value, "", choices=tuple(rules))
+        for key, rules in (("verify", list(map(str, Verification))), ("length", list(LENGTHS))):
+            keys[key] = Param(key, str, rules[0], "", choices=tuple(rules))
     caches = {BOTH_CACHES: LOADING["cache_type_k"]}
     drafts = {name + DRAFT: param for name, param in LOADING.items()}
     return keys | caches | LOADING | drafts | DRAWING
@@ -97,16 +97,14 @@ def turned(lane: Lane, own: Pair, sampling: Sampling, key: str, value: str, reso
 def with_value(strategy: str, key: str, value: str) -> str:
     """The strategy with one setting changed; raises SettingError, which lists what is allowed."""
     spec = StrategySpec.parse(strategy)
-    if key in EWMA_KEYS:
-        bare = str(replace(spec, ewma=EwmaParams()))
-        kept = {name: getattr(spec.ewma, name) for name in EWMA_KEYS if name != key}
-        told = StrategySpec.parse(f"{bare}:{key}={value}")
-        return str(replace(told, ewma=replace(told.ewma, **kept)))
-    if key in RUN_KEYS:
+    if own := [param for param in params_of(type(spec.length)) if param.name == key]:
+        changes: dict[str, Any] = {key: own[0].parse(value)}
+        return str(replace(spec, length=replace(spec.length, **changes)))
+    if key == "length":
+        return str(spec.with_length(value))
+    if key in run_keys():
         told = StrategySpec.parse(f"none:{key}={value}")
-        if key == "verify":
-            return str(replace(spec, verification=told.verification))
-        return str(replace(spec, length=told.length))
+        return str(replace(spec, verification=told.verification))
     part_name, dot, name = key.rpartition(".")
     having = [
         index
@@ -117,7 +115,7 @@ def with_value(strategy: str, key: str, value: str) -> str:
         every = [f"{part.name}.{setting}" for part in spec.parts for setting in _names(part.params)]
         problem = "is in several parts of" if having else "is not a setting of"
         loading = f"{', '.join([*FILES, *LOADING])} (with {DRAFT} for the draft's)"
-        allowed = ", ".join([*every, *RUN_KEYS, loading, *DRAWING])
+        allowed = ", ".join([*every, *run_keys(), loading, *DRAWING])
         raise SettingError(f"{key} {problem} {strategy}.", f"Allowed: {allowed}.")
     index = having[0]
     part = spec.parts[index]
@@ -141,8 +139,8 @@ def spelled(strategy: str, keys: Sequence[str]) -> str:
         parts.append(name)
     run = str(replace(spec, parts=())).removeprefix(NONE)
     if "length" in keys and ":length=" not in run:
-        run += f":length={spec.length}"
-    for param in params_of(EwmaParams):
+        run += f":length={spec.length.name}"
+    for param in params_of(type(spec.length)):
         if param.name in keys and f":{param.name}=" not in run:
             run += f":{param.name}={param.format(param.default)}"
     return ("+".join(parts) or NONE) + run

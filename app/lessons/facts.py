@@ -8,7 +8,7 @@ from functools import cached_property
 
 from app.engine.explain.decision import BlockTest, Residual, block_chain, own_token, residual_of
 from app.engine.fates import JUDGED, Verdict
-from app.engine.record.length_fold import LengthAt
+from app.engine.lengths.base import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader

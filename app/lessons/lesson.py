@@ -19,9 +19,8 @@ from app.base.numbers import NONE, milliseconds, percent, significant
 from app.base.numbers import factor as times
 from app.base.paths import REAL_TARGET
 from app.engine.errors import UserError
-from app.engine.record.length_fold import length_fold
 from app.engine.record.trace import Trace, read_trace
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import length_fold
 from app.lessons.facts import AnswerFacts, Quoted, RoundFacts
 from app.saved.measured import Measurement, run_files
 
@@ -255,7 +254,7 @@ def told(name: str, lesson: Lesson, trace: Trace, measurement: Measurement | Non
 
 def facts_of_rounds(trace: Trace) -> list[RoundFacts]:
     """The facts of all rounds of an answer."""
-    fold = length_fold(StrategySpec.parse(trace.header.strategy))
+    fold = length_fold(trace.header.strategy)
     found, before = [], ""
     for round in trace.rounds:
         found.append(RoundFacts(round, trace.header, fold.add(round) if fold is not None else None, before))

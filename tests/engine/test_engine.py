@@ -20,7 +20,7 @@ from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PromptError, SettingError, UserError
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import FixedLength
-from app.engine.lengths.ewma import EwmaParams
+from app.engine.lengths.ewma import Ewma
 from app.engine.native import Context, Model
 from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.record.recheck import recheck
@@ -28,7 +28,6 @@ from app.engine.record.trace import Trace
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
-    LengthRule,
     Message,
     ModelOptions,
     Role,
@@ -483,7 +482,7 @@ def test_a_prompt_that_the_draft_reads_within_a_round_is_counted(
     class Lazy(FixedLength):
         lazy = True
 
-    monkeypatch.setitem(engine.warm.lengths, (LengthRule.EWMA, EwmaParams()), Lazy())
+    monkeypatch.setitem(engine.warm.lengths, Ewma(), Lazy())
     totals = answer(engine, LONG, strategy=f"{DRAFTS}:length=ewma", max_tokens=12).totals
     assert totals is not None
     assert 0 < totals.draft_prompt_in_rounds <= totals.draft_prompt_seconds

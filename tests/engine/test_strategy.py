@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +10,10 @@ from app.engine.drafters.draft_simple import DraftSimpleParams
 from app.engine.drafters.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.errors import SettingError
+from app.engine.lengths.ewma import Ewma
 from app.engine.params import params_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import LengthRule, Sampling, Verification
+from app.engine.types import Sampling, Verification
 
 lookups = st.builds(
     PromptLookupParams, max_ngram_size=st.integers(1, 64), num_pred_tokens=st.integers(1, 512)
@@ -179,10 +178,10 @@ def test_a_value_that_was_torn_apart_is_told_how_to_be_written(text: str, encode
 def test_settings_of_ewma_are_written_behind_its_rule() -> None:
     text = "suffix:length=ewma:ewma_start=5:ewma_weight=0.3"
     spec = StrategySpec.parse(text)
-    assert (spec.ewma.ewma_start, spec.ewma.ewma_weight, spec.ewma.ewma_raise) == (5, 0.3, 0.7)
+    assert spec.length == Ewma(ewma_start=5, ewma_weight=0.3)
     assert str(spec) == text
     assert str(StrategySpec.parse("suffix:length=ewma:ewma_start=3")) == "suffix:length=ewma"
-    assert str(replace(spec, length=LengthRule.AUTO)) == "suffix:length=auto"
+    assert str(spec.with_length("auto")) == "suffix:length=auto"
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,18 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Any
 
 from app.base.numbers import count, significant
 from app.engine.drafters.registry import KINDS
-from app.engine.lengths.ewma import EwmaParams
+from app.engine.lengths.registry import LENGTHS
 from app.engine.params import Param, params_of
 from app.engine.process.messages import AloneToken, DraftedAlone
-from app.engine.record.length_fold import lengths_of
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, longest_draft
-from app.engine.types import DraftedToken, EmittedToken, FinishReason, LengthRule, Verification
+from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, lengths_of, longest_draft
+from app.engine.types import DraftedToken, EmittedToken, FinishReason, Verification
 
 _WIDTH = 100
 _ENDS = {
@@ -39,9 +39,7 @@ def strategy_help() -> str:
         *_wrapped("One token per pass, no drafts: the baseline.", 6),
     ]
     for kind in KINDS.values():
-        lines += [f"  {kind.name}", *_wrapped(kind.summary, 6)]
-        for param in params_of(kind.params):
-            lines += _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
+        lines += [f"  {kind.name}", *_wrapped(kind.summary, 6), *_settings(kind.params)]
     rules = "|".join(Verification)
     lines += [
         f"  verify={rules}",
@@ -53,21 +51,24 @@ def strategy_help() -> str:
             "text as none.",
             6,
         ),
-        f"  length={'|'.join(LengthRule)}",
-        *_wrapped(
-            "How many tokens a round drafts, for the whole run. fixed drafts as many as the settings above "
-            "allow; ewma follows recent acceptance, with the settings below; auto takes the number, zero "
-            "included, that gives the most tokens per second at the measured costs.",
-            6,
-        ),
-        *(
-            line
-            for param in params_of(EwmaParams)
-            for line in _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
-        ),
+        f"  length={'|'.join(LENGTHS)}",
+        *_wrapped("How many tokens a round drafts, for the whole run:", 6),
+        *(line for rule in LENGTHS.values() for line in _entry(rule.name, rule.summary, rule)),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
     ]
     return "\n".join(lines)
+
+
+def _entry(name: str, summary: str, settings: type[Any]) -> list[str]:
+    return [*_wrapped(f"{name}: {summary}", 6), *_settings(settings)]
+
+
+def _settings(owner: type[Any]) -> list[str]:
+    return [
+        line
+        for param in params_of(owner)
+        for line in _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
+    ]
 
 
 def _in_words(param: Param) -> str:
@@ -87,7 +88,7 @@ def statistics_lines(trace: Trace) -> list[str]:
     names = () if trace.header.pair.server is not None else strategy_names(trace.header.strategy)
     said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
     limit = longest_draft(trace.header.strategy)
-    if lengths := lengths_of(trace):
+    if lengths := lengths_of(trace.header.strategy, trace.rounds):
         every = [at.k for at in lengths]
         said.append(
             f"draft length: k {every[0]} at first, {every[-1]} at the end ({min(every)} to {max(every)}); "

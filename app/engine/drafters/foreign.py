@@ -14,7 +14,7 @@ from app.engine.drafters.guarded import GuardedDrafter, error_words
 from app.engine.drafters.registry import KINDS, Keeps, StrategyKind
 from app.engine.errors import DrafterError, SettingError
 from app.engine.params import check_params, params_of
-from app.engine.strategy import LONGEST, NONE, RUN_KEYS
+from app.engine.strategy import LONGEST, NONE, run_keys
 
 Stamp = tuple[int, int]
 """A file's version: time of modification (ns), size (bytes)."""
@@ -138,7 +138,7 @@ def _wrong_with_params(owner: object, least: object) -> str:
     for param in described:
         if param.kind not in (bool, int, float, str):
             return f"the parameter {param.name} is not a bool, int, float or str"
-        if param.name in RUN_KEYS:
+        if param.name in run_keys():
             return f"a parameter cannot be called {param.name}, which holds for the whole run"
         if param.name in (*_LENGTHS, least) and param.kind is not int:
             return f"the parameter {param.name} is a number of tokens everywhere, and must be an int"

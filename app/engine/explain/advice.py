@@ -22,7 +22,7 @@ from app.engine.explain.facts import (
 from app.engine.explain.predict import Predictor, factor_words, is_clear
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, SYNTHETIC, StrategySpec
-from app.engine.types import LengthRule, ModelOptions
+from app.engine.types import ModelOptions
 
 _CLEARLY_SMALLER = 0.7  # size of another draft relative to the current one's
 
@@ -330,8 +330,9 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return Finding.NOTHING, text
     if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:
         found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
-        if spec.length is LengthRule.AUTO:
-            return Finding.SELDOM, f"{names} drafted in {found}: length=auto expects more to cost time."
+        if spec.length.by_clock:
+            rule = f"length={spec.length.name}"
+            return Finding.SELDOM, f"{names} drafted in {found}: {rule} expects more to cost time."
         return Finding.SELDOM, f"With its settings, {names} found a draft in {found}."
     rate = statistics.acceptance_rate
     if rate is not None and rate < _LOW_ACCEPTANCE:

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import msgspec
 
 from app.engine.devices.cores import threads_for
+from app.engine.lengths.base import Fixed
 from app.engine.params import Param, params_of
 from app.engine.sampling.dry import NO_BREAKER
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions, TemplateValue
 from app.engine.templates.thinking import SWITCHES, Thinking
-from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
+from app.engine.types import DEFAULT_CTX, ModelOptions, Sampling, Verification
 
 LLAMA_TYPES = (
     "draft-simple",
@@ -246,8 +247,8 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
     rule = spec.verification_at(sampling.temperature)
     if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
         yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."
-    if spec.length is not LengthRule.FIXED:
-        yield f"llama.cpp's draft length is fixed: length={spec.length} is left out."
+    if spec.length != Fixed():
+        yield f"llama.cpp's draft length is fixed: length={spec.length.name} is left out."
 
 
 def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
@@ -379,5 +380,5 @@ def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampli
     rule = spec.verification_at(sampling.temperature)
     if part is not None and sampling.temperature > 0 and rule is not Verification.SPECULATIVE:
         yield f"vLLM verifies by rejection sampling (speculative), not by {rule}."
-    if spec.length is not LengthRule.FIXED:
-        yield f"vLLM's draft length is fixed: length={spec.length} is left out."
+    if spec.length != Fixed():
+        yield f"vLLM's draft length is fixed: length={spec.length.name} is left out."

@@ -24,13 +24,12 @@ from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Verdict
-from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
-from app.engine.lengths.registry import make_length
+from app.engine.lengths.base import Fixed, Outset, RoundCost
 from app.engine.loop.propose import Budget, NamedDrafter, propose
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import Alternatives, DraftedToken, LengthRule, Round, Sampling
+from app.engine.types import Alternatives, DraftedToken, Round, Sampling
 
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
@@ -129,17 +128,8 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
         drafter = made or _RecordedDraft(text, part, walked, chance)
         drafter.begin(whole[:start], around)
         drafters.append((part.name, drafter))
-    limits = [
-        StrategyLimits(
-            part.name,
-            part.shortest,
-            part.longest,
-            text.relative_size if KINDS[part.name].by_model else 0.0,
-        )
-        for part in spec.parts
-    ]
-    length = make_length(spec.length, spec.ewma)
-    length.begin(Outset(limits, text.max_tokens))
+    length = spec.length.make()
+    length.begin(Outset(spec.limits(text.relative_size), text.max_tokens))
     at = 0
     while at < len(text.ids):
         room = min(text.max_tokens - at - 1, text.n_ctx - start - at)
@@ -158,7 +148,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
         for name, drafter in drafters:
             own = name == draft.name
             drafter.observe(truth, draft.proposal if own else Proposal(), accepted if own else 0)
-        if draft.attempts is not None and spec.length is not LengthRule.FIXED:
+        if draft.attempts is not None and spec.length != Fixed():
             single = cost.single_pass or 0.0
             seconds = [cost.step_seconds(each.name) * max(1, len(each.ids)) for each in draft.attempts]
             attempts = [

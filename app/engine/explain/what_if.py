@@ -36,9 +36,10 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
 from app.engine.explain.walk import TIE, Text, Walked, lead, pools_of, recorded_places, walk, walks
+from app.engine.lengths.base import Fixed
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import FinishReason, LengthRule, Verification
+from app.engine.types import FinishReason, Verification
 
 FILLINGS = 24
 """How often the open places are filled where there are any; fewer times in a long answer."""
@@ -78,9 +79,10 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
     recorded = StrategySpec.parse(trace.header.strategy)
     check_what_if(recorded, spec)
     cost = cost if cost is not None else CostModel.of(trace.rounds)
-    if spec.length is LengthRule.AUTO and (cost.single_pass is None or cost.c is None):
+    if spec.length.by_clock and (cost.single_pass is None or cost.c is None):
         raise SettingError(
-            "length=auto decides by times, and the answer has no pass without a draft to compare with.",
+            f"length={spec.length.name} decides by times, and the answer has no pass without a draft to "
+            "compare with.",
             "Measure the baseline first.",
         )
     text = _text(trace, recorded.parts[0])
@@ -149,7 +151,7 @@ def with_settings(
     recorded: StrategySpec,
     longest: int | None = None,
     p_min: float | None = None,
-    length: LengthRule | None = None,
+    length: str | None = None,
 ) -> StrategySpec:
     """The recorded spec with another longest draft, p_min or length rule, as far as its strategy has them."""
     part = check_what_if(recorded, recorded)
@@ -162,8 +164,7 @@ def with_settings(
     if p_min is not None and hasattr(part.params, "p_min"):
         changed["p_min"] = p_min
     part = replace(part, params=replace(part.params, **changed))
-    rule = length if length is not None else recorded.length
-    return replace(recorded, parts=(part,), length=rule)
+    return replace(recorded.with_length(length or recorded.length.name), parts=(part,))
 
 
 def _factor(tokens: int, lengths: Counter[int], cost: CostModel) -> float | None:
@@ -207,11 +208,11 @@ def _reasons(
         reasons.append("The draft draws its tokens too: begun elsewhere, it would draw others.")
     elif drawn and part.params.p_min != recorded.parts[0].params.p_min:
         reasons.append("For a token that was drawn the record does not say how sure the draft was.")
-    if spec.length is LengthRule.AUTO:
-        reasons.append("length=auto decides by the clock: recorded times take its place.")
+    if spec.length.by_clock:
+        reasons.append(f"length={spec.length.name} decides by the clock: recorded times take its place.")
     if warm and not by_model:
         reasons.append("The answer was warm: what its strategy knew before it is not recorded.")
-    elif warm and spec.length is LengthRule.EWMA:
+    elif warm and not spec.length.by_clock and spec.length != Fixed():
         reasons.append("The answer was warm: what the length rule knew before it is not recorded.")
     if trace.totals is None or trace.totals.finish_reason in (FinishReason.CANCELLED, FinishReason.FAILED):
         reasons.append("The answer was broken off: its last round is not whole.")

@@ -8,17 +8,28 @@ wrong guess, a probe or a costly reading of the prompt cannot lose more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.lengths.base import RIDE_ALONG, DraftLength, Outset, RoundCost
+from app.engine.lengths.acceptance import Acceptance
+from app.engine.lengths.base import (
+    RIDE_ALONG,
+    DraftLength,
+    LengthAt,
+    LengthFold,
+    LengthRule,
+    Outset,
+    RoundCost,
+    StrategyLimits,
+    ended_by,
+)
 from app.engine.lengths.cost_curve import TargetCost
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 
 if TYPE_CHECKING:
-    from app.engine.types import TokenIds
+    from app.engine.types import Round, TokenIds
 
 _PLAIN_FIRST = 2  # passes without a draft, measured before the first draft for comparison
 _HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated,
@@ -305,3 +316,51 @@ class AutoLength(DraftLength):
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted))
         else:  # the draft is not blamed for a slow pass
             self._ledger.add(drafting / single)
+
+
+class AutoFold(LengthFold):
+    """The running acceptance of length=auto in recorded rounds.
+
+    Exact for a cold answer, but for proposals that were only compared with the text: rounds do not hold
+    those. What a warm rule had learned from earlier answers fades within some twenty drafts.
+    """
+
+    def __init__(self, strategies: Sequence[StrategyLimits]) -> None:
+        super().__init__(strategies)
+        self._counts = {name: Acceptance() for name in self._names}
+        self._aged = dict.fromkeys(self._names, 0)
+        self._written = 0  # tokens of the answer
+
+    def computed(self, round: Round) -> LengthAt:
+        self._written += len(round.emitted)
+        self._follow(round)
+        drafted = len(round.drafted)
+        for name in round.asked if round.asked is not None else (round.strategy,):
+            if name not in self._counts:
+                continue
+            counts = self._counts[name]
+            counts.age(self._written - self._aged[name])
+            self._aged[name] = self._written
+            if name == round.strategy:
+                counts.add(drafted, drafted, round.accepted)
+            else:
+                counts.add(1, 0, 0)
+        at_least = drafted > 0 and not ended_by(round, AutoLength)
+        return LengthAt(drafted, at_least, self._counts[self._name].overall)
+
+
+class Auto(LengthRule):
+    """length=auto."""
+
+    name = "auto"
+    summary = (
+        "The length that promises the most tokens/s, by the measured cost of drafts and passes. Where no "
+        "draft pays, nothing is drafted."
+    )
+    by_clock = True
+
+    def make(self) -> DraftLength:
+        return AutoLength()
+
+    def fold(self, strategies: Sequence[StrategyLimits]) -> LengthFold | None:
+        return AutoFold(strategies)

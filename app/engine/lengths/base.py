@@ -1,17 +1,16 @@
-"""The draft length interface: the seam between the loop and the rules that choose how many tokens to
-draft."""
+"""The draft length interface: the seam between the loop and the rules for how many tokens to draft."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
 if TYPE_CHECKING:
-    from app.engine.types import TokenIds
+    from app.engine.types import Round, TokenIds
 
 RIDE_ALONG = 8
 """A draft model reads up to this many tokens together with its first step; more are read and timed
@@ -104,8 +103,13 @@ class DraftLength(ABC):
         return
 
     def k(self, name: str) -> int | None:
-        """The most tokens that the strategy drafts next, of a rule that goes by a smoothed acceptance."""
+        """The most tokens that the strategy drafts next, of a rule that goes by drafts and verdicts alone. A
+        trace records it, and it is computed again from the trace (see `ReplayedLength`)."""
         return None
+
+    def know(self, name: str, k: int) -> None:
+        """Set k where it is known, such as from a recorded round."""
+        return
 
     def acceptance(self, name: str) -> float | None:
         """The strategy's smoothed acceptance, of such a rule."""
@@ -121,3 +125,96 @@ class FixedLength(DraftLength):
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         return room
+
+
+# ------------------------------------------------------------------------- the rule, as a strategy names it
+
+
+@dataclass(frozen=True, slots=True)
+class LengthRule(ABC):
+    """A rule by name. Its fields are its settings, each a `param`; grammar, form and help follow."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    by_clock: ClassVar[bool] = False
+    """Whether it decides by measured times, which a record does not repeat."""
+
+    @abstractmethod
+    def make(self) -> DraftLength:
+        """A draft length of this rule that has learned nothing."""
+
+    def fold(self, strategies: Sequence[StrategyLimits]) -> LengthFold | None:
+        """What the rule went by in recorded rounds of these strategies; None where a record does not say."""
+        length = self.make()
+        length.begin(Outset(strategies, 0))
+        return ReplayedLength(length, strategies) if length.k(strategies[0].name) is not None else None
+
+
+class Fixed(LengthRule):
+    """length=fixed, the default."""
+
+    name = "fixed"
+    summary = "As long as the strategy's own settings allow."
+
+    def make(self) -> DraftLength:
+        return FixedLength()
+
+
+# ------------------------------------------------------------------------------- what a rule went by, again
+
+
+@dataclass(frozen=True, slots=True)
+class LengthAt:
+    """The state of a rule at a round."""
+
+    k: int  # most tokens that the round was allowed to draft
+    at_least: bool  # the draft ended for another reason: k may be larger
+    acceptance: float  # smoothed, of the strategy that drafted last, with this round counted
+
+
+class LengthFold(ABC):
+    """Computes a rule's state from recorded rounds."""
+
+    def __init__(self, strategies: Sequence[StrategyLimits]) -> None:
+        self._names = [limits.name for limits in strategies]
+        self._name = self._names[0]  # of the strategy that drafted last
+
+    def add(self, round: Round) -> LengthAt:
+        """Add the next round: what it records, else what is computed."""
+        at = self.computed(round)
+        return at if round.k is None or round.smoothed is None else LengthAt(round.k, False, round.smoothed)
+
+    @abstractmethod
+    def computed(self, round: Round) -> LengthAt:
+        """Add the next round, whatever it records of the rule."""
+
+    def _follow(self, round: Round) -> None:
+        if round.strategy in self._names:
+            self._name = round.strategy
+
+
+class ReplayedLength(LengthFold):
+    """Folds with the rule's own code, of a rule that goes by drafts and verdicts alone.
+
+    Exact for a cold answer. What a warm rule had learned from earlier answers only rounds hold, from format
+    1.8 on.
+    """
+
+    def __init__(self, length: DraftLength, strategies: Sequence[StrategyLimits]) -> None:
+        super().__init__(strategies)
+        self._length = length
+
+    def computed(self, round: Round) -> LengthAt:
+        self._follow(round)
+        drafted, name, length = len(round.drafted), self._name, self._length
+        if ended_by(round, length):
+            length.know(name, drafted)
+        k = max(length.k(name) or 0, drafted)
+        ids = [token.id for token in round.drafted]
+        length.observe(RoundCost([Attempt(name, k, ids)], round.accepted, (), 0.0, 0.0))
+        return LengthAt(k, False, length.acceptance(name) or 0.0)
+
+
+def ended_by(round: Round, length: type[DraftLength] | DraftLength) -> bool:
+    """Whether a draft ended at the length that the rule chose."""
+    return length.reason in round.draft_end.split("; ")

@@ -6,13 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.engine.errors import SettingError
-from app.engine.lengths.base import DraftLength, Outset, RoundCost
+from app.engine.lengths.base import DraftLength, LengthRule, Outset, RoundCost
 from app.engine.params import check_params, param
 
 
 @dataclass(frozen=True, slots=True)
-class EwmaParams:
-    """Settings of length=ewma. The most that k can be is the strategy's own setting."""
+class Ewma(LengthRule):
+    """length=ewma. The most that k can be is the strategy's own setting."""
+
+    name = "ewma"
+    summary = (
+        "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. Its "
+        "settings stand below."
+    )
 
     ewma_start: int = param(
         3,
@@ -60,8 +66,8 @@ class EwmaParams:
                 "k grows above ewma_raise and shrinks below ewma_lower.",
             )
 
-
-_USUAL = EwmaParams()
+    def make(self) -> DraftLength:
+        return EwmaLength(self)
 
 
 @dataclass(slots=True)
@@ -82,7 +88,7 @@ class EwmaLength(DraftLength):
 
     reason = "as long as acceptance allows"
 
-    def __init__(self, params: EwmaParams = _USUAL) -> None:
+    def __init__(self, params: Ewma) -> None:
         self._params = params
         self._states: dict[str, _LengthState] = {}
 
@@ -118,7 +124,6 @@ class EwmaLength(DraftLength):
         return self._states[name].acceptance
 
     def know(self, name: str, k: int) -> None:
-        """Set k where it is known, such as from a recorded round."""
         self._states[name].k = k
 
     def reset(self) -> None:

@@ -15,17 +15,15 @@ from app.base.threads import join, start
 from app.engine.devices.cores import cores
 from app.engine.devices.memory import CPU
 from app.engine.drafters.base import Drafter, Rehearsal, RunContext
-from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
-from app.engine.lengths.base import Outset, StrategyLimits
-from app.engine.lengths.registry import make_length
+from app.engine.lengths.base import FixedLength, Outset
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import Cancelled
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
 from app.engine.strategy import StrategySpec
-from app.engine.types import FinishReason, LengthRule, Role, Totals, TraceHeader, Verification
+from app.engine.types import FinishReason, Role, Totals, TraceHeader, Verification
 
 
 class AnswerRun:
@@ -95,7 +93,9 @@ class AnswerRun:
         yield from target
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
-        answer.length.begin(Outset(self._limits(), answer.max_tokens, read, answer.target.seconds - native))
+        pair = self._header.pair
+        limits = self._spec.limits(pair.draft.size / pair.target.size if pair.draft else 0.0)
+        answer.length.begin(Outset(limits, answer.max_tokens, read, answer.target.seconds - native))
         yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
@@ -118,7 +118,7 @@ class AnswerRun:
         alone = replace(
             answer,
             drafters=[],
-            length=make_length(LengthRule.FIXED),
+            length=FixedLength(),
             truth=TokenBuffer(begin, target.n_ctx + 1),
             text=TextStream(self._header.stop),
             begin_seconds={},
@@ -161,17 +161,6 @@ class AnswerRun:
             except UserError as error:
                 errors.append(str(error))
         return " ".join(errors)
-
-    def _limits(self) -> list[StrategyLimits]:
-        """What each strategy may draft, and the size of its draft model as a share of the target's."""
-        pair = self._header.pair
-        share = pair.draft.size / pair.target.size if pair.draft else 0.0
-        return [
-            StrategyLimits(
-                part.name, part.shortest, part.longest, share if KINDS[part.name].needs_draft else 0.0
-            )
-            for part in self._spec.parts
-        ]
 
     def _totals(self, ended: float, error: str) -> Totals:
         answer = self._answer

@@ -14,8 +14,8 @@ from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.fates import JUDGED, Origin
+from app.engine.lengths.base import ReplayedLength
 from app.engine.params import check_params
-from app.engine.record.length_fold import length_fold
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.sampling.logits import TOP
@@ -26,7 +26,6 @@ from app.engine.types import (
     Draw,
     EmittedToken,
     FinishReason,
-    LengthRule,
     Race,
     Round,
     TraceHeader,
@@ -113,10 +112,11 @@ class Consistency:
             if not isinstance(KINDS[part.name], ForeignKind)  # may draft as many tokens as there is room for
         }
         self._format = tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
-        smooths = spec is None or (spec.parts and spec.length is LengthRule.EWMA)
-        exact = smooths and header.cold and self._format >= _SINCE["k"]  # a warm rule knows earlier answers
-        self._fold = length_fold(spec) if spec is not None and exact else None
-        self._smooths = smooths
+        fold = spec.length_fold() if spec is not None else None
+        replays = isinstance(fold, ReplayedLength)
+        exact = replays and header.cold and self._format >= _SINCE["k"]  # a warm rule knows earlier answers
+        self._fold = fold if exact else None
+        self._smooths = replays or spec is None
         self._answer: list[int] = []
         self._texts: dict[int, bytes] = {}
         self._labels: dict[int, str] = {}
@@ -195,13 +195,13 @@ class Consistency:
                 yield f"its draft is not what stands at token {round.match}"
 
     def _rule(self, round: Round) -> Iterator[str]:
-        """Compare what length=ewma went by with the rounds so far."""
+        """Compare what the length rule went by with the rounds so far."""
         at = self._fold.computed(round) if self._fold is not None else None
         if at is not None and (round.k, round.smoothed) != (at.k, at.acceptance):
             said = f"its k is {round.k}, smoothed {round.smoothed}"
             yield f"{said}, and its drafts give {at.k}, {at.acceptance}"
         if not self._smooths and not round.k is round.smoothed is None:
-            yield "it has a k or a smoothed acceptance, which only length=ewma has"
+            yield "it has a k or a smoothed acceptance, which its length rule does not give"
 
     def _times(self, round: Round) -> Iterator[str]:
         parts = round.draft_seconds + round.verify_seconds + round.sample_seconds

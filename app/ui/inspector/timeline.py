@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 
 from app.engine.fates import Origin
-from app.engine.record.length_fold import LengthAt
+from app.engine.lengths.base import LengthAt
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.tracks import BarPainter, RoundAxis, TimesLegend, TrackPicture, bar_facts
 from app.ui.instruments.by_round import length_words, nice_above, usual

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_settings
+from app.engine.lengths.registry import LENGTHS
 from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
-from app.engine.types import LengthRule
 from app.ui.inspector.player import Player, SlowMotion
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
@@ -42,7 +42,7 @@ class WhatIfPanel(QWidget):
         self.p_min = QSlider(Qt.Orientation.Horizontal)
         self.p_min.setRange(0, _PERCENT)
         self.p_min.setSingleStep(5)
-        self.rule = Segmented(theme, "length", [rule.value for rule in LengthRule])
+        self.rule = Segmented(theme, "length", list(LENGTHS))
         self.names = [QLabel() for _ in range(3)]
         self.outcome = kit.label("", "strong")
         self.recorded = kit.label("", "secondary")
@@ -86,7 +86,8 @@ class WhatIfPanel(QWidget):
         self.longest.setMaximum(max(_LONGEST, part.longest))
         self.longest.setValue(part.longest)
         self.p_min.setValue(round(getattr(part.params, "p_min", 0.0) * _PERCENT))
-        self.rule.set_choice(spec.length.value)
+        self.rule.set_choices(list(LENGTHS))
+        self.rule.set_choice(spec.length.name)
         for control in self._controls:
             control.blockSignals(False)
         shown = (part.length_key is not None, hasattr(part.params, "p_min"), True)
@@ -124,7 +125,7 @@ class WhatIfPanel(QWidget):
                 self._recorded(),
                 self.longest.value(),
                 self.p_min.value() / _PERCENT,
-                LengthRule(self.rule.choice()),
+                self.rule.choice(),
             )
             if spec == self._recorded():
                 self._say(f"Recorded: {recorded}", "", "These are the settings of the answer.")

@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
-from app.engine.record.length_fold import LengthAt
+from app.engine.lengths.base import LengthAt
 from app.servers.address import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick

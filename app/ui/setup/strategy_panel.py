@@ -17,11 +17,13 @@ from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.drafters.through_text import refuse_sampling
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import CopiedCommand, llama_command, vllm_command
-from app.engine.lengths.ewma import EwmaParams
+from app.engine.lengths.base import LengthRule
+from app.engine.lengths.registry import LENGTHS
+from app.engine.params import params_of
 from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
-from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.engine.types import ModelOptions, Sampling, Verification
 from app.ui.setup.lookup_caches import LookupMaker
 from app.ui.setup.purpose_choice import PurposeChoice
 from app.ui.setup.strategy_cards import StrategyCards
@@ -50,13 +52,25 @@ class RuleChoice(QWidget):
         self._heading = kit.label(name, "strong")
         self.choices = Segmented(theme, name, list(words))
         self.choices.picked.connect(self._picked)
-        self._words = {choice: _caption(meaning, self) for choice, meaning in words.items()}
+        self._words: dict[str, QLabel] = {}
         self._no_effect = _caption(IDLE, self)
         self._shown = OneOf()
-        for label in (*self._words.values(), self._no_effect):
-            self._shown.addWidget(label)
+        self._shown.addWidget(self._no_effect)
+        self.set_words(words)
         kit.column(self._heading, kit.row(self.choices, kit.Spring()), self._shown, spacing=6, on=self)
         self._explain()
+
+    def set_words(self, words: Mapping[str, str]) -> None:
+        """Offer these choices, of which plug-ins may bring or take some."""
+        if words == {choice: label.text() for choice, label in self._words.items()}:
+            return
+        for label in self._words.values():
+            self._shown.removeWidget(label)
+            label.deleteLater()
+        self._words = {choice: _caption(meaning, self) for choice, meaning in words.items()}
+        for label in self._words.values():
+            self._shown.addWidget(label)
+        self.choices.set_choices(list(words))
 
     def set_choice(self, choice: str) -> None:
         """Show a choice, without emitting a signal."""
@@ -93,13 +107,6 @@ WIDTH = 880  # of the panel's popover
 _TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 1
 AUTO = "auto"
 ANY_VOCABULARY = 2**31 - 1  # the number of tokens while no target is loaded
-LENGTHS = {
-    "fixed": "As long as the strategy's own settings allow.",
-    "ewma": "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. "
-    "Its settings stand below.",
-    "auto": "The length that promises the most tokens/s, by the measured cost of drafts and passes. Where no "
-    "draft pays, nothing is drafted.",
-}
 RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",
     "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
@@ -125,6 +132,11 @@ class StrategyContext:
     template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
     passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
     """The times of two files' passes, as far as they were timed."""
+
+
+def _lengths() -> dict[str, str]:
+    """The length rules, and what each does."""
+    return {name: rule.summary for name, rule in LENGTHS.items()}
 
 
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:
@@ -170,7 +182,7 @@ class StrategyPanel(QWidget):
         self.lookup_maker = LookupMaker()
         self.lookup_maker.hide()
         self._makes_caches = False
-        self.length = RuleChoice(theme, "Draft length", {rule: LENGTHS[rule] for rule in LengthRule})
+        self.length = RuleChoice(theme, "Draft length", _lengths())
         self.length.picked.connect(self._length_picked)
         self.rule = RuleChoice(theme, "Verification", {rule: RULES[rule] for rule in (AUTO, *Verification)})
         self.rule.picked.connect(self._rule_picked)
@@ -179,15 +191,15 @@ class StrategyPanel(QWidget):
         self.command = CommandText(theme)
         self.reader = CommandReader(theme)
         self.reader.strategy_wanted.connect(self._strategy_read)
-        self.ewma = ParamForm(theme, EwmaParams, first=("ewma_start",))
-        self.ewma.changed.connect(self._ewma_edited)
+        self._settings = kit.column()
+        self._forms: dict[type[LengthRule], ParamForm] = {}
         self.notice = Notice(theme)
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
         for stretch, widgets in (
             (5, (self.purpose, self.cards, self.lookup_maker)),
             # What appears and disappears is below the controls, so that these do not move.
-            (4, (self.length, self.rule, self.text, self.notice, self.command, self.reader, self.ewma)),
+            (4, (self.length, self.rule, self.text, self.notice, self.command, self.reader, self._settings)),
         ):
             column = kit.column(*widgets, kit.Spring(), spacing=16)
             self._columns.addLayout(column, stretch)
@@ -243,12 +255,15 @@ class StrategyPanel(QWidget):
 
     @Slot(str)
     def _length_picked(self, choice: str) -> None:
-        self._change(dataclasses.replace(self._spec, length=LengthRule(choice)))
+        form = self._form(LENGTHS[choice])
+        rule = form.value() if form is not None and form.valid() else LENGTHS[choice]()
+        self._change(dataclasses.replace(self._spec, length=rule))
 
     @Slot()
-    def _ewma_edited(self) -> None:
-        if self.ewma.valid():
-            self._change(dataclasses.replace(self._spec, ewma=self.ewma.value()))
+    def _length_edited(self) -> None:
+        form = self._form(type(self._spec.length))
+        if form is not None and form.valid():
+            self._change(dataclasses.replace(self._spec, length=form.value()))
 
     @Slot(str)
     def _rule_picked(self, choice: str) -> None:
@@ -286,14 +301,27 @@ class StrategyPanel(QWidget):
         self.cards.show_parts(self._spec.parts)
         counts = any(isinstance(part.params, NgramCacheParams) for part in self._spec.parts)
         self.lookup_maker.setVisible(counts and self._makes_caches)
-        self.length.set_choice(self._spec.length)
-        if self.ewma.valid() and self.ewma.value() != self._spec.ewma:  # what is being typed stays
-            self.ewma.set_value(self._spec.ewma)
-        self.ewma.setVisible(self._spec.length is LengthRule.EWMA and bool(self._spec.parts))
+        rule = self._spec.length
+        self.length.set_words(_lengths())
+        self.length.set_choice(rule.name)
+        shown = self._form(type(rule)) if self._spec.parts else None
+        if shown is not None and shown.valid() and shown.value() != rule:  # what is being typed stays
+            shown.set_value(rule)
+        for form in self._forms.values():
+            form.setVisible(form is shown)
         self.rule.set_choice(self._spec.verification or AUTO)
         for choice in (self.length, self.rule):
             choice.set_idle(not self._spec.parts)
         self._check()
+
+    def _form(self, rule: type[LengthRule]) -> ParamForm | None:
+        """The form of a length rule's settings; None if it has none."""
+        if rule not in self._forms and (settings := params_of(rule)):
+            form = self._forms[rule] = ParamForm(self._theme, rule, first=(settings[0].name,))
+            form.hide()
+            form.changed.connect(self._length_edited)
+            self._settings.addWidget(form)
+        return self._forms.get(rule)
 
     def _check(self) -> None:
         """Show what does not go together with the rest of the set-up, and llama.cpp's command for it."""

@@ -12,11 +12,11 @@ from app.engine.explain.advice import Advice, next_advice
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.predict import predicted
+from app.engine.lengths.base import LengthAt, LengthFold
 from app.engine.process.messages import PassSeconds
-from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import length_fold
 from app.engine.types import ModelOptions, Round, Totals, TraceHeader
 from app.saved.measured import FASTER, SLOWER, Measurement
 from app.ui.state.folds import RoundFolds, RoundSeries, RunClock
@@ -184,7 +184,7 @@ class AnswerModel(QObject):
         if self.trace is None:
             return ()
         if self._lengths is None:
-            self._lengths, self._length_fold = [], _length_fold(self.trace.header.strategy)
+            self._lengths, self._length_fold = [], length_fold(self.trace.header.strategy)
         if self._length_fold is not None:
             self._lengths += map(self._length_fold.add, self.rounds[len(self._lengths) :])
         return self._lengths
@@ -333,10 +333,3 @@ def reconnect(
         signal.disconnect(slot)
     for signal, slot in slots(after) if after is not None else ():
         signal.connect(slot)
-
-
-def _length_fold(strategy: str) -> LengthFold | None:
-    try:
-        return length_fold(StrategySpec.parse(strategy))
-    except SettingError:  # its drafter was removed, or the trace came from elsewhere
-        return None

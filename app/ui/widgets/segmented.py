@@ -48,6 +48,13 @@ class Segmented(QWidget):
         self._describe()
         self.update()
 
+    def set_choices(self, choices: Sequence[str]) -> None:
+        """Offer other choices; the one shown stays if it is among them, else the first is shown."""
+        shown, self._choices = self.choice(), tuple(choices)
+        self._index = self._choices.index(shown) if shown in self._choices else 0
+        self._describe()
+        self._refresh()
+
     def set_dim(self, dim: bool) -> None:
         """Draw it as having no effect."""
         self._dim = dim

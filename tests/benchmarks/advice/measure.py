@@ -38,7 +38,7 @@ from app.engine.process.messages import ForcedText
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
-from app.engine.types import LengthRule, Sampling
+from app.engine.types import Sampling
 from app.engine.warm_drafters import WarmDrafters
 from tests.benchmarks.advice.table import (
     CASES,
@@ -163,7 +163,7 @@ class PromptRun:
         """What settings with equal times have in common. Times decide the rounds of length=auto, and a draft
         model's last token is not in its draft if p_min ended it."""
         parsed = StrategySpec.parse(spec)
-        if parsed.length is LengthRule.AUTO:
+        if parsed.length.by_clock:
             alone = replay(row, spec.replace(":length=auto", ""))
             return (spec if any(drafted for drafted, _ in alone.rounds) else (),)
         done = replay(row, spec)

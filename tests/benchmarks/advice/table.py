@@ -26,10 +26,8 @@ from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import DraftLength, Outset, RoundCost, StrategyLimits
-from app.engine.lengths.registry import make_length
 from app.engine.loop.propose import Budget, propose
 from app.engine.strategy import StrategySpec
-from app.engine.types import LengthRule
 from app.lab.tune.candidates import families
 
 TABLE = Path(__file__).with_name("table.jsonl")
@@ -291,7 +289,7 @@ def replay(
 
     start, truth = len(row.prompt_ids), np.array(row.prompt_ids + row.answer_ids, np.int32)
     drafters = [(part.name, _drafter(part.name, part.params, row)) for part in parsed.parts]
-    rule = length or make_length(parsed.length, parsed.ewma)
+    rule = length or parsed.length.make()
     around = RunContext(cast(Any, None), cast(Any, None), start, frozenset())
     for _name, drafter in drafters:
         drafter.begin(truth[:start], around)
@@ -311,7 +309,7 @@ def replay(
             ms = lasts(_drafting(row, attempt.name, len(attempt.ids)) or asking)
             attempts.append(msgspec.structs.replace(attempt, unread=0, read_seconds=0.0, seconds=ms / 1e3))
             draft_ms += ms
-        if draft.attempts is not None and parsed.length is LengthRule.AUTO:
+        if draft.attempts is not None and parsed.length.by_clock:
             draft_ms += _CHOOSING * asking
         rest = truth[here:].tolist()
         accepted = next(

@@ -17,7 +17,7 @@ from app.engine.explain.what_if import WhatIf, near_ties, what_if, with_settings
 from app.engine.fates import Verdict
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
-from app.engine.types import FinishReason, LengthRule, Sampling
+from app.engine.types import FinishReason, Sampling
 from tests.answers import answer, assert_same_answer
 from tests.benchmarks.measure import as_user, demo_prompts
 
@@ -255,7 +255,7 @@ def test_what_the_record_says_nothing_about_is_refused(
 
 def test_settings_are_put_into_the_recorded_strategy() -> None:
     recorded = StrategySpec.parse("draft-simple:n_max=8:n_min=4:verify=match")
-    changed = with_settings(recorded, 2, 0.5, LengthRule.EWMA)
+    changed = with_settings(recorded, 2, 0.5, "ewma")
     assert str(changed) == "draft-simple:n_max=2:n_min=2:p_min=0.5:verify=match:length=ewma"
     lookup = with_settings(StrategySpec.parse("prompt-lookup"), longest=4, p_min=0.5)
     assert str(lookup) == "prompt-lookup:num_pred_tokens=4"

@@ -18,7 +18,7 @@ from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
-from app.engine.lengths.ewma import EwmaLength, EwmaParams
+from app.engine.lengths.ewma import Ewma, EwmaLength
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 from app.engine.types import GenerationRequest
@@ -274,7 +274,7 @@ def test_a_better_strategy_behind_a_worse_one_gets_its_turn() -> None:
 
 
 def test_ewma_moves_one_step_at_a_time_between_its_bounds() -> None:
-    length = EwmaLength()
+    length = EwmaLength(Ewma())
     length.begin(Outset([StrategyLimits("draft", 1, 6, 0.1)], 100))
 
     def round_of(accepted_share: float) -> int:
@@ -296,7 +296,7 @@ def test_ewma_moves_one_step_at_a_time_between_its_bounds() -> None:
 
 
 def test_ewma_goes_by_its_settings() -> None:
-    def lengths(params: EwmaParams, accepted_share: float) -> list[int]:
+    def lengths(params: Ewma, accepted_share: float) -> list[int]:
         length = EwmaLength(params)
         length.begin(Outset([StrategyLimits("draft", 1, 16, 0.1)], 100))
         chosen = []
@@ -308,14 +308,14 @@ def test_ewma_goes_by_its_settings() -> None:
             chosen.append(k)
         return chosen
 
-    usual = lengths(EwmaParams(), 1.0)
-    assert lengths(EwmaParams(ewma_start=8), 1.0)[0] == 8
-    assert lengths(EwmaParams(ewma_weight=1.0), 1.0)[2] > usual[2], "the newest round alone"
-    assert lengths(EwmaParams(ewma_raise=1.0), 1.0) == [3] * 12
-    assert lengths(EwmaParams(ewma_lower=0.0), 0.0) == [3] * 12
-    at_the_limit = EwmaParams(ewma_weight=1.0, ewma_lower=0.0, ewma_raise=1.0)
+    usual = lengths(Ewma(), 1.0)
+    assert lengths(Ewma(ewma_start=8), 1.0)[0] == 8
+    assert lengths(Ewma(ewma_weight=1.0), 1.0)[2] > usual[2], "the newest round alone"
+    assert lengths(Ewma(ewma_raise=1.0), 1.0) == [3] * 12
+    assert lengths(Ewma(ewma_lower=0.0), 0.0) == [3] * 12
+    at_the_limit = Ewma(ewma_weight=1.0, ewma_lower=0.0, ewma_raise=1.0)
     assert lengths(at_the_limit, 1.0) == lengths(at_the_limit, 0.0) == [3] * 12
-    assert lengths(EwmaParams(ewma_min=2), 0.0)[-1] == 2
+    assert lengths(Ewma(ewma_min=2), 0.0)[-1] == 2
 
 
 def test_a_strategy_that_was_not_asked_for_very_long_is_as_good_as_new() -> None:

@@ -10,16 +10,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from app.engine import engine as engine_module
 from app.engine.engine import Engine
 from app.engine.lengths.auto import AutoLength
-from app.engine.lengths.base import Attempt, DraftLength, RoundCost
+from app.engine.lengths.base import Attempt, DraftLength, LengthAt, LengthRule, RoundCost
 from app.engine.lengths.known import LengthFacts
-from app.engine.lengths.registry import make_length
-from app.engine.record.length_fold import LengthAt, length_fold
+from app.engine.lengths.registry import LENGTHS
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, line_of
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import length_fold
 from app.engine.types import Round
 from tests.answers import answer
 from tests.simulated import Pair, by_chance, simulate
@@ -33,16 +31,22 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DraftLength]]:
     """The rules that answers are made with."""
     made: list[DraftLength] = []
 
-    def make(*arguments: object) -> DraftLength:
-        made.append(make_length(*arguments))  # type: ignore[arg-type]
-        return made[-1]
+    def watch(rule: type[LengthRule]) -> None:
+        make = rule.make
 
-    monkeypatch.setattr(engine_module, "make_length", make)
+        def watched(self: LengthRule) -> DraftLength:
+            made.append(make(self))
+            return made[-1]
+
+        monkeypatch.setattr(rule, "make", watched)
+
+    for rule in LENGTHS.values():
+        watch(rule)
     yield made
 
 
 def folded(trace: Trace) -> list[LengthAt]:
-    fold = length_fold(StrategySpec.parse(trace.header.strategy))
+    fold = length_fold(trace.header.strategy)
     assert fold is not None
     return [fold.add(round) for round in trace.rounds]
 
@@ -95,7 +99,7 @@ def test_other_rules_record_no_k(engine: Engine) -> None:
         assert b'"k":' not in line_of(trace.rounds[0]) and b'"smoothed":' not in line_of(trace.rounds[0])
         altered = [replace(trace.rounds[0], k=3, smoothed=0.5), *trace.rounds[1:]]
         (problem,) = recheck(Trace(trace.header, altered, trace.totals))
-        assert problem == "Round 0: it has a k or a smoothed acceptance, which only length=ewma has."
+        assert problem == "Round 0: it has a k or a smoothed acceptance, which its length rule does not give."
 
 
 class RecordedAuto(AutoLength):
@@ -141,7 +145,7 @@ def test_the_acceptance_of_a_cold_auto_is_the_rules_own(
 
     monkeypatch.setattr(LengthFacts, "learn", watched)
     simulate(rule, Pair(lambda k: 1 + 0.02 * k, 0.05), by_chance(alpha, 300))
-    fold = length_fold(StrategySpec.parse("draft-simple:length=auto"))
+    fold = length_fold("draft-simple:length=auto")
     assert fold is not None
     states = [fold.add(round) for round in rule.rounds]
     assert len(seen) > 20
@@ -150,7 +154,7 @@ def test_the_acceptance_of_a_cold_auto_is_the_rules_own(
 
 
 def test_the_k_of_a_warm_ewma_is_read_off_its_drafts() -> None:
-    fold = length_fold(StrategySpec.parse("draft-simple:n_max=16:length=ewma"))
+    fold = length_fold("draft-simple:n_max=16:length=ewma")
     assert fold is not None
     end = "as long as acceptance allows"
     pieces = list("abcdefghi")
@@ -161,5 +165,5 @@ def test_the_k_of_a_warm_ewma_is_read_off_its_drafts() -> None:
 
 
 def test_a_fixed_length_has_nothing_to_fold() -> None:
-    assert length_fold(StrategySpec.parse("draft-simple:n_max=4")) is None
-    assert length_fold(StrategySpec.parse("none:length=auto")) is None
+    assert length_fold("draft-simple:n_max=4") is None
+    assert length_fold("none:length=auto") is None

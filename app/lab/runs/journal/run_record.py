@@ -6,10 +6,9 @@ import msgspec
 
 from app.engine.fates import Verdict
 from app.engine.record.alternative_stats import AlternativeStatistics
-from app.engine.record.length_fold import lengths_of
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
-from app.engine.strategy import is_synthetic
+from app.engine.strategy import is_synthetic, lengths_of
 from app.engine.types import FinishReason, ServerInfo, WholeServer
 from app.lab.experiment import Experiment, Job
 from app.lab.latency import Latency, arrival_gaps, percentiles
@@ -150,7 +149,7 @@ class RunRecord(Latency, frozen=True):
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
         statistics, alternatives = Statistics.of_answer(trace), AlternativeStatistics.of(trace.rounds)
-        lengths = lengths_of(trace)
+        lengths = lengths_of(header.strategy, trace.rounds)
         folds = {
             name: getattr(statistics, name) for name in cls.__struct_fields__ if hasattr(statistics, name)
         }
