@@ -52,7 +52,7 @@ SLOW_MODULES = (
     "app.hub.library",
     "app.hub.repo",
     "app.hub.token",
-    "app.lab.drafts.kept",
+    "app.lab.drafts",
 )  # of the Models place, slow to import: most of them import the Hub's client
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
 
@@ -162,7 +162,7 @@ def _make_lessons(theme: Theme, paths: Paths, chat: ChatSide) -> LessonsPlace:
 
 def _make_models(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ModelsPlace:
     """Build the Models place, when it is first opened."""
-    from app.lab.drafts.kept import KeptDrafts
+    from app.lab.drafts import KeptDrafts
     from app.lab.suites import built_in
     from app.ui.models.drafts_page import DraftsPage
     from app.ui.models.drafts_table import DraftsWork

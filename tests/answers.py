@@ -10,7 +10,7 @@ from app.engine.engine import Engine
 from app.engine.process.messages import Event, Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
-from app.lab.report.compare import first_divergence
+from app.lab.runs.compare import first_divergence
 
 
 def events_of(engine: Engine, request: GenerationRequest) -> list[Event]:

@@ -24,7 +24,7 @@ from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.noise import luck
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest, Message
-from app.lab.report.compare import LARGEST_ROUNDING
+from app.lab.runs.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
 
 if TYPE_CHECKING:

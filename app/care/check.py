@@ -17,8 +17,8 @@ from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace, salvage_trace
 from app.engine.types import Message
-from app.lab.drafts.kept import results_in
-from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, trace_folder_of
+from app.lab.drafts import results_in
+from app.lab.runs.journal import Journal, OtherVersionError, is_free, trace_folder_of
 from app.saved.chats.chat_file import NAME, read_chat, read_head, write_chat
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn, title_from
 from app.saved.chats.store import ChatStore

@@ -10,9 +10,9 @@ from app.base import numbers
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Prompt
-from app.lab.report.curves import CurvePlot, Curves, values_of
-from app.lab.report.interval import middle, speedup_words
+from app.lab.report.plots import CurvePlot, Curves, values_of
 from app.lab.report.report import Report, depths_of
+from app.lab.report.summary import middle, speedup_words
 from app.lab.suites import LONG, Suite
 
 DEEPEST = 10_000_000  # tokens

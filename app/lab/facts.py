@@ -1,12 +1,16 @@
-"""The circumstances of a measurement: machine, versions, model files."""
+"""The circumstances of a measurement: machine, versions, model files, energy, and other programs."""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -117,3 +121,160 @@ def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None
     except OSError:
         return None
     return whole.hexdigest()
+
+
+POWERCAP = Path("/sys/class/powercap")
+_NVML = "nvml.dll" if os.name == "nt" else "libnvidia-ml.so.1"
+
+Counter = Callable[[], float | None]
+"""Joules used so far; None where it cannot be read now."""
+
+
+class EnergyMeter:
+    """Adds up the energy since it was made, over all counters that can be read.
+
+    RAPL counts whole processor packages and NVML whole cards, with whatever else runs there.
+    """
+
+    def __init__(self, counters: Mapping[str, tuple[Counter, float]] | None = None) -> None:
+        """`counters`: name -> (counter, the joules at which it begins again at 0; 0 where it does not)."""
+        self._counters = _known() if counters is None else counters
+        self._before = {name: read() for name, (read, _) in self._counters.items()}
+
+    def joules(self) -> tuple[float | None, str]:
+        """(joules, what was counted, such as "RAPL package-0"); (None, "") where nothing can be read."""
+        used = {}
+        for name, (read, limit) in self._counters.items():
+            before, now = self._before[name], read()
+            if before is not None and now is not None:
+                used[name] = now - before + (limit if now < before else 0.0)
+        return (sum(used.values()), ", ".join(used)) if used else (None, "")
+
+
+def rapl_counters(folder: Path = POWERCAP) -> dict[str, tuple[Counter, float]]:
+    """The counters of processor packages that may be read: often by the administrator only."""
+    found: dict[str, tuple[Counter, float]] = {}
+    for domain in sorted(folder.glob("intel-rapl:*")):
+        if domain.name.count(":") != 1:
+            continue  # a part of a package, counted with it
+        counter = _file_counter(domain / "energy_uj")
+        if counter() is not None:
+            limit = _file_counter(domain / "max_energy_range_uj")() or 0.0
+            found[f"RAPL {_domain_name(domain)}"] = counter, limit
+    return found
+
+
+def nvml_counters() -> dict[str, tuple[Counter, float]]:
+    """The counters of NVIDIA cards; none without their driver, or of cards that do not count."""
+    try:
+        nvml = ctypes.CDLL(_NVML)
+        count = ctypes.c_uint()
+        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetCount_v2(ctypes.pointer(count)):
+            return {}
+    except (OSError, AttributeError):  # no driver, or one that is too old
+        return {}
+    found: dict[str, tuple[Counter, float]] = {}
+    for index in range(count.value):
+        card = ctypes.c_void_p()
+        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.pointer(card)):
+            continue
+        counter = _card_counter(nvml, card)
+        if counter() is not None:
+            found[f"NVML GPU {index}"] = counter, 0.0
+    return found
+
+
+@cache
+def _known() -> dict[str, tuple[Counter, float]]:
+    return rapl_counters() | nvml_counters()
+
+
+def _domain_name(domain: Path) -> str:
+    try:
+        return (domain / "name").read_text().strip()
+    except OSError:
+        return domain.name
+
+
+def _file_counter(file: Path) -> Counter:
+    """A counter of microjoules in a file."""
+
+    def read() -> float | None:
+        try:
+            return int(file.read_text()) / 1e6
+        except (OSError, ValueError):
+            return None
+
+    return read
+
+
+def _card_counter(nvml: ctypes.CDLL, card: ctypes.c_void_p) -> Counter:
+    """A card's counter of millijoules."""
+
+    def read() -> float | None:
+        used = ctypes.c_ulonglong()
+        failed = nvml.nvmlDeviceGetTotalEnergyConsumption(card, ctypes.pointer(used))
+        return None if failed else used.value / 1e3
+
+    return read
+
+
+_IDLE = (3, 4)  # of the fields of /proc/stat: idle, and waiting for a disk
+_COUNTED = 8  # the fields after these are already part of them
+
+
+class OtherLoad:
+    """Adds up the processor time of other programs since it was made. Only Linux reports that of all
+    programs."""
+
+    def __init__(self, proc: Path = Path("/proc"), clock: Callable[[], float] = time.monotonic) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._began = clock()
+        self._before = self._others()
+
+    def cores(self) -> float | None:
+        """Processor cores kept busy by programs other than this one and its children, at most all there are:
+        the system counts in hundredths of a second, and a run may be shorter. None where it does not say."""
+        now, seconds = self._others(), self._clock() - self._began
+        if self._before is None or now is None or seconds <= 0:
+            return None
+        return min(max(0.0, now - self._before) / seconds, float(os.cpu_count() or 1))
+
+    def _others(self) -> float | None:
+        """Seconds of processor time that all programs but ours have used so far."""
+        try:
+            line = (self._proc / "stat").read_text().split("\n", 1)[0]
+            ticks = [int(field) for field in line.split()[1 : _COUNTED + 1]]
+            ours = sum(self._ticks_of(pid) for pid in (os.getpid(), *self._children()))
+        except (OSError, ValueError):
+            return None
+        busy = sum(taken for field, taken in enumerate(ticks) if field not in _IDLE)
+        return (busy - ours) / os.sysconf("SC_CLK_TCK")
+
+    def _children(self) -> list[int]:
+        """The child processes of this one, and theirs. Raises OSError where no thread of this process lists
+        them: engines would count as other programs."""
+        found = self._listed("self")
+        if found is None:
+            raise FileNotFoundError("children")
+        for pid in found:  # grows meanwhile
+            found += self._listed(str(pid)) or []
+        return found
+
+    def _listed(self, process: str) -> list[int] | None:
+        """The children of a process; None where no thread of it lists them."""
+        listed: list[str] = []
+        with suppress(OSError):  # the process has ended
+            for thread in (self._proc / process / "task").iterdir():
+                with suppress(OSError):  # the thread has ended
+                    listed.append((thread / "children").read_text())
+        return [int(pid) for pids in listed for pid in pids.split()] if listed else None
+
+    def _ticks_of(self, pid: int) -> int:
+        """The clock ticks of a process and of its children that ended; 0 where it has just ended."""
+        with suppress(OSError):
+            # The name in brackets may hold spaces and brackets; utime is the 14th field.
+            fields = (self._proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+            return sum(map(int, fields[11:15]))
+        return 0

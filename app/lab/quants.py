@@ -15,10 +15,9 @@ from app.engine.process.messages import Forced, ForcedText
 from app.engine.strategy import NONE, StrategySpec
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
 from app.lab.facts import FileFacts
-from app.lab.report.compare import is_measured
-from app.lab.report.interval import SpeedFinding, Speedup, Spread, middle, speedup_words
 from app.lab.report.report import Report
-from app.lab.report.summary import Summary
+from app.lab.report.summary import SpeedFinding, Speedup, Spread, Summary, middle, speedup_words
+from app.lab.runs.compare import is_measured
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import LabEvent
 from app.lab.runs.runner import MakeHome, Runner

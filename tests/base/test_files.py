@@ -39,7 +39,7 @@ from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.library.remembered import Places, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lanes import read_lanes
-from app.lab.runs.journal.journal import Journal, is_free, lock_journal
+from app.lab.runs.journal import Journal, is_free, lock_journal
 from app.lab.suites import read_suite
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore

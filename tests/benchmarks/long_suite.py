@@ -26,7 +26,7 @@ from app.engine.process.host import ProcessHome
 from app.engine.types import FinishReason, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
 from app.lab.runs.events import EngineReplaced, RunDone, RunRound
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.lab.runs.runner import Runner
 from app.lab.suites import built_in
 

@@ -31,7 +31,7 @@ from app.base.paths import find_paths
 from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.native.model import quantise
 from app.engine.record.trace import Trace
-from app.lab.report.compare import first_divergence
+from app.lab.runs.compare import first_divergence
 from tests.answers import events_of, trace_of
 from tests.benchmarks.measure import DEMO_PAIR, ROOT, as_user, one_thread
 

@@ -39,7 +39,7 @@ from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from tests.commands import Command, Ended
 from tests.files.llama_models import write_model
 from tests.files.tiny import Tiny

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.lab.drafts.columns import DRAFT_COLUMNS
+from app.lab.drafts import DRAFT_COLUMNS
 from app.lab.report.report import Report
 from tests.commands import Command
 from tests.files.tiny import Tiny

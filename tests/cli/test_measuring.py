@@ -23,12 +23,12 @@ import pytest
 from app.base.numbers import digits
 from app.engine.errors import UserError
 from app.engine.record.trace import parse_trace
-from app.lab.report.heat import MAPS, heat_map
-from app.lab.report.interval import speedup_words
-from app.lab.report.page.page import embedded_json
+from app.lab.report.page import embedded_json
+from app.lab.report.plots import MAPS, heat_map
 from app.lab.report.report import Report
+from app.lab.report.summary import speedup_words
 from app.lab.report.verdict import verdict
-from app.lab.runs.journal.journal import Journal, PairLine, RunLine, lock_journal
+from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
 from tests.commands import Command, Ended
 from tests.files.drafter_files import write_drafter
 from tests.files.tiny import Tiny

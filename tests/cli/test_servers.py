@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.strategy import NONE, SERVER
-from app.lab.report.page.page import embedded_json
+from app.lab.report.page import embedded_json
 from app.lab.report.report import Report
 from tests.commands import Command
 from tests.servers.scripted import Answer, counted, ended, llama_server, serving

@@ -10,7 +10,7 @@ import pytest
 
 from app.engine.record.trace import read_trace
 from app.lab.report.report import Report
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from tests.commands import Command, Ended
 from tests.files.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 

@@ -21,7 +21,7 @@ import msgspec
 
 from app.base.paths import find_paths
 from app.care.check import check_data, repair
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, checked
 from tests.faults.window.driven import DrivenWindow, chats_on_disk, furnish

@@ -9,8 +9,7 @@ from typing import Any
 from app.engine.process.host import ThreadHome
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
-from app.lab.runs.control import Control
-from app.lab.runs.events import LabEvent
+from app.lab.runs.events import Control, LabEvent
 from app.lab.runs.runner import Runner
 
 DRAFT = "draft-simple:n_max=4"

@@ -25,8 +25,8 @@ from app.lab.depths import (
     without_depths,
 )
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, conversations, make_experiment
-from app.lab.report.curves import CurveMark
-from app.lab.report.page.curve_chart import curve_chart
+from app.lab.report.charts import curve_chart
+from app.lab.report.plots import CurveMark
 from app.lab.report.verdict import verdict
 from app.lab.suites import Suite
 from tests.lab.report.reports import made_depths, made_report

@@ -15,8 +15,7 @@ from app.engine.strategy import NONE, SERVER
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.lanes import lane_names, read_lanes, server_lanes, with_server
-from app.lab.runs.control import Control
-from app.lab.runs.events import LabEvent, PairLoaded, Paused, RunDropped, RunRound
+from app.lab.runs.events import Control, LabEvent, PairLoaded, Paused, RunDropped, RunRound
 from app.lab.runs.runner import Runner
 from app.servers.client import ServerClient
 from tests.servers.scripted import (

@@ -11,13 +11,11 @@ import msgspec
 import pytest
 
 from app.engine.engine import Engine
-from app.lab.latency import arrival_gaps, percentiles
 from app.lab.report.columns import COLUMNS
-from app.lab.report.export.csv_export import csv_table
-from app.lab.report.export.markdown_export import markdown
-from app.lab.report.page.page import html_page
+from app.lab.report.export import csv_table, markdown
+from app.lab.report.page import html_page
 from app.lab.report.summary import summarise
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord, arrival_gaps, percentiles
 from tests.answers import answer
 from tests.lab.report.reports import made_report
 

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 from app.lab.quants import quant_rows, quants_experiment
-from app.lab.report.compare import compared_runs
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import verdict
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.compare import TraceStore, compared_runs
 from tests.lab.report.reports import made_experiment, made_records, pair_info
 
 KINDS = ("Q4_0", "Q4_K - Medium", "F16")

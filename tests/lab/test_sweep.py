@@ -9,13 +9,12 @@ import pytest
 
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, Sampling
-from app.lab.axes import Axis, keys_of, spelled, with_value
+from app.lab.axes import Axis, keys_of, make_sweep, spelled, with_value
 from app.lab.experiment import Experiment, Job, Pair, Prompt
-from app.lab.report.heat import best_cell, heat_map, left_out
+from app.lab.report.plots import best_cell, heat_map, left_out
 from app.lab.report.report import Report, make_report
 from app.lab.runs.events import LabEvent, PairLoaded, RunStarted
 from app.lab.runs.runner import Runner
-from app.lab.sweep import make_sweep
 from tests.lab.experiments import finished, pair_of
 
 PAIR = Pair(ModelOptions("t.gguf"), ModelOptions("d.gguf"))

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
 from app.engine.types import FinishReason
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import opened
 from tests.ui.windows import Desk

@@ -18,7 +18,7 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import Asker, ServerError, of_transport
 from tests.servers.scripted import (

@@ -21,7 +21,7 @@ from app.engine.types import (
     WholeServer,
 )
 from app.lab.report.summary import summarise
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import ServerError
 from tests.answers import trace_of

@@ -13,7 +13,7 @@ from app.care.check import check_data
 from app.engine.record.recheck import recheck
 from app.hub.downloads.store import read_queue
 from app.hub.library.remembered import Places
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.saved.chats import chat_file
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.conversation import Answer, Question

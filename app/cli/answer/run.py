@@ -27,7 +27,7 @@ from app.engine.process.messages import (
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 
 
 def run(argv: list[str]) -> int:

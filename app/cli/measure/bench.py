@@ -37,11 +37,10 @@ from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
 from app.lab.lanes import read_lanes, server_lanes
-from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown
-from app.lab.load.findings import load_sentences
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown, load_sentences
 from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
 from app.lab.load.report import BurstDone, BurstReport
-from app.lab.report.export.server_notes import server_notes
+from app.lab.report.export import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.suites import LONG, read_suite
 

@@ -13,16 +13,23 @@ from app.cli.answer.recorder import check_writable, write_file
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import complain, definitions, put, table
 from app.engine.errors import UserError
-from app.lab.load.export import LOAD_COLUMNS
-from app.lab.load.findings import LevelChange, load_change_between
+from app.lab.load.export import LOAD_COLUMNS, LevelChange, load_change_between
 from app.lab.load.report import FORMAT as LOAD_FORMAT
 from app.lab.load.report import BurstReport
-from app.lab.report.change import ChangeT, LaneChange, ReportChange, change_between
+from app.lab.report.change import (
+    HEAD,
+    ChangeT,
+    History,
+    HistoryRow,
+    LaneChange,
+    ReportChange,
+    change_between,
+    histories,
+    history_html,
+)
 from app.lab.report.columns import COLUMNS
-from app.lab.report.history import HEAD, History, HistoryRow, histories
-from app.lab.report.interval import middle, speedup_words
-from app.lab.report.page.history_page import history_html
 from app.lab.report.report import FORMAT, Report
+from app.lab.report.summary import middle, speedup_words
 
 PROG = "draftscope compare"
 SLOWER = 3

@@ -25,9 +25,9 @@ from app.engine.explain.llama_flags import other_names
 from app.engine.params import check_params
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions, Sampling
-from app.lab.drafts.columns import DRAFT_COLUMNS
-from app.lab.drafts.trials import (
+from app.lab.drafts import (
     ANSWER_TOKENS,
+    DRAFT_COLUMNS,
     DraftJudged,
     DraftReads,
     DraftsReport,
@@ -36,7 +36,7 @@ from app.lab.drafts.trials import (
     first_of_each,
 )
 from app.lab.experiment import Experiment, Pair
-from app.lab.runs.control import Control
+from app.lab.runs.events import Control
 
 PROG = "draftscope drafts"
 _DESCRIPTION = """\

@@ -38,15 +38,13 @@ from app.lab.report.columns import (
     category_cells,
     filled_columns,
 )
-from app.lab.report.export.csv_export import csv_table
-from app.lab.report.export.exchange import lane_files
-from app.lab.report.export.markdown_export import markdown
-from app.lab.report.page.page import html_page
+from app.lab.report.export import csv_table, lane_files, markdown
+from app.lab.report.page import html_page
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import verdict
+from app.lab.runs.compare import TraceStore
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted, WarmedUp
-from app.lab.runs.journal.traces import TraceStore
 from app.lab.runs.runner import Runner
 
 _SHOWN = (

@@ -30,7 +30,7 @@ from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.lanes import path_beside
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
 from app.servers.address import is_address
 

@@ -32,11 +32,11 @@ from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.hub.quantiser import KINDS, LARGE, USUAL, QuantFile, Quantiser, QuantPlan
-from app.lab.drafts.trials import first_of_each
+from app.lab.drafts import first_of_each
 from app.lab.experiment import Experiment, Pair
 from app.lab.quants import ALONE, DRAFTS, WITH_DRAFT, PassRunner, QuantRow, quant_rows, quants_experiment
-from app.lab.report.interval import Spread, speedup_words
 from app.lab.report.report import Report
+from app.lab.report.summary import Spread, speedup_words
 from app.lab.suites import Suite
 
 PROG = "draftscope quants"

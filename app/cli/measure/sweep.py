@@ -25,11 +25,10 @@ from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import definitions, put, table
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.process.host import make_home
-from app.lab.axes import Axis
-from app.lab.report.heat import MAPS, heat_map, left_out
+from app.lab.axes import Axis, make_sweep
+from app.lab.report.plots import MAPS, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.runner import Runner
-from app.lab.sweep import make_sweep
 
 PROG = "draftscope sweep"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"

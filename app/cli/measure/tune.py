@@ -23,10 +23,9 @@ from app.engine.process.host import make_home
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
-from app.lab.report.interval import speedup_words
-from app.lab.report.page.tune_page import tune_html
+from app.lab.report.summary import speedup_words
 from app.lab.tune.search import Planned
-from app.lab.tune.tuned import Tuned, TuneReport
+from app.lab.tune.tuned import Tuned, TuneReport, tune_html
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 
 PROG = "draftscope tune"

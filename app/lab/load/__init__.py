@@ -5,5 +5,5 @@ servers take turns, level by level. Only the time in which a server is busy with
 requests do not wait for each other (a Poisson process), and the whole time counts.
 `BurstReport` folds the bursts into rows: tokens/s of all requests together and of one of them, acceptance,
 first token, the gain over the baseline at the same load, and where that gain crosses 1; `load_curves` are
-these as plots. `findings.py` says it in sentences, `export.py` writes it for people and tables.
+these as plots. `export.py` says it in sentences, and writes it for people and tables.
 """

@@ -16,14 +16,13 @@ from app.engine.types import PairInfo, ServerInfo, WholeServer
 from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lanes import lane_names
-from app.lab.latency import Latency, percentiles
 from app.lab.load.levels import Limits, LoadPlan
-from app.lab.report.compare import is_measured
-from app.lab.report.curves import CurveMark, CurvePlot, Curves, values_of
-from app.lab.report.interval import Speedup, speedup_words
+from app.lab.report.plots import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
+from app.lab.report.summary import Speedup, speedup_words
+from app.lab.runs.compare import is_measured
 from app.lab.runs.events import LabEvent
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import Latency, RunRecord, percentiles
 
 FORMAT = "load-1.2"
 

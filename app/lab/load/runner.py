@@ -16,9 +16,8 @@ from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
 from app.lab.load.levels import LoadPlan, check_load
 from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
-from app.lab.runs.control import Control
-from app.lab.runs.events import Begun, LabEvent, WarmingUp
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.events import Begun, Control, LabEvent, WarmingUp
+from app.lab.runs.record import RunRecord
 from app.servers.address import find_key, is_address
 from app.servers.client import ServerClient
 from app.servers.http import Stopped

@@ -1,23 +1,26 @@
-"""From one report to another: the lanes and prompts that both measured, and how much faster each became."""
+"""From one report to another: how much faster each lane became; and a history, from result to result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from app.base import numbers
 from app.base.numbers import listed
 from app.engine.errors import UserError
 from app.engine.strategy import is_synthetic
 from app.lab.facts import FileFacts, SystemFacts
-from app.lab.report.compare import is_measured
-from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
+from app.lab.report.charts import WIDTH, Scale, drawing, element, label, ticks
+from app.lab.report.page import document, lane_html
 from app.lab.report.report import Report, ReportPrompt, ReportSettings
-from app.lab.report.summary import Summary, summarise
+from app.lab.report.summary import SpeedFinding, Speedup, Summary, middle, speedup_words, summarise
+from app.lab.runs.compare import is_measured
 from app.lab.runs.disturbance import disturbances
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +237,125 @@ def _files(old: FileFacts | None, new: FileFacts | None) -> str | None:
     if old.size != new.size or (old.sha256 and new.sha256 and old.sha256 != new.sha256):
         return f"{old.file} is another file of the same name after"
     return None
+
+
+HEAD = ("measured (UTC)", "Draftscope", "machine", "tokens/s", "speed-up (95 %)")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A lane of one result."""
+
+    lane: str
+    created_at: str  # ISO 8601, UTC
+    version: str
+    machine: str
+    tokens_per_second: float | None  # median
+    speed: Speedup | None  # over the baseline of the same result
+    doubtful: bool  # something disturbed the measurement
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row under HEAD, after the lane, as words."""
+        when = self.created_at[:16].replace("T", " ")
+        speeds = numbers.digits(self.tokens_per_second), speedup_words(self.speed)
+        return when, self.version, self.machine, *speeds, "disturbed" if self.doubtful else ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The lanes that answered the same prompts with the same target, each from the earliest result on."""
+
+    title: str
+    rows: tuple[HistoryRow, ...]
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the greatest factor, with 1 and the intervals between them."""
+        known = [row.speed for row in self.rows if row.speed is not None]
+        ends = [end for speed in known for end in (speed.factor, speed.low, speed.high) if end is not None]
+        return min([1.0, *ends]), max([1.0, *ends])
+
+
+def histories(reports: Iterable[Report]) -> list[History]:
+    """The histories of results in any order; only results of the same target and prompts share one."""
+    found: dict[tuple[object, ...], list[HistoryRow]] = {}
+    for report in reports:
+        target = report.pair.target.file if report.pair else "a server"
+        title = f"{target} · {report.title or numbers.count(len(report.prompts), 'prompt')}"
+        rows = found.setdefault((title, report.prompts, report.settings.max_tokens), [])
+        rows += _rows(report)
+    return [
+        History(str(title), tuple(sorted(rows, key=lambda row: (row.lane, row.created_at))))
+        for (title, *_), rows in sorted(found.items(), key=lambda item: str(item[0][0]))
+    ]
+
+
+def _rows(report: Report) -> Iterable[HistoryRow]:
+    """A row for each lane that was measured; a baseline has one where it stands alone."""
+    system, doubtful = report.system, bool(disturbances(report))
+    baselines = {lane.baseline for lane in report.lanes}
+    for summary in report.summary:
+        if summary.tokens_per_second is None or (len(report.lanes) > 1 and summary.lane in baselines):
+            continue
+        yield HistoryRow(
+            lane=report.lanes[summary.lane].name,
+            created_at=report.created_at,
+            version=f"{system.app}, llama-cpp-python {system.llama_cpp_python}",
+            machine=f"{system.cpu}, {numbers.count(system.cores, 'core')}"
+            + (f"; {system.devices}" if system.devices not in ("", "CPU") else ""),
+            tokens_per_second=middle(summary.tokens_per_second),
+            speed=summary.speedup if len(report.lanes) > 1 else None,
+            doubtful=doubtful,
+        )
+
+
+_ROW, _LEFT, _RIGHT, _TOP = 26, 330, 170, 24
+_LONGEST = 34  # characters of a lane's name
+_e = html.escape
+
+
+def history_html(histories: Sequence[History]) -> str:
+    """The histories as an HTML document: a plot and a table each."""
+    body = [part for history in histories for part in (_chart(history), *_table(history))]
+    return document("History of measurements", body, msgspec.json.encode(histories))
+
+
+def _chart(history: History) -> str:
+    """A dot for each result's speed-up, with its interval, below the lane's earlier ones."""
+    shown = [row for row in history.rows if row.speed is not None]
+    head = f"<h2>{_e(history.title)}</h2>"
+    if not shown:
+        return head
+    low, high = history.reach
+    x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
+    bottom = _TOP + _ROW * len(shown)
+    parts = []
+    for tick in ticks(x.low, x.high):
+        parts.append(element("line", x1=x(tick), x2=x(tick), y1=6, y2=bottom, _class="grid"))
+        parts.append(label(x(tick), bottom + 20, f"{tick:g}×", text_anchor="middle"))
+    parts.append(element("line", x1=x(1.0), x2=x(1.0), y1=6, y2=bottom, _class="one"))
+    for at, row in enumerate(shown):
+        speed, y = row.speed, _TOP + _ROW * at
+        assert speed is not None
+        name = row.lane if len(row.lane) <= _LONGEST else f"{row.lane[: _LONGEST - 1]}…"
+        parts.append(label(_LEFT - 14, y + 4, f"{name}  {row.created_at[:10]}", text_anchor="end"))
+        ends = x(speed.low or speed.factor), x(speed.high or speed.factor)
+        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
+        kind = f"mean {speed.finding.name.lower()}"
+        parts.append(element("circle", cx=x(speed.factor), cy=y, r=6, _class=kind))
+        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(speed), _class="value"))
+    about = "Speed-up of each lane over none of the same result, with its 95\u00a0% interval."
+    picture = drawing(WIDTH, bottom + 30, f"Speed-up over time: {history.title}", *parts)
+    return f"{head}<figure>{picture}<figcaption>{about}</figcaption></figure>"
+
+
+def _table(history: History) -> Iterator[str]:
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{title}</th>" for title in ("lane", *HEAD, "")) + "</tr></thead><tbody>"
+    for row in history.rows:
+        kinds = [""] * (len(HEAD) - 1) + [row.speed.finding.name.lower() if row.speed else "", ""]
+        cells = zip(kinds, row.cells, strict=True)
+        yield f"<tr><td>{lane_html(row.lane)}</td>"
+        yield "".join(f'<td class="{kind}">{_e(cell)}</td>' for kind, cell in cells) + "</tr>"
+    yield "</tbody></table></div>"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from app.base import numbers
 from app.engine.record.stats import strategy_names
-from app.lab.latency import FIRST_TOKEN, FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
-from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import Report, ReportLane
-from app.lab.report.summary import Summary
+from app.lab.report.summary import Summary, middle, speedup_words
+from app.lab.runs.record import FIRST_TOKEN, FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lanes import lane_names
 from app.lab.report.summary import Summary, UncomparedPrompt, left_out, summarise
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.servers.address import is_address
 
 FORMAT = "1.0"

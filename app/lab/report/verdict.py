@@ -5,9 +5,9 @@ from __future__ import annotations
 from app.base import numbers
 from app.engine.strategy import SYNTHETIC, is_synthetic
 from app.lab.quants import quant_rows, quants_verdict
-from app.lab.report.heat import best_cell, heat_map
-from app.lab.report.interval import SpeedFinding, Speedup, merit, middle, speedup_words
+from app.lab.report.plots import best_cell, heat_map
 from app.lab.report.report import Report, depths_of
+from app.lab.report.summary import SpeedFinding, Speedup, merit, middle, speedup_words
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
 

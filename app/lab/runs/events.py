@@ -1,13 +1,17 @@
-"""The events of a long run."""
+"""The events of a long run, the commands to it, and the time that the rest will take."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from statistics import fmean
 
 import msgspec
 
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round, TraceHeader
 from app.lab.experiment import Experiment, Job
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 
 
 class LabEvent(msgspec.Struct, frozen=True):
@@ -99,3 +103,77 @@ class Ended(LabEvent, frozen=True):
     """The last event. Not `complete` where the run was cancelled."""
 
     complete: bool
+
+
+class Control:
+    """The switch of one run. Every method is safe from any thread."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._paused = False
+        self._cancelled = False
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the current work is to stop, for now or for good."""
+        return self._paused or self._cancelled
+
+    def pause(self) -> None:
+        """Stop the current run; it starts again after `resume`."""
+        with self._condition:
+            self._paused = True
+            self._condition.notify_all()
+
+    def resume(self) -> None:
+        with self._condition:
+            self._paused = False
+            self._condition.notify_all()
+
+    def cancel(self) -> None:
+        """Stop for good; finished runs are kept."""
+        with self._condition:
+            self._cancelled = True
+            self._condition.notify_all()
+
+    def wait(self) -> None:
+        """Wait until the run is resumed or cancelled."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._cancelled or not self._paused)
+
+
+class TimeLeft:
+    """Collects the times of finished runs and estimates the rest."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], list[float]] = {}
+
+    def add(self, job: Job, seconds: float) -> None:
+        self._known.setdefault((job.prompt, job.lane), []).append(seconds)
+
+    def seconds(self, todo: Mapping[tuple[int, int], int]) -> float | None:
+        """Seconds for the runs in `todo`, counted by (prompt, lane): a search has a million of them. A run
+        that was not seen yet takes as long as others of its prompt, or of its lane, or of all. None while
+        nothing is known."""
+        if not self._known:
+            return None
+        by_prompt, by_lane = self._means(0), self._means(1)
+        every = fmean(seconds for times in self._known.values() for seconds in times)
+        total = 0.0
+        for (prompt, lane), runs in todo.items():
+            seen = self._known.get((prompt, lane))
+            total += runs * (fmean(seen) if seen else by_prompt.get(prompt, by_lane.get(lane, every)))
+        return total
+
+    def _means(self, key: int) -> dict[int, float]:
+        groups: dict[int, list[float]] = {}
+        for where, times in self._known.items():
+            groups.setdefault(where[key], []).extend(times)
+        return {index: fmean(times) for index, times in groups.items()}

@@ -19,7 +19,7 @@ from app.engine.process.messages import (
 )
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
-from app.lab.runs.control import Control
+from app.lab.runs.events import Control
 from app.servers.address import find_key
 
 if TYPE_CHECKING:

@@ -19,12 +19,11 @@ from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
-from app.lab.report.compare import compared, compared_runs
-from app.lab.runs.control import Control
-from app.lab.runs.disturbance import OtherLoad
-from app.lab.runs.energy import EnergyMeter
+from app.lab.facts import EnergyMeter, OtherLoad
+from app.lab.runs.compare import TraceStore, compared, compared_runs
 from app.lab.runs.events import (
     Begun,
+    Control,
     Ended,
     EngineReplaced,
     LabEvent,
@@ -36,15 +35,21 @@ from app.lab.runs.events import (
     RunDropped,
     RunRound,
     RunStarted,
+    TimeLeft,
     WarmedUp,
     WarmingUp,
 )
-from app.lab.runs.journal.identity import loaded_otherwise
-from app.lab.runs.journal.journal import Journal, PairLine, RunLine, done_of, lock_journal, open_journal
-from app.lab.runs.journal.run_record import RunRecord
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.journal import (
+    Journal,
+    PairLine,
+    RunLine,
+    done_of,
+    loaded_otherwise,
+    lock_journal,
+    open_journal,
+)
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
-from app.lab.runs.time_left import TimeLeft
+from app.lab.runs.record import RunRecord
 from app.servers.address import find_key
 
 MakeHome = Callable[[], EngineHome]

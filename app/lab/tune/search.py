@@ -21,7 +21,7 @@ from app.engine.strategy import NONE, StrategySpec, drafting_with
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations
 from app.lab.runs.events import LabEvent
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.lab.tune.candidates import LeftOut
 from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, Rung, Tuned, kept_of, scored
 

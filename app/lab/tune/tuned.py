@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil, exp, log, sqrt
 from statistics import fmean
 
@@ -14,10 +15,10 @@ from app.engine.strategy import NONE
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
-from app.lab.report.interval import SpeedFinding, Speedup, mean_factor
+from app.lab.report.page import document, facts, lane_html
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
-from app.lab.report.summary import ratios_of
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
+from app.lab.runs.record import RunRecord
 from app.lab.tune.candidates import LeftOut
 
 FINALISTS = 3
@@ -265,3 +266,59 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
             settings=ReportSettings.of(experiment),
             prompts=report_prompts(experiment),
         )
+
+
+_e = html.escape
+
+
+def tune_html(report: TuneReport) -> str:
+    """The report of a search as an HTML document."""
+    return document(
+        report.title or "Draftscope search",
+        [
+            f'<p class="soft">{_e(_what(report))}</p>',
+            f'<p class="verdict">{_e(report.headline)}. {_e(report.reason)}</p>',
+            *([f"<p>{_e(report.by_kind)}</p>"] if report.by_kind else []),
+            *_table(report),
+            *facts(report.system, report.settings, report.pairs, str(report.system.threads)),
+            "<details><summary>Prompts</summary><ol>",
+            *(f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in report.prompts),
+            "</ol></details>",
+        ],
+        report.to_json(),
+    )
+
+
+def _what(report: TuneReport) -> str:
+    return (
+        f"Search for the fastest setting: {report.tried} of {numbers.count(report.candidates, 'candidate')} "
+        f"tried in {numbers.duration(report.seconds)}, on {numbers.count(len(report.prompts), 'prompt')}, "
+        f"up to {numbers.count(report.settings.max_tokens, 'token')}; every run cold. "
+        f"{report.created_at[:10]}"
+    )
+
+
+def _table(report: TuneReport) -> Iterator[str]:
+    head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "end to end", "acceptance", "answers", "round", "")
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
+    for rung, score in report.latest:
+        kind = score.speedup.finding.name.lower() if score.speedup else ""
+        yield (
+            f"<tr><td>{lane_html(score.strategy)}</td>"
+            f'<td class="{kind}">{_e(speedup_words(score.speedup))}</td>'
+            f"<td>{_e(numbers.factor(score.whole_speedup))}</td>"
+            f"<td>{_e(numbers.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
+            f"<td>{_e(report.fate(score))}</td></tr>"
+        )
+    yield "</tbody></table></div>"
+    if report.left_out:
+        lines = (f"<li>{_e(left_out.what)}: {_e(left_out.reason)}</li>" for left_out in report.left_out)
+        yield f"<p>Not tried:</p><ul>{''.join(lines)}</ul>"
+    yield (
+        '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
+        "prompts; the interval is where it would lie for other, similar prompts at another time.</p>"
+        "<p><b>end to end</b>: the same, including the time to read the prompt.</p>"
+        "<p><b>answers</b>: those measured in the setting's last round, every repeat counted. Each round "
+        "drops the slower settings and gives the rest longer answers.</p></div>"
+    )

@@ -17,10 +17,9 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, StrategySpec, drafting_with
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Lane, make_experiment
-from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
-from app.lab.runs.control import Control
+from app.lab.report.summary import SpeedFinding, Speedup, speedup_words
 from app.lab.runs.disturbance import other_load, unsteady
-from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
+from app.lab.runs.events import Control, EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
 from app.lab.tune.candidates import cannot_work, families

@@ -59,7 +59,7 @@ class BaselineMeasurement:
         self._emitted = 0  # tokens of the current run
 
     def start(self) -> None:
-        from app.lab.runs.disturbance import OtherLoad
+        from app.lab.facts import OtherLoad
 
         self._emitted, self._load = 0, OtherLoad()
         self._session.generate(self._requests[len(self._runs) % 2], self)
@@ -117,7 +117,7 @@ class BaselineMeasurement:
     def _doubts(self, runs: list[Trace]) -> list[str]:
         """What disturbed the runs, as Compare says it."""
         from app.lab.runs.disturbance import other_load, unsteady
-        from app.lab.runs.journal.run_record import RunRecord
+        from app.lab.runs.record import RunRecord
 
         threads = runs[0].header.pair.target.threads
         records = [

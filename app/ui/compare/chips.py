@@ -16,7 +16,7 @@ from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
 from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.lab.suites import LONG, Suite
 from app.ui.compare.lanes_panel import LanesPanel
 from app.ui.compare.prompts_panel import PairPanel, PromptsPanel

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.lab.report.curves import CurvePlot, Curves, place_words
-from app.lab.report.page.svg import Scale, ticks
+from app.lab.report.charts import Scale, ticks
+from app.lab.report.plots import CurvePlot, Curves, place_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text

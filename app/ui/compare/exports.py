@@ -14,13 +14,11 @@ from app.engine.errors import UserError
 from app.lab.facts import Digest, sha256
 from app.lab.load.export import load_csv, load_html, load_markdown
 from app.lab.load.report import BurstReport
-from app.lab.report.export.csv_export import csv_table
-from app.lab.report.export.markdown_export import markdown
-from app.lab.report.page.page import html_page
-from app.lab.report.page.tune_page import tune_html
+from app.lab.report.export import csv_table, markdown
+from app.lab.report.page import html_page
 from app.lab.report.report import Report
-from app.lab.runs.journal.traces import TraceStore
-from app.lab.tune.tuned import TuneReport
+from app.lab.runs.compare import TraceStore
+from app.lab.tune.tuned import TuneReport, tune_html
 from app.ui.widgets.plot import write_export
 
 R = TypeVar("R", Report, TuneReport)

@@ -18,7 +18,7 @@ from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
 from app.lab.report.report import SweepFacts, depths_of
-from app.lab.runs.journal.journal import Journal, OtherVersionError, is_free, lock_of, trace_folder_of
+from app.lab.runs.journal import Journal, OtherVersionError, is_free, lock_of, trace_folder_of
 from app.ui.widgets import kit
 
 KEPT = 5

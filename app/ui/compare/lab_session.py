@@ -13,17 +13,24 @@ from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.depths import depth_curves
 from app.lab.experiment import Experiment, Job
-from app.lab.report.compare import compared_runs
-from app.lab.report.curves import Curves
-from app.lab.report.export.server_notes import server_limits
-from app.lab.report.heat import Heat, heats
+from app.lab.report.export import server_limits
+from app.lab.report.plots import Curves, Heat, heats
 from app.lab.report.report import Report, SweepFacts, make_report
-from app.lab.runs.control import Control
+from app.lab.runs.compare import TraceStore, compared_runs
 from app.lab.runs.disturbance import disturbances
-from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
-from app.lab.runs.journal.journal import Journal
-from app.lab.runs.journal.run_record import RunRecord
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.events import (
+    Begun,
+    Control,
+    Ended,
+    LabEvent,
+    PairLoaded,
+    RunDone,
+    RunDropped,
+    RunRound,
+    RunStarted,
+)
+from app.lab.runs.journal import Journal
+from app.lab.runs.record import RunRecord
 from app.lab.runs.runner import MakeHome, Runner
 from app.servers.address import find_key
 from app.ui.state.answer import AnswerModel

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget
 from app.base import numbers
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.load.export import ABOUT as LOAD_ABOUT
-from app.lab.load.export import LOAD_COLUMNS, load_cells
-from app.lab.load.findings import load_findings, load_notes
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_findings, load_notes
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.curves import CurvesPage

@@ -12,10 +12,9 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane
-from app.lab.report.race import LaneAt, LaneRace
 from app.ui.compare.lab_session import LabSession
 from app.ui.compare.lane_card import LanesView
-from app.ui.compare.race_bar import RaceBar
+from app.ui.compare.race_bar import LaneAt, LaneRace, RaceBar
 from app.ui.compare.words import (
     NO_BASELINE,
     ahead_words,

@@ -18,9 +18,9 @@ from app.base import numbers
 from app.lab.experiment import Experiment, Job
 from app.lab.lanes import lane_names
 from app.lab.report.columns import SHAPE
-from app.lab.report.compare import keeps_text
 from app.lab.report.report import Report
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.compare import keeps_text
+from app.lab.runs.record import RunRecord
 from app.ui.compare.scatter import Scatter, points_of
 from app.ui.compare.summary_table import SummaryTable
 from app.ui.compare.words import token_words

@@ -27,8 +27,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.fates import Origin
+from app.lab.report.charts import MOST_BARS
 from app.lab.report.columns import COLUMNS, Column
-from app.lab.report.page.charts import MOST_BARS
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.base import numbers
 from app.lab.axes import is_of_strategy
-from app.lab.report.heat import MAPS, Heat, best_cell
+from app.lab.report.plots import MAPS, Heat, best_cell
 from app.lab.report.report import SweepFacts
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend

@@ -10,10 +10,9 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit
 from app.base import numbers
 from app.engine.errors import SettingError
 from app.engine.params import Param
-from app.lab.axes import Axis, keys_of
+from app.lab.axes import Axis, keys_of, make_sweep
 from app.lab.experiment import Experiment
 from app.lab.report.report import SweepFacts
-from app.lab.sweep import make_sweep
 from app.ui.compare.start_panels import StartPanel
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.keys import Typing

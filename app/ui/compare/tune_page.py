@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 
 from app.base import numbers
 from app.engine.strategy import NONE
-from app.lab.report.interval import speedup_words
+from app.lab.report.summary import speedup_words
 from app.lab.tune.tuned import FINALISTS, Tuned
 from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme

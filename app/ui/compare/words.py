@@ -7,8 +7,8 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.strategy import NONE, StrategySpec
 from app.lab.experiment import Experiment, Lane
-from app.lab.report.compare import keeps_text
-from app.lab.runs.journal.run_record import Divergence, RunRecord
+from app.lab.runs.compare import keeps_text
+from app.lab.runs.record import Divergence, RunRecord
 from app.ui.widgets.words import duration
 
 NO_BASELINE = (

@@ -16,8 +16,7 @@ from app.engine.errors import UserError
 from app.engine.types import ModelOptions
 from app.hub.library.library import DraftsChanged
 from app.hub.library.model import names_apart
-from app.lab.drafts.kept import DraftResults
-from app.lab.drafts.trials import ANSWER_TOKENS, DraftScore, first_of_each
+from app.lab.drafts import ANSWER_TOKENS, DraftResults, DraftScore, first_of_each
 from app.lab.experiment import Experiment, Lane, Pair
 from app.lab.suites import Suite
 from app.ui.models.drafts_table import DraftList, DraftsTable, DraftsWork

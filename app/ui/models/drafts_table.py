@@ -15,12 +15,20 @@ from app.engine.errors import UserError
 from app.engine.shards import size_of
 from app.engine.types import ModelOptions
 from app.hub.library.model import Candidate, names_apart
-from app.lab.drafts.columns import DRAFT_COLUMNS, MEASURED_COLUMNS, SIZE_COLUMNS
-from app.lab.drafts.kept import DraftResults, KeptDrafts
-from app.lab.drafts.trials import DraftJudged, DraftReads, DraftScore, DraftTrials, TargetAnswers
+from app.lab.drafts import (
+    DRAFT_COLUMNS,
+    MEASURED_COLUMNS,
+    SIZE_COLUMNS,
+    DraftJudged,
+    DraftReads,
+    DraftResults,
+    DraftScore,
+    DraftTrials,
+    KeptDrafts,
+    TargetAnswers,
+)
 from app.lab.experiment import Experiment
-from app.lab.runs.control import Control
-from app.lab.runs.events import Ended, LabEvent
+from app.lab.runs.events import Control, Ended, LabEvent
 from app.lab.runs.runner import MakeHome
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession

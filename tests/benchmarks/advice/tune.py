@@ -19,7 +19,7 @@ from app.engine.explain.predict import Predictor
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.lab.tune.search import Search, SearchPart
 from app.lab.tune.tuned import best_by_kind, winner_of
 from app.lab.tune.tuner import PROBE

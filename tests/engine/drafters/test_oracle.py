@@ -26,7 +26,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec, is_synthetic
 from app.engine.types import FinishReason, GenerationRequest, Sampling, Verification
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from tests.answers import answer, assert_same_answer
 
 PROMPT = "the same words, and other words"

@@ -23,7 +23,7 @@ import msgspec
 from app.base.paths import find_paths
 from app.care.check import check_data
 from app.engine.record.stats import Statistics
-from app.lab.runs.journal.journal import Journal
+from app.lab.runs.journal import Journal
 from app.saved.chats.conversation import Answer
 from app.saved.chats.store import ChatStore
 from tests.faults.campaign import Fate, UnableError

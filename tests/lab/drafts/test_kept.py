@@ -9,10 +9,9 @@ import pytest
 
 from app.engine.process.host import make_home
 from app.engine.types import ModelOptions
-from app.lab.drafts.kept import DraftResults, KeptDrafts
-from app.lab.drafts.trials import DraftTrials
+from app.lab.drafts import DraftResults, DraftTrials, KeptDrafts
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.runs.control import Control
+from app.lab.runs.events import Control
 
 
 @pytest.fixture

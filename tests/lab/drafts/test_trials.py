@@ -14,8 +14,8 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import Agreement, Forced, PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.types import ModelOptions, Sampling
-from app.lab.drafts.columns import MEASURED_COLUMNS
-from app.lab.drafts.trials import (
+from app.lab.drafts import (
+    MEASURED_COLUMNS,
     DraftJudged,
     DraftReads,
     DraftScore,
@@ -26,8 +26,7 @@ from app.lab.drafts.trials import (
     score,
 )
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.runs.control import Control
-from app.lab.runs.events import Ended, LabEvent
+from app.lab.runs.events import Control, Ended, LabEvent
 from tests.answers import answer
 from tests.files.tiny import Tiny
 

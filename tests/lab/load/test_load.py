@@ -18,16 +18,22 @@ from app.engine.errors import SettingError, UserError
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.lanes import server_lanes
-from app.lab.latency import Latency, percentiles
 from app.lab.load import levels
-from app.lab.load.export import LOAD_COLUMNS, load_csv, load_html, load_markdown
-from app.lab.load.findings import load_change_between, load_findings, load_sentences
+from app.lab.load.export import (
+    LOAD_COLUMNS,
+    load_change_between,
+    load_csv,
+    load_findings,
+    load_html,
+    load_markdown,
+    load_sentences,
+)
 from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, parse_rates, server_lanes_of
 from app.lab.load.report import Burst, BurstDone, BurstReport, load_curves, make_load_report
 from app.lab.load.runner import LoadRunner
-from app.lab.report.page.page import embedded_json
+from app.lab.report.page import embedded_json
 from app.lab.runs.events import Begun
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import Latency, RunRecord, percentiles
 from app.servers.client import ServerClient
 from tests.commands import Command
 from tests.lab.experiments import pair_of

@@ -8,10 +8,9 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sampling
 from app.lab.depths import at_depths
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
-from app.lab.report.compare import compared_runs
 from app.lab.report.report import Report, SweepFacts, make_report
-from app.lab.runs.journal.run_record import Divergence, RunRecord
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.compare import TraceStore, compared_runs
+from app.lab.runs.record import Divergence, RunRecord
 from app.lab.suites import Suite
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 |pipe|"

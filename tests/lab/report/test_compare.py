@@ -13,8 +13,8 @@ from app.engine.engine import Engine
 from app.engine.fates import Origin
 from app.engine.record.trace import Trace
 from app.engine.types import Alternatives, EmittedToken, Race, Round, Sampling, Verification
-from app.lab.report.compare import compared, first_divergence
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.compare import compared, first_divergence
+from app.lab.runs.record import RunRecord
 from tests.answers import answer
 from tests.files.tiny import Tiny
 

@@ -7,11 +7,10 @@ import json
 
 import msgspec
 
-from app.lab.report.history import histories
-from app.lab.report.interval import speedup_words
-from app.lab.report.page.history_page import history_html
-from app.lab.report.page.page import embedded_json
+from app.lab.report.change import histories, history_html
+from app.lab.report.page import embedded_json
 from app.lab.report.report import Report
+from app.lab.report.summary import speedup_words
 from tests.lab.report.reports import HOSTILE, made_report
 
 replace = msgspec.structs.replace

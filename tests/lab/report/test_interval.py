@@ -8,7 +8,7 @@ import random
 import pytest
 from scipy import stats
 
-from app.lab.report.interval import SpeedFinding, Speedup, Spread, student_t
+from app.lab.report.summary import SpeedFinding, Speedup, Spread, student_t
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 5, 29, 30, 31, 45, 100, 1000])

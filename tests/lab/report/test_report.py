@@ -19,22 +19,26 @@ from typing_extensions import override
 from app.base.numbers import NONE
 from app.lab.experiment import Job
 from app.lab.report import summary
+from app.lab.report.charts import SHADES, share_bars
 from app.lab.report.columns import COLUMNS, SHAPE
-from app.lab.report.compare import compared_runs, is_measured
-from app.lab.report.export.csv_export import csv_table
-from app.lab.report.export.exchange import acceptance_records, lane_files, speed_bench
-from app.lab.report.export.markdown_export import equality, escaped, markdown, parting_lines
-from app.lab.report.heat import heat_map
-from app.lab.report.interval import Speedup
-from app.lab.report.page.charts import SHADES, share_bars
-from app.lab.report.page.page import embedded_json, html_page
-from app.lab.report.page.style import STYLE
+from app.lab.report.export import (
+    acceptance_records,
+    csv_table,
+    equality,
+    escaped,
+    lane_files,
+    markdown,
+    parting_lines,
+    speed_bench,
+)
+from app.lab.report.page import STYLE, embedded_json, html_page
+from app.lab.report.plots import heat_map
 from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
-from app.lab.report.summary import summarise
+from app.lab.report.summary import Speedup, summarise
 from app.lab.report.verdict import fastest, verdict
+from app.lab.runs.compare import TraceStore, compared_runs, is_measured
 from app.lab.runs.disturbance import disturbances
-from app.lab.runs.journal.run_record import Divergence, RunRecord
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.record import Divergence, RunRecord
 from app.ui.theme.palette import blend
 from app.ui.widgets.plot import csv_table as panel_table
 from tests.lab.report.reports import HOSTILE, made_experiment, made_records, made_report, pair_info

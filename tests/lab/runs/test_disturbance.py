@@ -15,12 +15,13 @@ from app.cli.measure.measuring import outcome_lines
 from app.engine.process.host import ThreadHome
 from app.engine.types import FinishReason, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
-from app.lab.report.export.markdown_export import markdown
-from app.lab.report.page.page import html_page
+from app.lab.facts import OtherLoad
+from app.lab.report.export import markdown
+from app.lab.report.page import html_page
 from app.lab.report.report import Report, make_report
-from app.lab.runs.disturbance import OtherLoad, disturbances, other_load
+from app.lab.runs.disturbance import disturbances, other_load
 from app.lab.runs.events import RunDone
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.lab.runs.runner import Runner
 from tests.lab.experiments import finished, small
 from tests.lab.report.reports import made_report

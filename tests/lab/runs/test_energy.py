@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.lab.runs.energy import EnergyMeter, nvml_counters, rapl_counters
+from app.lab.facts import EnergyMeter, nvml_counters, rapl_counters
 
 
 def package(folder: Path, number: int, used: int) -> Path:

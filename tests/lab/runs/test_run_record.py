@@ -15,7 +15,7 @@ from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from tests.answers import answer
 
 FIELDS = """strategy, category, prompt_index, repeat, cold, token_ids, text,

@@ -19,9 +19,9 @@ from app.engine.process.host import ProcessHome, ThreadHome
 from app.engine.process.messages import AnyCommand, Event, Failed, Generate, Load
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt
-from app.lab.runs.control import Control
 from app.lab.runs.events import (
     Begun,
+    Control,
     Ended,
     EngineReplaced,
     PairLoaded,
@@ -31,13 +31,12 @@ from app.lab.runs.events import (
     RunDropped,
     RunRound,
     RunStarted,
+    TimeLeft,
     WarmingUp,
 )
-from app.lab.runs.journal.identity import changes, made_with
-from app.lab.runs.journal.journal import Journal, is_free
+from app.lab.runs.journal import Journal, changes, is_free, made_with
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import Runner
-from app.lab.runs.time_left import TimeLeft
 from tests.answers import events_of, trace_of
 from tests.files.tiny import Tiny
 from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small

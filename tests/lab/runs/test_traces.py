@@ -13,8 +13,8 @@ from app.engine.engine import Engine
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import read_trace, write_trace
 from app.lab.experiment import Job
-from app.lab.runs.journal.journal import Journal, trace_folder_of
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.runs.compare import TraceStore
+from app.lab.runs.journal import Journal, trace_folder_of
 from tests.answers import answer
 from tests.lab.experiments import small
 

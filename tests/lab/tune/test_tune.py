@@ -16,10 +16,9 @@ from app.engine.process.messages import AnyCommand, Event, Finished, Generate, R
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelInfo, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
-from app.lab.report.interval import SpeedFinding, Speedup
-from app.lab.runs.control import Control
-from app.lab.runs.events import Paused, RunDone, RunStarted
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.report.summary import SpeedFinding, Speedup
+from app.lab.runs.events import Control, Paused, RunDone, RunStarted
+from app.lab.runs.record import RunRecord
 from app.lab.tune.candidates import HEADS, cannot_work, families
 from app.lab.tune.search import Planned, Search, rungs_left, time_share
 from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored, winner_of

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 
 from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.runs.disturbance import OtherLoad
+from app.lab.facts import OtherLoad
 from app.saved.measured import Measurement
 from app.ui.chat.baseline import BaselineMeasurement
 from app.ui.state.engine_session import Activity, RunSink

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows
-from app.lab.report.curves import CurveMark, CurvePlot, Curves
+from app.lab.report.plots import CurveMark, CurvePlot, Curves
 from app.ui.compare.curves import CurvesPage, CurvesView
 from app.ui.theme import Theme
 from tests.lab.report.reports import made_depths

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.lab.experiment import Pair
-from app.lab.runs.journal.journal import is_free
+from app.lab.runs.journal import is_free
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.quiet import stays

@@ -19,11 +19,11 @@ from app.engine.fates import Origin
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.report.columns import COLUMNS, SHAPE
-from app.lab.report.interval import Speedup
 from app.lab.report.report import Cell, SweepFacts
-from app.lab.runs.journal.journal import Journal, RunLine, lock_journal
-from app.lab.runs.journal.run_record import Divergence, RunRecord
-from app.lab.runs.journal.traces import TraceStore
+from app.lab.report.summary import Speedup
+from app.lab.runs.compare import TraceStore
+from app.lab.runs.journal import Journal, RunLine, lock_journal
+from app.lab.runs.record import Divergence, RunRecord
 from app.lab.tune.tuned import FINALISTS, Rung, Score
 from app.ui.compare.exports import save_traces
 from app.ui.compare.journals import KEPT, Journals

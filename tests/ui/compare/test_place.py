@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QWidget
 from app.base import numbers
 from app.lab.experiment import Job
 from app.lab.report.columns import COLUMNS, SHAPE
-from app.lab.report.page.page import embedded_json
+from app.lab.report.page import embedded_json
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import fastest, verdict
 from app.ui.state.lab_work import Stage

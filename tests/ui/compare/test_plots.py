@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.base import numbers
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
-from app.lab.report.heat import heat_map
+from app.lab.report.plots import heat_map
 from app.lab.report.report import Cell, SweepFacts
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.lane_plot import LanePlot, _rounded_up

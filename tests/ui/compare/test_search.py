@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QLineEdit
 
 from app.engine.strategy import StrategySpec
 from app.lab.axes import keys_of
-from app.lab.report.heat import MAPS, heat_map
-from app.lab.report.interval import Speedup
+from app.lab.report.plots import MAPS, heat_map
+from app.lab.report.summary import Speedup
 from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.sweep_page import cell_words

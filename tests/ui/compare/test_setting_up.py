@@ -17,7 +17,7 @@ from app.base.paths import resource_folder
 from app.cli.measure.bench import parse_bench
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair, Prompt
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.lab.suites import Suite, built_in
 from app.ui.compare.setup import Amount, Source, first_setup
 from app.ui.state.engine_session import Activity

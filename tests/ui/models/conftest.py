@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths, find_paths
 from app.engine.process.host import make_home
 from app.hub.fits import Room
-from app.lab.drafts.kept import KeptDrafts
+from app.lab.drafts import KeptDrafts
 from app.lab.suites import built_in
 from app.ui.models import library_page
 from app.ui.models.drafts_page import DraftsPage

@@ -15,7 +15,7 @@ from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import Round
-from app.lab.runs.journal.run_record import RunRecord
+from app.lab.runs.record import RunRecord
 from app.ui.instruments import InstrumentsPanel
 from app.ui.state.answer import AnswerModel, Note, reconnect
 from app.ui.theme import Theme

@@ -9,7 +9,7 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.record.trace import Trace
-from app.lab.report.race import LaneRace
+from app.ui.compare.race_bar import LaneRace
 from tests.answers import answer
 
 

@@ -1,16 +1,24 @@
-"""Which of the drafts: every file that can draft for a target, judged by teacher forcing in seconds."""
+"""Which of the drafts: every file that can draft for a target, judged by teacher forcing in seconds.
+
+The results are kept until they are measured again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean, variance
 
 import msgspec
 from msgspec.structs import replace
 
-from app.base.files import reason
+from app.base import numbers
+from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
+from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.process.messages import Finished, Forced, ForcedText, PassSeconds, RoundFinished
@@ -18,9 +26,9 @@ from app.engine.shards import size_of
 from app.engine.strategy import NONE
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.report.interval import student_t
-from app.lab.runs.control import Control
-from app.lab.runs.events import Ended, LabEvent, Loading
+from app.lab.report.summary import student_t
+from app.lab.runs.events import Control, Ended, LabEvent, Loading
+from app.lab.runs.journal import FileMark, mark_of
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
@@ -252,3 +260,147 @@ def _reach(alphas: Sequence[float]) -> float | None:
     if len(alphas) < _FEWEST_TEXTS:
         return None
     return student_t(len(alphas) - 1) * math.sqrt(variance(alphas, fmean(alphas)) / len(alphas))
+
+
+@dataclass(frozen=True, slots=True)
+class DraftColumn:
+    """A number of a draft: its title, its definition, its text."""
+
+    title: str
+    definition: str
+    text: Callable[[DraftScore], str]
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    if value is None:
+        return numbers.NONE
+    within = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+    return f"{value:.2f}{unit}{within}"
+
+
+SIZE_COLUMNS = (
+    DraftColumn("size", "All of its files.", lambda score: numbers.file_size(score.size)),
+    DraftColumn("of target", "Its size / the target's.", lambda score: numbers.percent(score.share, 0)),
+)
+MEASURED_COLUMNS = (
+    DraftColumn(
+        "α (95 %)",
+        "The mean over the places of the target's own answers of Σ min(p, q): the chance that a drawn draft "
+        "token passes; at temperature 0 the share of places with the same most probable token. The interval "
+        "is over the answers and needs three.",
+        lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high),
+    ),
+    DraftColumn(
+        "same best",
+        "Greedy agreement: the share of places where both models have the same most probable token.",
+        lambda score: numbers.percent(score.agreement),
+    ),
+    DraftColumn(
+        "c",
+        "The time of a draft token relative to a target pass over one token, both measured.",
+        lambda score: numbers.digits(score.c),
+    ),
+    DraftColumn(
+        "n_max",
+        "The draft length with the largest predicted factor.",
+        lambda score: numbers.NONE if score.n_max is None else str(score.n_max),
+    ),
+    DraftColumn(
+        "predicted (95 %)",
+        "The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c), with v(k) the time "
+        "of a target pass over k + 1 tokens, also measured. The interval is that of α.",
+        lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×"),
+    ),
+)
+DRAFT_COLUMNS = SIZE_COLUMNS + MEASURED_COLUMNS
+
+
+_FORMAT = "1.0"
+_KEPT = 50  # targets
+
+
+class DraftResults(msgspec.Struct, frozen=True):
+    """The report on the drafts of a target, with its date and the files that were measured."""
+
+    target: str  # its path
+    prompts: str  # their title
+    measured: datetime  # with its time zone
+    report: DraftsReport
+    paths: tuple[str, ...]  # of the report's drafts
+    marks: tuple[FileMark | None, ...]  # theirs; None for a file that cannot be read
+    target_mark: FileMark | None
+    format: str = _FORMAT
+
+    @classmethod
+    def of(cls, target: str, prompts: str, trials: DraftTrials) -> DraftResults:
+        """What was judged so far, as of now. Reads samples of the files."""
+        paths = tuple(judged.draft.path for judged in trials.judged)
+        marks = tuple(map(mark_of, paths))
+        now = datetime.now().astimezone()
+        return cls(target, prompts, now, trials.report(), paths, marks, mark_of(target))
+
+    @property
+    def scores(self) -> dict[str, DraftScore]:
+        """The scores by path, the best first."""
+        return dict(zip(self.paths, self.report.drafts, strict=True))
+
+    def unchanged(self) -> DraftResults | None:
+        """The results without drafts whose files have changed since; None where nothing is left, or where
+        the target has changed. Reads samples of the files."""
+        if self.target_mark is None or self.target_mark != mark_of(self.target):
+            return None
+        kept = [
+            place
+            for place, mark in enumerate(self.marks)
+            if mark is not None and mark == mark_of(self.paths[place])
+        ]
+        if not kept:
+            return None
+        return replace(
+            self,
+            report=replace(self.report, drafts=tuple(self.report.drafts[place] for place in kept)),
+            paths=tuple(self.paths[place] for place in kept),
+            marks=tuple(self.marks[place] for place in kept),
+        )
+
+
+_decoder = msgspec.json.Decoder(DraftResults)
+
+
+def results_in(data: bytes) -> DraftResults:
+    """The results in a file. Raises DamagedError."""
+    results = decode(_decoder, data)
+    if not len(results.paths) == len(results.marks) == len(results.report.drafts):
+        raise DamagedError("it names other drafts than it has results of")
+    return results
+
+
+class KeptDrafts:
+    """The folder of results: a file for each target."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, results: DraftResults) -> None:
+        """Replace what was kept for this target. Raises UserError."""
+        make_folder(self._folder)
+        try:
+            write_atomic(self._path(results.target), msgspec.json.encode(results))
+            files = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+            for old in files[:-_KEPT]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"The results cannot be saved: {reason(error)}.", write_hint(error, self._folder)
+            ) from error
+
+    def read(self, target: str) -> DraftResults | None:
+        """What was measured for this target, as far as its files are the same; None where nothing was. Reads
+        samples of the files."""
+        try:
+            return results_in(read_file(self._path(target))).unchanged()
+        except (OSError, DamagedError):  # they can be measured again
+            return None
+
+    def _path(self, target: str) -> Path:
+        return self._folder / f"{hashlib.sha256(target.encode()).hexdigest()[:20]}.json"

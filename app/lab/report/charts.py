@@ -1,15 +1,88 @@
-"""The report's charts, drawn from its numbers."""
+"""The report's charts as SVG: pure functions from numbers to text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
 
 from app.base import numbers
-from app.lab.report.heat import MAPS, Map, best_cell, heat_map
-from app.lab.report.interval import speedup_words
-from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
+from app.lab.report.plots import MAPS, CurvePlot, Curves, Map, best_cell, heat_map, place_words
 from app.lab.report.report import Report
-from app.lab.report.summary import Summary
+from app.lab.report.summary import Summary, speedup_words
+
+
+def element(name: str, content: str = "", **attributes: object) -> str:
+    """An element; `content` is markup. Underscores in names stand for hyphens."""
+    written = "".join(
+        f' {key.strip("_").replace("_", "-")}="{escape(_plain(value))}"' for key, value in attributes.items()
+    )
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+def label(x: float, y: float, text: str, **attributes: object) -> str:
+    return element("text", escape(text), x=x, y=y, **attributes)
+
+
+def drawing(width: float, height: float, title: str, *parts: str) -> str:
+    """A whole picture; `title` is read out by screen readers."""
+    return element(
+        "svg",
+        element("title", escape(title)) + "".join(parts),
+        viewBox=f"0 0 {_plain(width)} {_plain(height)}",
+        width=width,
+        height=height,
+        role="img",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear map from values to coordinates."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return self.start + share * (self.end - self.start)
+
+
+def ticks(low: float, high: float, about: int = 6) -> list[float]:
+    """Round values from `low` to `high`, in steps of 1, 2, 2.5 or 5 times a power of ten."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * multiple for multiple in (1, 2, 2.5, 5, 10) if power * multiple >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(n * step, 10) for n in range(first, last + 1)]
+
+
+def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Coordinates moved apart so that neighbours are at least `gap` apart, near where they were."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    at = low - gap
+    for index in order:
+        at = moved[index] = max(moved[index], at + gap)
+    over = at - high
+    if over > 0:  # move back from the edge, the last first
+        at = high + gap
+        for index in reversed(order):
+            at = moved[index] = min(moved[index], at - gap)
+    return moved
+
+
+def _plain(value: object) -> str:
+    """A value as text, numbers with at most two decimals: a picture needs no more."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
 
 WIDTH = 980
 _ROW = 34
@@ -196,3 +269,63 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
         ),
     ]
     return [chart for chart in (*heat, *lanes) if chart[2]]
+
+
+COLOURS = 8
+"""As many lines are told apart by colour; further lanes share one."""
+_CURVES_LEFT, _GAP, _HIGH, _TOP = 60, 72, 200, 34
+_LINE = 20  # of the legend
+
+
+def curve_chart(curves: Curves, title: str) -> str:
+    """The plots that have values, and a legend; "" where none has."""
+    shown = list(curves.shown())
+    if not shown:
+        return ""
+    width = (WIDTH - _CURVES_LEFT - 20 - _GAP * (len(shown) - 1)) / len(shown)
+    parts: list[str] = []
+    for at, plot in enumerate(shown):
+        left = _CURVES_LEFT + at * (width + _GAP)
+        parts += _plot(curves, plot, left, left + width)
+    below = _TOP + _HIGH + 50
+    for lane, name in enumerate(curves.lanes):
+        y = below + _LINE * lane
+        parts.append(
+            element(
+                "line", x1=_CURVES_LEFT, x2=_CURVES_LEFT + 30, y1=y - 4, y2=y - 4, _class=_line_class(lane)
+            )
+        )
+        parts.append(label(_CURVES_LEFT + 40, y, name))
+    return drawing(WIDTH, below + _LINE * len(curves.lanes), title, *parts)
+
+
+def _plot(curves: Curves, plot: CurvePlot, left: float, right: float) -> Iterator[str]:
+    places = len(curves.places)
+    x = Scale(0, max(1, places - 1), left, right)
+    y = Scale(0, plot.top * 1.1, _TOP + _HIGH, _TOP)
+    yield label(left, _TOP - 14, plot.title)
+    for tick in ticks(0, y.high, 4):
+        yield element("line", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick), _class="grid")
+        yield label(left - 6, y(tick) + 4, plot.text(tick), text_anchor="end")
+    if plot.level is not None:
+        yield element("line", x1=x.start, x2=x.end, y1=y(plot.level), y2=y(plot.level), _class="one")
+    for at, place in enumerate(curves.places):
+        yield label(x(at), y.start + 18, place_words(place), text_anchor="middle")
+    yield label((x.start + x.end) / 2, y.start + 36, curves.axis, text_anchor="middle")
+    for lane in range(len(curves.lanes)):
+        known = [(x(at), y(value)) for at, value in plot.line(lane, places)]
+        points = " ".join(f"{px:.1f},{py:.1f}" for px, py in known)
+        if known:
+            yield element("polyline", points=points, fill="none", _class=_line_class(lane))
+        yield from (element("circle", cx=px, cy=py, r=3.5, _class=_dot_class(lane)) for px, py in known)
+    for mark in plot.marks:
+        yield element("circle", cx=x(mark.at), cy=y(mark.value), r=7, fill="none", stroke="currentColor")
+        yield label(x(mark.at) + 10, y(mark.value) - 8, mark.text)
+
+
+def _line_class(lane: int) -> str:
+    return f"lane lane{lane % COLOURS}"
+
+
+def _dot_class(lane: int) -> str:
+    return f"dot lane{lane % COLOURS}"

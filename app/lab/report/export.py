@@ -1,0 +1,423 @@
+"""The report as files for others: Markdown, CSV, the formats of other tools.
+
+`speed_bench` is what llama.cpp's benchmark client writes (tools/server/bench/speed-bench/speed_bench.py
+--output). `acceptance_records` are lines as AIPerf's profile_export.jsonl has them, with the acceptance of
+each request (SpecDecodeAcceptanceRecord).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+import msgspec
+
+from app.base import numbers
+from app.base.numbers import cell, count
+from app.engine.strategy import SERVER, longest_draft
+from app.engine.templates.options import option_text
+from app.engine.types import WholeServer
+from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
+from app.lab.facts import FileFacts, PairFacts
+from app.lab.report.columns import CATEGORIES, COLUMNS, SHAPE, Column, category_cells, filled_columns
+from app.lab.report.plots import MAPS, heat_map, left_out
+from app.lab.report.report import Report, SweepFacts
+from app.lab.report.verdict import verdict
+from app.lab.runs.compare import is_measured, keeps_text
+from app.lab.runs.disturbance import disturbances
+from app.lab.runs.record import RunRecord
+from app.servers.address import server_words, whole_words
+
+
+def markdown(report: Report) -> str:
+    """The report's title, table, settings and machine, partings and commands."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"### {escaped(report.title or 'Draftscope measurement')}"
+    yield ""
+    yield from _maps(report)
+    yield from _table(report, COLUMNS)
+    yield ""
+    yield escaped(verdict(report))
+    yield ""
+    if any(summary.lengths for summary in report.summary):
+        yield from _table(report, SHAPE)
+        yield ""
+    if len(report.categories) > 1 and not report.sweep:
+        yield CATEGORIES
+        yield ""
+        yield _row(["strategy", *report.categories])
+        yield _row([":--", *("--:" for _ in report.categories)])
+        yield from (_row([f"`{name}`", *cells]) for name, *cells in category_cells(report))
+        yield ""
+    if report.by_depth:
+        yield _row(HEAD)
+        yield _row([":--", *("--:" for _ in HEAD[1:])])
+        yield from (_row([f"`{name}`", *cells]) for name, *cells in depth_rows(report))
+        yield ""
+        yield from (f"- {escaped(line)}" for line in depths_left_out(report))
+        yield escaped(DEFINITION)
+        yield ""
+    for text in disturbances(report):
+        yield f"- {escaped(text)}"
+    yield f"- {what_was_measured(report)}"
+    yield from dict.fromkeys(map(_pair, report.pairs))
+    system = report.system
+    threads = f"{report.threads} thread{'' if report.threads == '1' else 's'}"
+    yield f"- {system.cpu}, {count(system.cores, 'core')}, {threads}; {system.devices}"
+    yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
+    yield ""
+    yield equality(report)
+    yield ""
+    for line in parting_lines(report):
+        yield f"- {line}"
+    yield ""
+    for note in server_notes(report):
+        yield f"- {escaped(note)}"
+    yield ""
+    yield "What the columns mean:"
+    yield ""
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    for column in filled_columns((*COLUMNS, *SHAPE), rows):
+        yield f"- {column.title}: {escaped(column.definition)}"
+    yield ""
+    yield "The nearest llama.cpp commands:"
+    yield ""
+    yield "```sh"
+    for lane in report.lanes:
+        if lane.server is None:
+            yield f"# {lane.name}"
+            yield lane.command
+    yield "```"
+
+
+def _maps(report: Report) -> Iterator[str]:
+    """The maps of a sweep, and the cells that are left out."""
+    if report.sweep is None:
+        return
+    facts, cells = report.sweep, heat_map(report)
+    across = len(facts.x_values)
+    for each in MAPS:
+        yield f"**{each.title}**; across {facts.x}, down {facts.y}. {each.definition}"
+        yield ""
+        yield _row(["", *facts.x_values])
+        yield _row([":--", *("--:" for _ in facts.x_values)])
+        for at, value in enumerate(facts.y_values):
+            row = cells[at * across : (at + 1) * across]
+            yield _row([value, *(each.text(each.value(cell)) for cell in row)])
+        yield ""
+    for line in left_out(facts, cells):
+        yield f"- {escaped(line)}"
+    yield ""
+
+
+def _pair(pair: PairFacts) -> str:
+    draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
+    return f"- target {_file(pair.target)}{draft}"
+
+
+def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
+    """A row for each lane, with the columns that have a value for at least one."""
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    shown = filled_columns(columns, rows)
+    yield _row(["strategy", *(column.title for column in shown)])
+    yield _row([":--", *("--:" for _ in shown)])
+    for summary, lane in rows:
+        yield _row([f"`{lane.name}`", *(column.text(summary, lane) for column in shown)])
+
+
+def what_was_measured(report: Report) -> str:
+    """A sentence on how much was measured, and how."""
+    sampling = report.settings.sampling
+    drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
+    told = "".join(f", {option_text(*option)}" for option in report.settings.template_options.items())
+    done = "" if report.complete else f" ({len(report.runs)} runs were done before it was stopped)"
+    return (
+        f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
+        f"{count(report.settings.max_tokens, 'token')} each, {drawing}{told}, seed {sampling.seed}; "
+        "every run cold"
+    )
+
+
+def equality(report: Report) -> str:
+    """A sentence on how many answers have exactly their baseline's tokens, and how many runs failed."""
+    drafting = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
+    compared, identical = (
+        sum(summary.compared for summary in drafting),
+        sum(summary.identical for summary in drafting),
+    )
+    failed = sum(summary.failed for summary in report.summary)
+    text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
+    if not compared:
+        text = "No answer could be compared with the baseline's."
+    return f"{text} {count(failed, 'run')} failed." if failed else text
+
+
+def parting_lines(report: Report) -> Iterator[str]:
+    """A line for every place where a lane's answer parts from the baseline's, with the repeats."""
+    found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
+    for run in report.runs:
+        if (parting := run.first_divergence) is not None:
+            place = (
+                run.lane,
+                run.prompt_index,
+                parting.index,
+                parting.token,
+                parting.baseline_token,
+                parting.near_tie,
+            )
+            found.setdefault(place, []).append(run)
+    for runs in found.values():
+        yield _parting(report, runs)
+
+
+def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
+    run, parting = runs[0], runs[0].first_divergence
+    assert parting is not None
+    gap = "" if parting.logit_gap is None else f", logit gap {numbers.digits(parting.logit_gap)}"
+    why = ""
+    if not keeps_text(run.strategy, report.temperature_of(run.lane)):
+        why = " (as expected: the rule keeps the target's distribution, not the text)"
+    elif parting.near_tie:
+        why = " (near-tie: rounding)"
+    repeats = ", ".join(str(run.repeat + 1) for run in runs)
+    return (
+        f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
+        f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
+    )
+
+
+def _file(model: FileFacts) -> str:
+    digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
+    name = " ".join(model.file.replace("`", "'").split())  # within these marks nothing else means anything
+    return f"`{name}` ({model.quantisation}, {numbers.digits(model.size / 1e6)} MB{digest})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    plain = (escaped(cell).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(plain)} |"
+
+
+def escaped(text: str) -> str:
+    """A stranger's text in one line, in which nothing is HTML."""
+    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+
+
+def server_notes(report: Report) -> list[str]:
+    """A sentence on every server of a report, and on what could not be learned from it."""
+    servers = [server_words(lane.server) for lane in report.lanes if lane.server is not None]
+    return [*dict.fromkeys(servers), *server_limits(report)]
+
+
+def server_limits(report: Report) -> list[str]:
+    """A sentence on each thing that could not be learned from the servers of a report."""
+    limits: dict[str, None] = {}
+    for index, lane in enumerate(report.lanes):
+        if lane.server is None:
+            continue
+        if lane.baseline is None:
+            limits[
+                f"{lane.name} has no baseline: the server cannot leave drafting out. Measure another server "
+                "with the same model and without drafts beside it."
+            ] = None
+        if any(run.lane == index and not run.cold for run in report.runs):
+            limits[
+                f"{lane.name} is warm: the server drafts from earlier answers too, and nothing makes it "
+                "forget them."
+            ] = None
+        counts = [run.whole_server for run in report.runs if run.lane == index and run.whole_server]
+        if lane.strategy == SERVER and not lane.server.tells_fates:
+            limits[f"{lane.name}: {_whole(counts)}"] = None
+    return list(limits)
+
+
+def _whole(counts: list[WholeServer]) -> str:
+    """What a server counted for all its users together while it was measured."""
+    total = WholeServer(sum(count.drafted for count in counts), sum(count.accepted for count in counts))
+    if not (told := whole_words(total)):
+        return "the server tells nothing of its drafts."
+    return (
+        "the server tells no answer's own drafts. Acceptance of the whole server, all its users together, "
+        f"while it was measured: {told}."
+    )
+
+
+_LEFT_OUT = {
+    "token_ids", "text", "first_divergence", "acc_per_pos", "acceptance_by_place",
+    "judged_acceptance_by_place", "accepted_per_round", "lengths", "rejections", "strategies",
+    "k_by_round", "smoothed_by_round", "alternatives", "whole_server", "arrival_gaps",
+}  # fmt: skip
+"""Fields that are no single number or too long for a cell; they are in the JSON."""
+
+
+def csv_table(report: Report) -> str:
+    """A line for each run, the lane's name first, in a sweep with its values; then a line for each cell of a
+    sweep that is not allowed, with the reason. Lists and texts are in the JSON only."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    fields = [name for name in RunRecord.__struct_fields__ if name not in _LEFT_OUT]
+    facts = report.sweep
+    axes = [] if facts is None else [facts.x, facts.y]
+    writer.writerow(["name", *axes, *fields, "divergence_index", "divergence_logit_gap"])
+    values = [] if facts is None else [_values(facts, report, lane) for lane in range(len(report.lanes))]
+    for run in report.runs:
+        parting = run.first_divergence
+        writer.writerow(
+            [
+                cell(report.lanes[run.lane].name),
+                *map(cell, values[run.lane] if values else ()),
+                *(cell(getattr(run, name)) for name in fields),
+                "" if parting is None else parting.index,
+                "" if parting is None or parting.logit_gap is None else parting.logit_gap,
+            ]
+        )
+    for place in facts.cells if facts is not None else ():
+        if place.lane is None:
+            error = [cell(place.refused) if name == "error" else "" for name in fields]
+            writer.writerow(["", cell(place.x), cell(place.y), *error, "", ""])
+    return out.getvalue()
+
+
+def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:
+    """A lane's values on both axes; those of a baseline are the values that its cells share."""
+    cells = {place.lane for place in facts.cells}
+    mine = (
+        {lane}
+        if lane in cells
+        else {at for at in cells if at is not None and report.lanes[at].baseline == lane}
+    )
+    return facts.values_of(mine)
+
+
+ENGINE = "draftscope"
+_OVERALL = "overall"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+=-]+")
+
+
+def lane_files(report: Report) -> dict[str, bytes]:
+    """Each lane's files by name."""
+    files: dict[str, bytes] = {}
+    for lane, described in enumerate(report.lanes):
+        stem = _UNSAFE.sub("-", described.name).strip("-")
+        if f"{stem}.speed-bench.json" in files:
+            stem += f"-{lane}"
+        files[f"{stem}.speed-bench.json"] = speed_bench(report, lane)
+        files[f"{stem}.acceptance.jsonl"] = acceptance_records(report, lane)
+    return files
+
+
+def speed_bench(report: Report, lane: int) -> bytes:
+    """A lane's runs as llama.cpp's benchmark client writes them: each run is a request."""
+    runs = [run for run in report.runs if run.lane == lane]
+    named = report.lanes[lane]
+    sampling = named.sampling or report.settings.sampling
+    groups = [
+        _group(name, [run for run in runs if (run.category or "") == name])
+        for name in dict.fromkeys(run.category or "" for run in runs)
+    ]
+    whole = {
+        "config": {
+            "url": ENGINE,
+            "model": report.pairs[named.pair].target.file if named.pair >= 0 else None,
+            "bench": report.title,
+            "category": "all",
+            "osl": report.settings.max_tokens,
+            "concurrency": 1,
+            "extra_inputs": {"temperature": sampling.temperature, "seed": sampling.seed},
+            "strategy": named.strategy,
+        },
+        "selected_samples": len(runs),
+        "completed_samples": sum(map(is_measured, runs)),
+        "failed_samples": sum(not is_measured(run) for run in runs),
+        "summary": [*groups, _group(_OVERALL, runs)],
+        "results": [_request(run) for run in runs],
+    }
+    return msgspec.json.encode(whole) + b"\n"
+
+
+def acceptance_records(report: Report, lane: int) -> bytes:
+    """A line for each measured run; `spec_decode_acceptance` is null where nothing was drafted."""
+    runs = [run for run in report.runs if run.lane == lane and is_measured(run)]
+    return b"".join(msgspec.json.encode(_record(run)) + b"\n" for run in runs)
+
+
+def _request(run: RunRecord) -> dict[str, Any]:
+    measured = is_measured(run)
+    prompt_ms = run.prompt_seconds * 1000
+    return {
+        "id": f"{run.prompt_index}-{run.repeat}",
+        "category": run.category or "",
+        "ok": measured,
+        "turns": 1,
+        "latency_s": run.whole_seconds,
+        "prompt_tokens": run.prompt_tokens,
+        "completion_tokens": run.n_tokens,
+        "total_tokens": run.prompt_tokens + run.n_tokens,
+        "finish_reason": str(run.finish_reason) if measured else None,
+        "draft_n": run.drafted,
+        "draft_n_accepted": run.accepted,
+        "prompt_ms": prompt_ms or None,
+        "predicted_ms": run.seconds * 1000 or None,
+        "prompt_per_second": run.prompt_tokens / run.prompt_seconds if run.prompt_seconds else None,
+        "predicted_per_second": run.tokens_per_second,
+        "error": run.failure or None,
+    }
+
+
+def _group(category: str, runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """A row of the summary; its speeds and times are means over requests, as theirs are."""
+    good = [_request(run) for run in runs if is_measured(run)]
+    drafted = sum(row["draft_n"] for row in good)
+    accepted = sum(row["draft_n_accepted"] for row in good)
+    return {
+        "category": category,
+        "requests": len(good),
+        "turns": len(good),
+        "failed": len(runs) - len(good),
+        "avg_prompt_t_s": _mean(row["prompt_per_second"] for row in good),
+        "avg_pred_t_s": _mean(row["predicted_per_second"] for row in good),
+        "avg_latency": _mean(row["latency_s"] for row in good),
+        "draft_n": drafted,
+        "accepted": accepted,
+        "accept_rate": accepted / drafted if drafted else None,
+    }
+
+
+def _mean(values: Any) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _record(run: RunRecord) -> dict[str, Any]:
+    first, end = run.first_token_seconds, run.whole_seconds
+    metrics = {
+        "time_to_first_token": None if first is None else {"value": first * 1000, "unit": "ms"},
+        "request_latency": {"value": end * 1000, "unit": "ms"},
+        "output_sequence_length": {"value": run.n_tokens, "unit": "tokens"},
+        "input_sequence_length": {"value": run.prompt_tokens, "unit": "tokens"},
+    }
+    acceptance = None
+    if run.drafted_rounds:
+        steps = {str(count): rounds for count, rounds in enumerate(run.accepted_per_round) if rounds}
+        acceptance = {
+            "engine": ENGINE,
+            "mean_acceptance_length": 1 + run.accepted / run.drafted_rounds,
+            "draft_acceptance_rate": run.accepted / run.drafted,
+            "acceptance_histogram": steps,
+            "num_accepted_draft_tokens": run.accepted,
+            "num_draft_tokens": run.drafted,
+            "num_spec_steps": run.drafted_rounds,
+            "num_spec_tokens": longest_draft(run.strategy),
+            "completion_tokens": run.n_tokens,
+        }
+    return {
+        "metadata": {"prompt_index": run.prompt_index, "repeat": run.repeat, "category": run.category},
+        "metrics": {name: value for name, value in metrics.items() if value is not None},
+        "spec_decode_acceptance": acceptance,
+    }

@@ -1,1 +1,0 @@
-"""Reports as files: tables, text, the formats of other tools."""

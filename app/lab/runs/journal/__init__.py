@@ -1,1 +1,0 @@
-"""What is kept of a long run: its journal, the record and the trace of each run."""
