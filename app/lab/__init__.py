@@ -2,6 +2,6 @@
 
 `Experiment` → `Runner` (one engine home; journal and traces on disk) → `RunRecord` → `Report`. CSV, Markdown
 and HTML are functions of a `Report`, and every number in the page can be recomputed from the runs that are
-embedded in it. `axes.py` says what can be varied, and `sweep.py` makes a lane of each cell. `drafts/` ranks
+embedded in it. `axes.py` says what can be varied, and makes a lane of each cell of a sweep. `drafts.py` ranks
 draft files by teacher forcing, without runs.
 """
