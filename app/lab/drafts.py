@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, variance
@@ -26,6 +25,7 @@ from app.engine.shards import size_of
 from app.engine.strategy import NONE
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair, Prompt
+from app.lab.report.columns import Column
 from app.lab.report.summary import student_t
 from app.lab.runs.events import Control, Ended, LabEvent, Loading
 from app.lab.runs.journal import FileMark, mark_of
@@ -262,15 +262,6 @@ def _reach(alphas: Sequence[float]) -> float | None:
     return student_t(len(alphas) - 1) * math.sqrt(variance(alphas, fmean(alphas)) / len(alphas))
 
 
-@dataclass(frozen=True, slots=True)
-class DraftColumn:
-    """A number of a draft: its title, its definition, its text."""
-
-    title: str
-    definition: str
-    text: Callable[[DraftScore], str]
-
-
 def _with_interval(value: float | None, low: float | None, high: float | None, unit: str = "") -> str:
     if value is None:
         return numbers.NONE
@@ -278,38 +269,53 @@ def _with_interval(value: float | None, low: float | None, high: float | None, u
     return f"{value:.2f}{unit}{within}"
 
 
-SIZE_COLUMNS = (
-    DraftColumn("size", "All of its files.", lambda score: numbers.file_size(score.size)),
-    DraftColumn("of target", "Its size / the target's.", lambda score: numbers.percent(score.share, 0)),
+SIZE_COLUMNS: tuple[Column[DraftScore], ...] = (
+    Column("size", "size", "All of its files.", lambda score: score.size, numbers.file_size),
+    Column(
+        "share",
+        "of target",
+        "Its size / the target's.",
+        lambda score: score.share,
+        lambda share: numbers.percent(share, 0),
+    ),
 )
-MEASURED_COLUMNS = (
-    DraftColumn(
+MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
+    Column(
+        "alpha",
         "α (95 %)",
         "The mean over the places of the target's own answers of Σ min(p, q): the chance that a drawn draft "
         "token passes; at temperature 0 the share of places with the same most probable token. The interval "
         "is over the answers and needs three.",
-        lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high),
+        lambda score: score.alpha,
+        words=lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high),
     ),
-    DraftColumn(
+    Column(
+        "agreement",
         "same best",
         "Greedy agreement: the share of places where both models have the same most probable token.",
-        lambda score: numbers.percent(score.agreement),
+        lambda score: score.agreement,
+        numbers.percent,
     ),
-    DraftColumn(
+    Column(
+        "c",
         "c",
         "The time of a draft token relative to a target pass over one token, both measured.",
-        lambda score: numbers.digits(score.c),
+        lambda score: score.c,
     ),
-    DraftColumn(
+    Column(
+        "n_max",
         "n_max",
         "The draft length with the largest predicted factor.",
-        lambda score: numbers.NONE if score.n_max is None else str(score.n_max),
+        lambda score: score.n_max,
+        lambda n_max: numbers.NONE if n_max is None else str(n_max),
     ),
-    DraftColumn(
+    Column(
+        "factor",
         "predicted (95 %)",
         "The speed-up predicted at that draft length: (1 + α + … + α^k) / (v(k) + k c), with v(k) the time "
         "of a target pass over k + 1 tokens, also measured. The interval is that of α.",
-        lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×"),
+        lambda score: score.factor,
+        words=lambda score: _with_interval(score.factor, score.factor_low, score.factor_high, "×"),
     ),
 )
 DRAFT_COLUMNS = SIZE_COLUMNS + MEASURED_COLUMNS

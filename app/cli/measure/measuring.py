@@ -37,6 +37,8 @@ from app.lab.report.columns import (
     Row,
     category_cells,
     filled_columns,
+    lane_cells,
+    lane_rows,
 )
 from app.lab.report.export import csv_table, lane_files, markdown
 from app.lab.report.page import html_page
@@ -266,7 +268,7 @@ def _write_traces(path: Path, traces: TraceStore) -> None:
 def summary_lines(report: Report) -> list[str]:
     """The tables, as the terminal shows them: the lanes, how drafts fared, the categories; then what the
     columns mean."""
-    rows = list(zip(report.summary, report.lanes, strict=True))
+    rows = lane_rows(report)
     drafting = [row for row in rows if row[0].lengths]
     main = [column for column in COLUMNS if column.key in _SHOWN]
     main = filled_columns(main, rows) if len(rows) > 1 else main
@@ -280,9 +282,8 @@ def summary_lines(report: Report) -> list[str]:
     return [*lines, "", *definitions((*main, *latency, *shape))]
 
 
-def _lane_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    cells = [[lane.name, *(column.text(summary, lane) for column in columns)] for summary, lane in rows]
-    return table(["strategy", *(column.title for column in columns)], cells)
+def _lane_table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str]:
+    return table(["strategy", *(column.title for column in columns)], lane_cells(columns, rows))
 
 
 def depth_lines(report: Report) -> list[str]:

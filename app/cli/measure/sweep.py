@@ -26,7 +26,7 @@ from app.cli.terminal.console import definitions, put, table
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
 from app.engine.process.host import make_home
 from app.lab.axes import Axis, make_sweep
-from app.lab.report.plots import MAPS, heat_map, left_out
+from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.runner import Runner
 
@@ -85,17 +85,9 @@ def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Inter
 
 def _maps(report: Report, facts: SweepFacts) -> list[str]:
     cells = heat_map(report)
-    across = len(facts.x_values)
-    rows = [cells[at : at + across] for at in range(0, len(cells), across)]
     lines = []
     for each in MAPS:
         lines += [f"{each.title}; across {facts.x}, down {facts.y}"]
-        lines += table(
-            ["", *facts.x_values],
-            [
-                [value, *(each.text(each.value(cell)) for cell in row)]
-                for value, row in zip(facts.y_values, rows, strict=True)
-            ],
-        )
+        lines += table(["", *facts.x_values], grid_cells(facts, cells, each))
         lines += [""]
     return [*lines, *definitions(MAPS), "", *left_out(facts, cells)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.base import numbers
@@ -15,8 +15,9 @@ from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow, load_curves
 from app.lab.report.change import ReportChange, differences_between
 from app.lab.report.charts import curve_chart
-from app.lab.report.export import escaped
-from app.lab.report.page import document, lane_html
+from app.lab.report.columns import Column
+from app.lab.report.export import escaped, markdown_table
+from app.lab.report.page import document, html_table
 from app.lab.report.summary import SpeedFinding, Speedup
 from app.lab.runs.record import FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 from app.servers.address import server_words
@@ -164,55 +165,65 @@ ABOUT = "Speed, gain and acceptance against the load. A ring: where the gain fal
 _e = html.escape
 
 
-@dataclass(frozen=True, slots=True)
-class LoadColumn:
-    """A column of the table."""
-
-    title: str
-    definition: str
-    text: Callable[[LoadRow], str]
-
-
-LOAD_COLUMNS = (
-    LoadColumn(
+LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
+    Column(
+        "load",
         "load",
         "Requests at once: as one ends, the next is sent. Or requests a second: they are sent at random "
         "times (a Poisson process, drawn by the seed), the same for every lane.",
-        lambda row: level_words(row.level, by_rate=row.rate is not None),
+        lambda row: row.level,
+        words=lambda row: level_words(row.level, by_rate=row.rate is not None),
     ),
-    LoadColumn(
+    Column(
+        "tokens_per_second",
         "tokens/s of all (95 %)",
         "Tokens of all requests / time. Of requests at once, that is the time in which this many were being "
         "answered. Geometric mean over repeats; an interval needs three.",
-        lambda row: row.speed_words,
+        lambda row: row.tokens_per_second,
+        words=lambda row: row.speed_words,
     ),
-    LoadColumn(
+    Column(
+        "tokens_per_second_of_one",
         "tokens/s of one",
         "Median over requests of a request's tokens / the time from its own first token, of those that had "
         "the whole load to their end.",
-        lambda row: numbers.digits(row.tokens_per_second_of_one),
+        lambda row: row.tokens_per_second_of_one,
     ),
-    LoadColumn(
+    Column(
+        "gain",
         "gain (95 %)",
         "Tokens/s of all over those of the server without drafts at the same load. At a rate: tokens / time "
         "from sending a request to its end, over the same. Geometric mean over repeats.",
-        lambda row: row.gain_words,
+        lambda row: row.gain,
+        words=lambda row: row.gain_words,
     ),
-    LoadColumn(
+    Column(
+        "acceptance_rate",
         "acceptance",
         "Accepted / drafted tokens, pooled over all requests.",
-        lambda row: numbers.percent(row.acceptance_rate),
+        lambda row: row.acceptance_rate,
+        numbers.percent,
     ),
-    LoadColumn(
+    Column(
+        "first_token",
         FIRST_TOKEN_TITLE,
         "p50, p95 and p99 of the time from a request to its first token, with waiting for a free slot.",
-        lambda row: row.first_token_words,
+        lambda row: row.first_token_p50,
+        words=lambda row: row.first_token_words,
     ),
-    LoadColumn(INTER_TOKEN_TITLE, INTER_TOKEN, lambda row: row.inter_token_words),
-    LoadColumn(
+    Column(
+        "inter_token",
+        INTER_TOKEN_TITLE,
+        INTER_TOKEN,
+        lambda row: row.inter_token_p95,
+        words=lambda row: row.inter_token_words,
+    ),
+    Column(
+        "goodput",
         "goodput",
         "Requests a second that kept all limits, and their share of all. A failed request keeps none.",
-        lambda row: row.goodput_words,
+        lambda row: row.goodput,
+        words=lambda row: row.goodput_words,
     ),
 )
 
@@ -238,10 +249,7 @@ def load_csv(report: BurstReport) -> str:
 
 def load_markdown(report: BurstReport) -> str:
     """The table and what was found, for an issue or a message."""
-    head, rows = load_cells(report)
-    lines = [f"### {escaped(report.title or 'Load')}", ""]
-    rows = [[escaped(words).replace("|", "\\|") for words in row] for row in rows]
-    lines += [f"| {' | '.join(words)} |" for words in [head, [":--", *["--:"] * len(LOAD_COLUMNS)], *rows]]
+    lines = [f"### {escaped(report.title or 'Load')}", "", *markdown_table(*load_cells(report))]
     lines += ["", *(f"- {escaped(said)}" for said in load_sentences(report))]
     lines += ["", "What the columns mean:", ""]
     lines += [f"- {column.title}: {column.definition}" for column in LOAD_COLUMNS]
@@ -260,19 +268,7 @@ def load_html(report: BurstReport) -> str:
             *(f'<p class="verdict">{_e(said)}</p>' for said in load_findings(report)),
             *(f"<p>{_e(said)}</p>" for said in load_notes(report)),
             f"<figure>{curve_chart(load_curves(report), ABOUT)}<figcaption>{_e(ABOUT)}</figcaption></figure>",
-            *_table(report),
+            *html_table(*load_cells(report), LOAD_COLUMNS),
         ],
         report.to_json(),
     )
-
-
-def _table(report: BurstReport) -> Iterator[str]:
-    head, rows = load_cells(report)
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
-    for name, *texts in rows:
-        yield f"<tr><td>{lane_html(name)}</td>{''.join(f'<td>{_e(text)}</td>' for text in texts)}</tr>"
-    yield "</tbody></table></div><div class='definitions'>"
-    for column in LOAD_COLUMNS:
-        yield f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>"
-    yield "</div>"

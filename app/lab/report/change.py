@@ -15,7 +15,7 @@ from app.engine.errors import UserError
 from app.engine.strategy import is_synthetic
 from app.lab.facts import FileFacts, SystemFacts
 from app.lab.report.charts import WIDTH, Scale, drawing, element, label, ticks
-from app.lab.report.page import document, lane_html
+from app.lab.report.page import HtmlCell, document, html_table
 from app.lab.report.report import Report, ReportPrompt, ReportSettings
 from app.lab.report.summary import SpeedFinding, Speedup, Summary, middle, speedup_words, summarise
 from app.lab.runs.compare import is_measured
@@ -351,11 +351,7 @@ def _chart(history: History) -> str:
 
 
 def _table(history: History) -> Iterator[str]:
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{title}</th>" for title in ("lane", *HEAD, "")) + "</tr></thead><tbody>"
-    for row in history.rows:
-        kinds = [""] * (len(HEAD) - 1) + [row.speed.finding.name.lower() if row.speed else "", ""]
-        cells = zip(kinds, row.cells, strict=True)
-        yield f"<tr><td>{lane_html(row.lane)}</td>"
-        yield "".join(f'<td class="{kind}">{_e(cell)}</td>' for kind, cell in cells) + "</tr>"
-    yield "</tbody></table></div>"
+    rows: list[list[HtmlCell]] = [[row.lane, *row.cells] for row in history.rows]
+    for cells, row in zip(rows, history.rows, strict=True):
+        cells[-2] = (row.speed.finding.name.lower() if row.speed else "", _e(row.cells[-2]))
+    return html_table(("lane", *HEAD, ""), rows)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from html import escape
 
 from app.base import numbers
-from app.lab.report.plots import MAPS, CurvePlot, Curves, Map, best_cell, heat_map, place_words
+from app.lab.report.columns import Column
+from app.lab.report.plots import MAPS, CurvePlot, Curves, Heat, best_cell, heat_map, place_words
 from app.lab.report.report import Report
 from app.lab.report.summary import Summary, speedup_words
 
@@ -184,7 +185,7 @@ def scatter_chart(report: Report) -> str:
     return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
 
 
-def heat_chart(report: Report, shown: Map) -> str:
+def heat_chart(report: Report, shown: Column[Heat]) -> str:
     """A sweep as a map: darker is more. "" without a sweep."""
     if report.sweep is None:
         return ""
@@ -214,14 +215,14 @@ def heat_chart(report: Report, shown: Map) -> str:
         parts.append(
             element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
         )
-        text = "left out" if cell.problem else shown.text(number)
+        text = "left out" if cell.problem else shown.text(cell)
         parts.append(label(x + wide / 2 - 1, y + high / 2 + 3, text, text_anchor="middle"))
     bottom = top + high * rows
     parts.append(label(left, bottom + 18, f"across: {report.sweep.x}; down: {report.sweep.y}"))
     return drawing(WIDTH, bottom + 28, _over_the_grid(shown), *parts)
 
 
-def _over_the_grid(shown: Map) -> str:
+def _over_the_grid(shown: Column[Heat]) -> str:
     return f"{shown.title[:1].upper()}{shown.title[1:]} over the grid"
 
 

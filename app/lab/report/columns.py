@@ -1,9 +1,11 @@
-"""The columns of the table: their values, texts and definitions."""
+"""The columns of all tables of measurements: their values, texts and definitions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from app.base import numbers
 from app.engine.record.stats import strategy_names
@@ -11,40 +13,47 @@ from app.lab.report.report import Report, ReportLane
 from app.lab.report.summary import Summary, middle, speedup_words
 from app.lab.runs.record import FIRST_TOKEN, FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 
+RowT = TypeVar("RowT")
+Row = tuple[Summary, ReportLane]
+
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column; rows are sorted by `value`."""
+class Column(Generic[RowT]):
+    """One number of a row: rows are sorted by `value`, whose text is `written`."""
 
     key: str
     title: str
     definition: str
-    text: Callable[[Summary, ReportLane], str]
-    value: Callable[[Summary, ReportLane], float | None]
-    shares: Callable[[Summary], Sequence[float | None]] | None = None
-    """What `text` lists, of a column that is a small plot where plots can be."""
+    value: Callable[[RowT], float | None]
+    written: Callable[[Any], str] = numbers.digits
+    words: Callable[[RowT], str] | None = None
+    """The text of a column that shows more than its value."""
+    shares: Callable[[RowT], Sequence[float | None]] | None = None
+    """What the text lists, of a column that is a small plot where plots can be."""
+
+    def text(self, row: RowT) -> str:
+        return self.written(self.value(row)) if self.words is None else self.words(row)
 
 
-def _memory(size: int | None) -> str:
-    return numbers.NONE if size is None else f"{numbers.digits(size / 1e6)} MB"
+def _of(
+    key: str, title: str, definition: str, written: Callable[[Any], str] = numbers.digits, name: str = ""
+) -> Column[Row]:
+    """A column of the number of a summary that is called `key`, or `name`."""
+    value = attrgetter(name or key)
+    return Column(key, title, definition, lambda row: value(row[0]), written)
 
 
-def _drafting(summary: Summary) -> float | None:
+def _drafting(row: Row) -> float | None:
     """Drafting seconds per emitted token; None for a strategy that never drafts."""
-    drafts = strategy_names(summary.strategy)
-    return _per_token(summary.draft_seconds, summary) if drafts else None
+    return _per_token(row[0].draft_seconds, row) if strategy_names(row[0].strategy) else None
 
 
-def _per_token(seconds: float | None, summary: Summary) -> float | None:
-    return seconds / summary.n_tokens if summary.n_tokens and seconds is not None else None
+def _per_token(amount: float | None, row: Row) -> float | None:
+    return amount / row[0].n_tokens if row[0].n_tokens and amount is not None else None
 
 
-def _joules(summary: Summary) -> float | None:
-    """Joules per emitted token."""
-    return None if summary.joules is None else _per_token(summary.joules, summary)
-
-
-def _equal(summary: Summary) -> str:
+def _equal(row: Row) -> str:
+    summary, _lane = row
     if summary.equal is None:
         return numbers.NONE
     if summary.identical == summary.compared:
@@ -66,21 +75,8 @@ def _shares(shares: Sequence[float | None]) -> str:
     return f"{' · '.join(shown)}{more}\N{NO-BREAK SPACE}%"
 
 
-def _first(shares: Sequence[float | None]) -> float | None:
-    return shares[0] if shares else None
-
-
-def _per_round(summary: Summary) -> list[float]:
-    rounds = sum(summary.accepted_per_round)
-    return [each / rounds for each in summary.accepted_per_round]
-
-
-def _ranks(summary: Summary) -> list[float]:
-    """The share of each choice of the draft."""
-    return [places / summary.alternatives.ranked for places in summary.alternatives.ranks]
-
-
-def _parts(summary: Summary) -> str:
+def _parts(row: Row) -> str:
+    summary, _lane = row
     shares = (
         f"{name} {numbers.percent(share.accepted / summary.n_tokens if summary.n_tokens else None, 0)}"
         for name, share in summary.strategies.items()
@@ -88,206 +84,187 @@ def _parts(summary: Summary) -> str:
     return ", ".join(shares) or numbers.NONE
 
 
-def _shares_column(
+def _shares_of(
     key: str, title: str, definition: str, shares: Callable[[Summary], Sequence[float | None]]
-) -> Column:
+) -> Column[Row]:
+    """A column that lists shares; rows are sorted by the first."""
     return Column(
         key,
         title,
         definition,
-        lambda summary, _lane: _shares(shares(summary)),
-        lambda summary, _lane: _first(shares(summary)),
-        shares,
+        lambda row: next(iter(shares(row[0])), None),
+        words=lambda row: _shares(shares(row[0])),
+        shares=lambda row: shares(row[0]),
     )
 
 
-COLUMNS = (
+COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "tokens_per_second",
         "tokens/s",
         "Median over runs of emitted tokens / wall time from the start of round 0.",
-        lambda summary, _lane: numbers.digits(middle(summary.tokens_per_second)),
-        lambda summary, _lane: middle(summary.tokens_per_second),
+        lambda row: middle(row[0].tokens_per_second),
     ),
     Column(
         "speedup",
         "speed-up (95 %)",
         "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean over "
         "prompts. The interval is where it would lie for other, similar prompts at another time.",
-        lambda summary, _lane: speedup_words(summary.speedup),
-        lambda summary, _lane: summary.speedup.factor if summary.speedup else None,
+        lambda row: row[0].speedup.factor if row[0].speedup else None,
+        words=lambda row: speedup_words(row[0].speedup),
     ),
-    Column(
+    _of(
         "whole_speedup",
         "end to end",
         "The same, including the time to read the prompt: from the request to the last token.",
-        lambda summary, _lane: numbers.factor(summary.whole_speedup),
-        lambda summary, _lane: summary.whole_speedup,
+        numbers.factor,
     ),
-    Column(
+    _of(
         "acceptance_rate",
         "acceptance",
         "Accepted / drafted tokens, pooled over all runs.",
-        lambda summary, _lane: numbers.percent(summary.acceptance_rate),
-        lambda summary, _lane: summary.acceptance_rate,
+        numbers.percent,
     ),
-    Column(
+    _of(
         "alpha",
         "judged α",
         "Accepted / (accepted + rejected): the chance that a judged draft token passes.",
-        lambda summary, _lane: numbers.digits(summary.alpha),
-        lambda summary, _lane: summary.alpha,
     ),
-    Column(
+    _of(
         "tau",
         "τ",
         "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token; a "
         "round in which the answer ends inside the draft has none.",
-        lambda summary, _lane: numbers.digits(summary.tau),
-        lambda summary, _lane: summary.tau,
     ),
-    Column(
-        "draft_share",
-        "draft share",
-        "Accepted / emitted tokens.",
-        lambda summary, _lane: numbers.percent(summary.draft_share),
-        lambda summary, _lane: summary.draft_share,
-    ),
+    _of("draft_share", "draft share", "Accepted / emitted tokens.", numbers.percent),
     Column(
         "draft_seconds",
         "draft/token",
         "Time spent drafting / emitted tokens.",
-        lambda summary, _lane: numbers.milliseconds(_drafting(summary)),
-        lambda summary, _lane: _drafting(summary),
+        _drafting,
+        numbers.milliseconds,
     ),
     Column(
         "target_seconds",
         "verify/token",
         "Time of the target's passes / emitted tokens.",
-        lambda summary, _lane: numbers.milliseconds(_per_token(summary.target_seconds, summary)),
-        lambda summary, _lane: _per_token(summary.target_seconds, summary),
+        lambda row: _per_token(row[0].target_seconds, row),
+        numbers.milliseconds,
     ),
     Column(
         "first_token_seconds",
         FIRST_TOKEN_TITLE,
         FIRST_TOKEN,
-        lambda summary, _lane: summary.first_token_words,
-        lambda summary, _lane: summary.first_token_p50,
+        lambda row: row[0].first_token_p50,
+        words=lambda row: row[0].first_token_words,
     ),
     Column(
         "inter_token",
         INTER_TOKEN_TITLE,
         INTER_TOKEN,
-        lambda summary, _lane: summary.inter_token_words,
-        lambda summary, _lane: summary.inter_token_p95,
+        lambda row: row[0].inter_token_p95,
+        words=lambda row: row[0].inter_token_words,
     ),
     Column(
         "memory",
         "memory",
         "Weights, caches and buffers of the models that the lane uses.",
-        lambda _summary, lane: _memory(lane.memory),
-        lambda _summary, lane: lane.memory,
+        lambda row: row[1].memory,
+        lambda size: numbers.NONE if size is None else f"{numbers.digits(size / 1e6)} MB",
     ),
     Column(
         "joules_per_token",
         "J/token",
         "Energy from the request to the end / emitted tokens, as the system counts it: whole processor "
         "packages (RAPL) and whole cards (NVML), with whatever else ran there.",
-        lambda summary, _lane: numbers.digits(_joules(summary)),
-        lambda summary, _lane: _joules(summary),
+        lambda row: _per_token(row[0].joules, row),
     ),
     Column(
         "equal",
         "same text as baseline",
         "Runs with exactly the baseline's tokens. A near-tie is a difference that rounding explains; a rule "
         "that draws keeps the target's distribution, not the text.",
-        lambda summary, _lane: _equal(summary),
-        lambda summary, _lane: summary.identical / summary.compared if summary.compared else None,
+        lambda row: row[0].identical / row[0].compared if row[0].compared else None,
+        words=_equal,
     ),
     Column(
         "failed",
         "failed",
         "Runs that failed; no other column counts them.",
-        lambda summary, _lane: str(summary.failed or numbers.NONE),
-        lambda summary, _lane: summary.failed or None,
+        lambda row: row[0].failed or None,
+        lambda failed: str(failed or numbers.NONE),
     ),
 )
 """In the order shown, after the lane's name."""
 
-SHAPE = (
-    Column(
-        "tokens_per_pass",
-        "tokens/pass",
-        "Emitted tokens / rounds. Every round is one pass of the target.",
-        lambda summary, _lane: numbers.digits(summary.tokens_per_pass),
-        lambda summary, _lane: summary.tokens_per_pass,
-    ),
-    Column(
-        "draft_length",
-        "draft length",
-        "Drafted tokens / rounds with a draft.",
-        lambda summary, _lane: numbers.digits(summary.draft_length),
-        lambda summary, _lane: summary.draft_length,
-    ),
-    _shares_column(
+SHAPE: tuple[Column[Row], ...] = (
+    _of("tokens_per_pass", "tokens/pass", "Emitted tokens / rounds. Every round is one pass of the target."),
+    _of("draft_length", "draft length", "Drafted tokens / rounds with a draft."),
+    _shares_of(
         "acc_per_pos",
         "acc per pos",
         "llama.cpp's and vLLM's: at place 1, 2, 3, … of a draft, the rounds whose draft was accepted there / "
         "all rounds with a draft.",
         lambda summary: summary.acc_per_pos,
     ),
-    _shares_column(
+    _shares_of(
         "acceptance_by_place",
         "of drafted there",
         "At place 1, 2, 3, … of a draft: accepted / drafted there. Shorter drafts do not count.",
         lambda summary: summary.acceptance_by_place,
     ),
-    _shares_column(
+    _shares_of(
         "judged_acceptance_by_place",
         "of judged there",
         "At place 1, 2, 3, … of a draft: accepted / (accepted + rejected) there. Not defined for block "
         "verification.",
         lambda summary: summary.judged_acceptance_by_place,
     ),
-    _shares_column(
+    _shares_of(
         "accepted_per_round",
         "rounds with 0, 1, … accepted",
         "Of the rounds with a draft, the shares of which 0, 1, 2, … tokens were accepted.",
-        _per_round,
+        lambda summary: [each / sum(summary.accepted_per_round) for each in summary.accepted_per_round],
     ),
-    _shares_column(
+    _shares_of(
         "ranks",
         "choice 1, 2, … of the draft",
         "How often the emitted token was the draft model's first, second, third, … choice at its place; ten "
         "choices are recorded. A wider draft could win what stands behind the first. Exact for greedy and "
         "match; where a token is drawn from the residual, an estimate.",
-        _ranks,
+        lambda summary: [places / summary.alternatives.ranked for places in summary.alternatives.ranks],
     ),
-    Column(
+    _of(
         "target_entropy",
         "entropy of the target",
         "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten, all others counted "
         "as one: a lower bound. At temperature 0 that of the model's own distribution, at temperature 1.",
-        lambda summary, _lane: numbers.digits(summary.alternatives.target_entropy, "bit"),
-        lambda summary, _lane: summary.alternatives.target_entropy,
+        lambda bits: numbers.digits(bits, "bit"),
+        "alternatives.target_entropy",
     ),
     Column(
         "strategies",
         "share of each strategy",
         "Of all emitted tokens, those that each strategy of a mix drafted and the target accepted.",
-        lambda summary, _lane: _parts(summary),
-        lambda summary, _lane: summary.draft_share if len(summary.strategies) > 1 else None,
+        lambda row: row[0].draft_share if len(row[0].strategies) > 1 else None,
+        words=_parts,
     ),
 )
 """The columns of a second table: how drafts fared. In the order shown, after the lane's name."""
 
 
-Row = tuple[Summary, ReportLane]
+def lane_rows(report: Report) -> list[Row]:
+    return list(zip(report.summary, report.lanes, strict=True))
 
 
-def filled_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+def filled_columns(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> list[Column[RowT]]:
     """The columns that have a value in at least one row."""
-    return [column for column in columns if any(column.value(*row) is not None for row in rows)]
+    return [column for column in columns if any(column.value(row) is not None for row in rows)]
+
+
+def lane_cells(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[list[str]]:
+    """A row of texts for each lane: its name, then the columns."""
+    return [[row[1].name, *(column.text(row) for column in columns)] for row in rows]
 
 
 def category_cells(report: Report) -> list[list[str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -23,8 +23,18 @@ from app.engine.templates.options import option_text
 from app.engine.types import WholeServer
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts
-from app.lab.report.columns import CATEGORIES, COLUMNS, SHAPE, Column, category_cells, filled_columns
-from app.lab.report.plots import MAPS, heat_map, left_out
+from app.lab.report.columns import (
+    CATEGORIES,
+    COLUMNS,
+    SHAPE,
+    Column,
+    Row,
+    category_cells,
+    filled_columns,
+    lane_cells,
+    lane_rows,
+)
+from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
 from app.lab.report.verdict import verdict
 from app.lab.runs.compare import is_measured, keeps_text
@@ -52,14 +62,10 @@ def _lines(report: Report) -> Iterator[str]:
     if len(report.categories) > 1 and not report.sweep:
         yield CATEGORIES
         yield ""
-        yield _row(["strategy", *report.categories])
-        yield _row([":--", *("--:" for _ in report.categories)])
-        yield from (_row([f"`{name}`", *cells]) for name, *cells in category_cells(report))
+        yield from markdown_table(["strategy", *report.categories], _marked(category_cells(report)))
         yield ""
     if report.by_depth:
-        yield _row(HEAD)
-        yield _row([":--", *("--:" for _ in HEAD[1:])])
-        yield from (_row([f"`{name}`", *cells]) for name, *cells in depth_rows(report))
+        yield from markdown_table(HEAD, _marked(depth_rows(report)))
         yield ""
         yield from (f"- {escaped(line)}" for line in depths_left_out(report))
         yield escaped(DEFINITION)
@@ -83,8 +89,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield "What the columns mean:"
     yield ""
-    rows = list(zip(report.summary, report.lanes, strict=True))
-    for column in filled_columns((*COLUMNS, *SHAPE), rows):
+    for column in filled_columns((*COLUMNS, *SHAPE), lane_rows(report)):
         yield f"- {column.title}: {escaped(column.definition)}"
     yield ""
     yield "The nearest llama.cpp commands:"
@@ -102,15 +107,10 @@ def _maps(report: Report) -> Iterator[str]:
     if report.sweep is None:
         return
     facts, cells = report.sweep, heat_map(report)
-    across = len(facts.x_values)
     for each in MAPS:
         yield f"**{each.title}**; across {facts.x}, down {facts.y}. {each.definition}"
         yield ""
-        yield _row(["", *facts.x_values])
-        yield _row([":--", *("--:" for _ in facts.x_values)])
-        for at, value in enumerate(facts.y_values):
-            row = cells[at * across : (at + 1) * across]
-            yield _row([value, *(each.text(each.value(cell)) for cell in row)])
+        yield from markdown_table(["", *facts.x_values], grid_cells(facts, cells, each))
         yield ""
     for line in left_out(facts, cells):
         yield f"- {escaped(line)}"
@@ -122,14 +122,11 @@ def _pair(pair: PairFacts) -> str:
     return f"- target {_file(pair.target)}{draft}"
 
 
-def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
+def _table(report: Report, columns: Sequence[Column[Row]]) -> Iterator[str]:
     """A row for each lane, with the columns that have a value for at least one."""
-    rows = list(zip(report.summary, report.lanes, strict=True))
-    shown = filled_columns(columns, rows)
-    yield _row(["strategy", *(column.title for column in shown)])
-    yield _row([":--", *("--:" for _ in shown)])
-    for summary, lane in rows:
-        yield _row([f"`{lane.name}`", *(column.text(summary, lane) for column in shown)])
+    shown = filled_columns(columns, lane_rows(report))
+    head = ["strategy", *(column.title for column in shown)]
+    return markdown_table(head, _marked(lane_cells(shown, lane_rows(report))))
 
 
 def what_was_measured(report: Report) -> str:
@@ -199,9 +196,16 @@ def _file(model: FileFacts) -> str:
     return f"`{name}` ({model.quantisation}, {numbers.digits(model.size / 1e6)} MB{digest})"
 
 
-def _row(cells: Sequence[str]) -> str:
-    plain = (escaped(cell).replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(plain)} |"
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table; numbers stand at the right."""
+    for row in (head, [":--", *("--:" for _ in head[1:])], *rows):
+        plain = (escaped(text).replace("|", "\\|") for text in row)
+        yield f"| {' | '.join(plain)} |"
+
+
+def _marked(rows: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    """The rows with their names as code."""
+    return ([f"`{name}`", *cells] for name, *cells in rows)
 
 
 def escaped(text: str) -> str:

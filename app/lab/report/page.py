@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from app.base import numbers
 from app.engine.params import params_of
@@ -16,10 +17,10 @@ from app.engine.types import Sampling
 from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts, SystemFacts
 from app.lab.report.charts import charts, curve_chart, share_bars, speed_class
-from app.lab.report.columns import COLUMNS, SHAPE, Column, filled_columns
+from app.lab.report.columns import COLUMNS, SHAPE, Column, Row, filled_columns, lane_rows
 from app.lab.report.export import equality, parting_lines, server_notes, what_was_measured
 from app.lab.report.plots import heat_map, left_out
-from app.lab.report.report import Report, ReportLane, ReportSettings
+from app.lab.report.report import Report, ReportPrompt, ReportSettings
 from app.lab.report.summary import Summary
 from app.lab.report.verdict import verdict
 from app.lab.runs.disturbance import disturbances
@@ -96,37 +97,57 @@ def lane_html(name: str) -> str:
     return f"<code>{'<wbr>'.join(whole)}</code>"
 
 
-def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
-    columns = filled_columns(columns, list(_rows(report)))
-    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
-    titles = [column.title.replace(" %", "\N{NO-BREAK SPACE}%") for column in columns]  # never broken there
-    yield "".join(f"<th>{_e(title)}</th>" for title in titles)
-    yield "</tr></thead><tbody>"
-    for summary, lane in _rows(report):
-        cells = (
-            f'<td class="{speed_class(summary)}">{_e(column.text(summary, lane))}</td>'
-            if column.key == "speedup"
-            else f"<td>{_e(column.text(summary, lane))}</td>"
-            if column.shares is None or not column.shares(summary)
-            else f"<td>{share_bars(column.shares(summary), column.text(summary, lane))}</td>"
-            for column in columns
+HtmlCell = str | tuple[str, str]
+
+
+def html_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[HtmlCell]],
+    defined: Sequence[Column[Any]] = (),
+    *,
+    first: Callable[[str], str] = lane_html,
+) -> Iterator[str]:
+    """A table; a cell is a text, or (style class, markup), and the `first` of a row a name. Below it stands
+    what the columns mean that are `defined`."""
+    yield '<div class="scroll"><table><thead><tr>'
+    titles = (title.replace(" %", "\N{NO-BREAK SPACE}%") for title in head)  # never broken there
+    yield "".join(f"<th>{_e(title)}</th>" for title in titles) + "</tr></thead><tbody>"
+    for name, *cells in rows:
+        shown = (
+            f"<td>{_e(cell)}</td>" if isinstance(cell, str) else f'<td class="{cell[0]}">{cell[1]}</td>'
+            for cell in cells
         )
-        yield f"<tr><td>{lane_html(lane.name)}</td>{''.join(cells)}</tr>"
+        yield f"<tr><td>{first(str(name))}</td>{''.join(shown)}</tr>"
     yield "</tbody></table></div>"
-    yield '<div class="definitions">'
-    yield from (f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>" for column in columns)
-    yield "</div>"
+    if defined:
+        yield '<div class="definitions">'
+        yield from (f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>" for column in defined)
+        yield "</div>"
 
 
-def _rows(report: Report) -> Iterator[tuple[Summary, ReportLane]]:
-    return zip(report.summary, report.lanes, strict=True)
+def _table(report: Report, columns: Sequence[Column[Row]]) -> Iterator[str]:
+    columns = filled_columns(columns, lane_rows(report))
+
+    def cell(column: Column[Row], row: Row) -> HtmlCell:
+        if column.key == "speedup":
+            return speed_class(row[0]), _e(column.text(row))
+        shares = column.shares(row) if column.shares is not None else ()
+        return ("", share_bars(shares, column.text(row))) if shares else column.text(row)
+
+    rows = [[row[1].name, *(cell(column, row) for column in columns)] for row in lane_rows(report)]
+    return html_table(["lane", *(column.title for column in columns)], rows, columns)
+
+
+def _list(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{_e(line)}</li>" for line in lines)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _charts(report: Report) -> Iterator[str]:
     for title, about, picture in charts(report):
         yield f"<h2>{_e(title)}</h2><figure>{picture}<figcaption>{_e(about)}</figcaption></figure>"
-    if report.sweep is not None and (lines := left_out(report.sweep, heat_map(report))):
-        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
+    if report.sweep is not None:
+        yield _list(left_out(report.sweep, heat_map(report)))
 
 
 def _shape(report: Report) -> Iterator[str]:
@@ -139,13 +160,12 @@ def _by_category(report: Report) -> Iterator[str]:
     if len(report.categories) < 2 or report.sweep:
         return
     yield "<h2>By category</h2><p class='soft'>Speed-up, and acceptance rate where something was drafted.</p>"
-    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
-    yield "".join(f"<th>{_e(name)}</th>" for name in report.categories) + "</tr></thead><tbody>"
-    for lane, described in enumerate(report.lanes):
-        mine = {summary.category: summary for summary in report.by_category if summary.lane == lane}
-        cells = (_category_cell(mine[name]) for name in report.categories)
-        yield f"<tr><td>{lane_html(described.name)}</td>{''.join(cells)}</tr>"
-    yield "</tbody></table></div>"
+    found = {(summary.lane, summary.category): summary for summary in report.by_category}
+    rows: Iterator[Sequence[HtmlCell]] = (
+        [described.name, *(_category_cell(found[lane, name]) for name in report.categories)]
+        for lane, described in enumerate(report.lanes)
+    )
+    yield from html_table(["lane", *report.categories], rows)
 
 
 def _by_depth(report: Report) -> Iterator[str]:
@@ -154,30 +174,22 @@ def _by_depth(report: Report) -> Iterator[str]:
         return
     chart = curve_chart(curves, "Speed-up, acceptance and first-token time against the length of the context")
     yield f"<h2>Against the length of the context</h2><figure>{chart}</figure>"
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{_e(title)}</th>" for title in HEAD) + "</tr></thead><tbody>"
-    for name, *cells in depth_rows(report):
-        yield f"<tr><td>{lane_html(name)}</td>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
-    yield f'</tbody></table></div><p class="soft">{_e(DEFINITION)}</p>'
-    if lines := depths_left_out(report):
-        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
+    yield from html_table(HEAD, depth_rows(report))
+    yield f'<p class="soft">{_e(DEFINITION)}</p>'
+    yield _list(depths_left_out(report))
 
 
-def _category_cell(summary: Summary) -> str:
-    factor = numbers.factor(summary.speedup.factor if summary.speedup else None)
-    rate = (
-        ""
-        if summary.acceptance_rate is None
-        else f" <span class='soft'>{numbers.percent(summary.acceptance_rate)}</span>"
-    )
-    return f'<td class="{speed_class(summary)}">{factor}{rate}</td>'
+def _category_cell(summary: Summary) -> tuple[str, str]:
+    text = numbers.factor(summary.speedup.factor if summary.speedup else None)
+    if summary.acceptance_rate is not None:
+        text += f" <span class='soft'>{numbers.percent(summary.acceptance_rate)}</span>"
+    return speed_class(summary), text
 
 
 def _partings(report: Report) -> Iterator[str]:
     yield "<h2>Divergences</h2>"
     yield f"<p>{_e(equality(report))}</p>"
-    if lines := list(parting_lines(report)):
-        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
+    yield _list(parting_lines(report))
 
 
 def facts(
@@ -239,24 +251,15 @@ def _commands(report: Report) -> Iterator[str]:
         yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
 
 
+_RUN_HEAD = (
+    "lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "same text as baseline",
+    "end",
+)  # fmt: skip
+
+
 def _runs(report: Report) -> Iterator[str]:
-    header = (
-        "lane",
-        "prompt",
-        "repeat",
-        "tokens",
-        "tokens/s",
-        "speed-up",
-        "acceptance",
-        "same text as baseline",
-        "end",
-    )
-    yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"
-    for run in report.runs:
-        same = {None: numbers.NONE, True: "identical", False: "differs"}[run.identical_to_baseline]
-        cells: Sequence[str] = (
+    rows = (
+        (
             report.lanes[run.lane].name,
             str(run.prompt_index + 1),
             str(run.repeat + 1),
@@ -264,13 +267,20 @@ def _runs(report: Report) -> Iterator[str]:
             numbers.digits(run.tokens_per_second),
             numbers.factor(run.speedup),
             numbers.percent(run.acceptance_rate),
-            same,
+            {None: numbers.NONE, True: "identical", False: "differs"}[run.identical_to_baseline],
             run.failure or run.finish_reason,
         )
-        yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
-    yield "</tbody></table></div></details>"
+        for run in report.runs
+    )
+    yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
+    yield from html_table(_RUN_HEAD, rows, first=_e)
+    yield "</details>"
+    yield from prompts_html(report.prompts)
+
+
+def prompts_html(prompts: Sequence[ReportPrompt]) -> Iterator[str]:
     yield "<details><summary>Prompts</summary><ol>"
-    yield from (f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in report.prompts)
+    yield from (f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in prompts)
     yield "</ol></details>"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.base import numbers
+from app.lab.report.columns import Column
 from app.lab.report.report import Cell, Report, SweepFacts
 from app.lab.report.summary import Summary, middle
 
@@ -31,36 +32,29 @@ class Heat(msgspec.Struct, frozen=True):
         return self.cell.name or self.strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
-    """One number over the grid."""
-
-    title: str
-    definition: str
-    value: Callable[[Heat], float | None]
-    text: Callable[[float | None], str]
-
-
-MAPS = (
-    Map(
+MAPS: tuple[Column[Heat], ...] = (
+    Column(
+        "tokens_per_second",
         "tokens/s",
         "Medians over runs of emitted tokens / wall time from the start of round 0.",
         lambda heat: heat.tokens_per_second,
-        numbers.digits,
     ),
-    Map(
+    Column(
+        "speedup",
         "speed-up over none",
         "Tokens/s over that of none with the same settings of models and sampler: geometric mean.",
         lambda heat: heat.speedup,
         numbers.factor,
     ),
-    Map(
+    Column(
+        "end_to_end_speedup",
         "speed-up end to end",
         "The same, including the time to read the prompt: from the request to the last token.",
         lambda heat: heat.end_to_end_speedup,
         numbers.factor,
     ),
-    Map(
+    Column(
+        "acceptance_rate",
         "acceptance",
         "Accepted / drafted tokens, pooled over all runs.",
         lambda heat: heat.acceptance_rate,
@@ -94,6 +88,15 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
             )
         )
     return tuple(heat)
+
+
+def grid_cells(facts: SweepFacts, cells: Sequence[Heat], shown: Column[Heat]) -> list[list[str]]:
+    """The rows of a map as texts, each with its value of y first."""
+    across = len(facts.x_values)
+    return [
+        [value, *(shown.text(cell) for cell in cells[at * across : (at + 1) * across])]
+        for at, value in enumerate(facts.y_values)
+    ]
 
 
 def best_cell(facts: SweepFacts, cells: Sequence[Heat]) -> Heat | None:

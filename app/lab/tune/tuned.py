@@ -15,7 +15,7 @@ from app.engine.strategy import NONE
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
-from app.lab.report.page import document, facts, lane_html
+from app.lab.report.page import document, facts, html_table, prompts_html
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
 from app.lab.runs.record import RunRecord
@@ -281,9 +281,7 @@ def tune_html(report: TuneReport) -> str:
             *([f"<p>{_e(report.by_kind)}</p>"] if report.by_kind else []),
             *_table(report),
             *facts(report.system, report.settings, report.pairs, str(report.system.threads)),
-            "<details><summary>Prompts</summary><ol>",
-            *(f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in report.prompts),
-            "</ol></details>",
+            *prompts_html(report.prompts),
         ],
         report.to_json(),
     )
@@ -299,19 +297,20 @@ def _what(report: TuneReport) -> str:
 
 
 def _table(report: TuneReport) -> Iterator[str]:
-    head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "end to end", "acceptance", "answers", "round", "")
-    yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
-    for rung, score in report.latest:
-        kind = score.speedup.finding.name.lower() if score.speedup else ""
-        yield (
-            f"<tr><td>{lane_html(score.strategy)}</td>"
-            f'<td class="{kind}">{_e(speedup_words(score.speedup))}</td>'
-            f"<td>{_e(numbers.factor(score.whole_speedup))}</td>"
-            f"<td>{_e(numbers.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
-            f"<td>{_e(report.fate(score))}</td></tr>"
+    head = ("setting", "speed-up (95 %)", "end to end", "acceptance", "answers", "round", "")
+    rows = (
+        (
+            score.strategy,
+            (score.speedup.finding.name.lower() if score.speedup else "", _e(speedup_words(score.speedup))),
+            numbers.factor(score.whole_speedup),
+            numbers.percent(score.acceptance_rate),
+            str(score.answers),
+            str(rung),
+            report.fate(score),
         )
-    yield "</tbody></table></div>"
+        for rung, score in report.latest
+    )
+    yield from html_table(head, rows)
     if report.left_out:
         lines = (f"<li>{_e(left_out.what)}: {_e(left_out.reason)}</li>" for left_out in report.left_out)
         yield f"<p>Not tried:</p><ul>{''.join(lines)}</ul>"

@@ -10,6 +10,7 @@ from app.base import numbers
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.load.export import ABOUT as LOAD_ABOUT
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_findings, load_notes
+from app.lab.report.columns import lane_rows
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.curves import CurvesPage
@@ -97,8 +98,7 @@ class MeasurementPages(QStackedWidget):
         if isinstance(page, CurvesPage):
             page.table.copy_all()
         elif report is not None:
-            rows = list(zip(report.summary, report.lanes, strict=True))
-            QGuiApplication.clipboard().setText(table_text(rows))
+            QGuiApplication.clipboard().setText(table_text(lane_rows(report)))
 
     def show_work(self, work: LabWork) -> None:
         """Show the page of this work."""

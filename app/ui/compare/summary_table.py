@@ -28,9 +28,7 @@ from PySide6.QtWidgets import (
 
 from app.engine.fates import Origin
 from app.lab.report.charts import MOST_BARS
-from app.lab.report.columns import COLUMNS, Column
-from app.lab.report.report import ReportLane
-from app.lab.report.summary import Summary
+from app.lab.report.columns import COLUMNS, Column, Row, lane_cells
 from app.ui.theme import Theme
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.tables import (
@@ -49,17 +47,17 @@ _ARROW = 18  # more for the arrow of the sorted column
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
-Rows = Sequence[tuple[Summary, ReportLane]]
+Rows = Sequence[Row]
 
 
 class SummaryRows(QAbstractTableModel):
     """The rows as a model: the lane's name, then the columns."""
 
-    def __init__(self, theme: Theme, columns: Sequence[Column], parent: QWidget) -> None:
+    def __init__(self, theme: Theme, columns: Sequence[Column[Row]], parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.columns = columns
-        self.rows: list[tuple[Summary, ReportLane]] = []
+        self.rows: list[Row] = []
         theme.changed.connect(self._recolour)
 
     def set_rows(self, rows: Rows) -> None:
@@ -94,11 +92,12 @@ class SummaryRows(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        (summary, lane), column = self.rows[index.row()], index.column()
+        row, column = self.rows[index.row()], index.column()
+        summary, lane = row
         if role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[column - 1].text(summary, lane) if column else lane.name
+            return self.columns[column - 1].text(row) if column else lane.name
         if role == SORT:
-            return _sort_key(summary, lane, self.columns[column - 1] if column else None)
+            return _sort_key(row, self.columns[column - 1] if column else None)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(right=column > 0)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -107,7 +106,7 @@ class SummaryRows(QAbstractTableModel):
             if not column:
                 return as_text(f"{name}{failed}")
             shown = self.columns[column - 1]
-            return f"{shown.definition}\n{shown.text(summary, lane)}" if shown.shares else shown.definition
+            return f"{shown.definition}\n{shown.text(row)}" if shown.shares else shown.definition
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
@@ -123,7 +122,7 @@ class SummaryRows(QAbstractTableModel):
 class ShareBars(QStyledItemDelegate):
     """Paints the shares of a cell as small bars in place of its text; the tooltip lists them."""
 
-    def __init__(self, theme: Theme, table: SummaryTable, column: Column) -> None:
+    def __init__(self, theme: Theme, table: SummaryTable, column: Column[Row]) -> None:
         super().__init__(table)
         self._theme = theme
         self._table = table
@@ -131,7 +130,7 @@ class ShareBars(QStyledItemDelegate):
 
     def shares(self, index: Index) -> Sequence[float | None]:
         row = self._table.sorted.mapToSource(self._table.sorted.index(index.row(), 0)).row()
-        return (self._column.shares or (lambda _: ()))(self._table.rows.rows[row][0])[:MOST_BARS]
+        return (self._column.shares or (lambda _: ()))(self._table.rows.rows[row])[:MOST_BARS]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.initStyleOption(option, index)
@@ -162,7 +161,7 @@ class SummaryTable(QTableView):
     use_wanted = Signal(int)
     """Answer with this lane's strategy in the chat."""
 
-    def __init__(self, theme: Theme, columns: Sequence[Column] = COLUMNS, name: str = "Lanes") -> None:
+    def __init__(self, theme: Theme, columns: Sequence[Column[Row]] = COLUMNS, name: str = "Lanes") -> None:
         super().__init__()
         self._theme = theme
         self.columns = columns
@@ -201,7 +200,7 @@ class SummaryTable(QTableView):
         """Show these rows, and only columns that have a value for at least one of them."""
         self.rows.set_rows(rows)
         for column, measure in enumerate(self.columns, start=1):
-            known = any(measure.value(summary, lane) is not None for summary, lane in rows)
+            known = any(measure.value(row) is not None for row in rows)
             self.setColumnHidden(column, not known)
         self._fit_columns()
 
@@ -216,7 +215,7 @@ class SummaryTable(QTableView):
         numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
         for column, measure in enumerate(self.columns, start=1):
-            texts = [self._wide(measure, *row, numbers) for row in self.rows.rows]
+            texts = [self._wide(measure, row, numbers) for row in self.rows.rows]
             lines = [titles.horizontalAdvance(line) for line in _narrow(measure.title).split("\n")]
             sorted_by = self.horizontalHeader().sortIndicatorSection() == column
             self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
@@ -224,10 +223,10 @@ class SummaryTable(QTableView):
         self.setColumnWidth(0, min(self.sizeHintForColumn(0), max(most, _NAMES_LEAST)))
         self.names.fit()
 
-    def _wide(self, measure: Column, summary: Summary, lane: ReportLane, numbers: QFontMetrics) -> int:
-        if measure.shares is not None and (shares := measure.shares(summary)):
+    def _wide(self, measure: Column[Row], row: Row, numbers: QFontMetrics) -> int:
+        if measure.shares is not None and (shares := measure.shares(row)):
             return bar_size(self._theme)[0] * len(shares[:MOST_BARS])
-        return numbers.horizontalAdvance(measure.text(summary, lane))
+        return numbers.horizontalAdvance(measure.text(row))
 
     @Slot()
     def copy(self) -> None:
@@ -306,10 +305,10 @@ class LaneColumn(QTableView):
         self.setGeometry(edge, edge, table.columnWidth(0), table.viewport().height() + head)
 
 
-def table_text(rows: Rows, columns: Sequence[Column] = COLUMNS) -> str:
+def table_text(rows: Rows, columns: Sequence[Column[Row]] = COLUMNS) -> str:
     """The whole table as lines of tab-separated cells, for spreadsheets."""
     lines = [["lane", *(measure.title for measure in columns)]]
-    lines += [[lane.name, *(measure.text(summary, lane) for measure in columns)] for summary, lane in rows]
+    lines += lane_cells(columns, rows)
     return "\n".join("\t".join(line) for line in lines)
 
 
@@ -322,8 +321,8 @@ def _narrow(title: str) -> str:
     return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
 
 
-def _sort_key(summary: Summary, lane: ReportLane, column: Column | None) -> object:
+def _sort_key(row: Row, column: Column[Row] | None) -> object:
     if column is None:
-        return lane.name.lower()
-    value = column.value(summary, lane)
+        return row[1].name.lower()
+    value = column.value(row)
     return float("-inf") if value is None else float(value)

@@ -133,7 +133,7 @@ class HeatView(Plot):
         for at, heat in enumerate(self.cells):
             number = shown.value(heat)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
-            self._draw_cell(painter, at, places[at], share, shown.text(number), heat is best)
+            self._draw_cell(painter, at, places[at], share, shown.text(heat), heat is best)
 
     def _draw_axes(self, painter: QPainter, facts: SweepFacts, places: Sequence[QRectF]) -> None:
         colours, grid = self._theme.palette, self._grid()

@@ -237,8 +237,8 @@ def test_every_number_is_recomputed_from_the_embedded_data(report: Report) -> No
     for lane, folded in zip(inside.lanes, whole, strict=True):
         shown = rows[lane.name]
         for column in COLUMNS:
-            if column.value(folded, lane) is not None:
-                assert column.text(folded, lane) in shown, column.key
+            if column.value((folded, lane)) is not None:
+                assert column.text((folded, lane)) in shown, column.key
 
 
 def test_speedups_of_runs_are_recomputed_from_tokens_and_seconds(report: Report) -> None:
@@ -281,7 +281,7 @@ def test_a_lane_that_never_drafts_has_no_drafting_time() -> None:
     report = made_report()
     (column,) = (column for column in COLUMNS if column.key == "draft_seconds")
     none, drafting = (
-        column.text(msgspec.structs.replace(summary, draft_seconds=1.0), lane)
+        column.text((msgspec.structs.replace(summary, draft_seconds=1.0), lane))
         for summary, lane in zip(report.summary[:2], report.lanes[:2], strict=True)
     )
     assert (none, drafting) == (NONE, "1.67 ms")
@@ -665,7 +665,7 @@ def test_energy_has_a_column_only_where_every_run_has_it() -> None:
     row = summary.summarise(1, "draft-simple", [run for run in runs if run.lane == 1])
     assert (row.joules, row.energy_of) == (50.0 * row.runs, "RAPL package-0")
     (column,) = (column for column in COLUMNS if column.key == "joules_per_token")
-    assert column.value(row, report.lanes[1]) == pytest.approx(0.5), "50 J for 100 tokens"
+    assert column.value((row, report.lanes[1])) == pytest.approx(0.5), "50 J for 100 tokens"
     at = next(at for at, run in enumerate(runs) if run.lane == 2)
     runs[at] = msgspec.structs.replace(runs[at], joules=None)
     assert summary.summarise(2, "suffix", [run for run in runs if run.lane == 2]).joules is None

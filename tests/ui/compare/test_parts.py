@@ -264,7 +264,7 @@ def test_shares_are_small_bars_with_their_words_at_hand(qtbot: QtBot, theme: The
     table.show()
     column = 1 + next(at for at, column in enumerate(SHAPE) if column.key == "acc_per_pos")
     index = table.sorted.index(1, column)
-    assert index.data() == SHAPE[column - 1].text(*rows[1]), "screen readers and copies have the words"
+    assert index.data() == SHAPE[column - 1].text(rows[1]), "screen readers and copies have the words"
     assert index.data() in index.data(Qt.ItemDataRole.ToolTipRole)
     cell, colour = table.visualRect(index), QColor(theme.palette.area(Origin.ACCEPTED)).rgb()
     picture = table.viewport().grab().toImage()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.base import numbers
 from app.lab.experiment import Job
-from app.lab.report.columns import COLUMNS, SHAPE
+from app.lab.report.columns import COLUMNS, SHAPE, lane_rows
 from app.lab.report.page import embedded_json
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import fastest, verdict
@@ -131,9 +131,7 @@ def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     model = table.sorted
     assert [model.index(row, 0).data() for row in range(4)] == [lane.name for lane in report.lanes]
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-    speeds = [
-        COLUMNS[0].value(summary, lane) for summary, lane in zip(report.summary, report.lanes, strict=True)
-    ]
+    speeds = [COLUMNS[0].value(row) for row in lane_rows(report)]
     fastest = report.lanes[speeds.index(max(speed or 0 for speed in speeds))].name
     assert model.index(0, 0).data() == fastest
     for column, measure in enumerate(COLUMNS, start=1):
@@ -147,7 +145,7 @@ def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     assert len(QGuiApplication.clipboard().text().splitlines()) == 5
     shape = place.outcome.results.shape
     lane = next(at for at, summary in enumerate(report.summary) if summary.acceptance_by_place)
-    texts = [column.text(report.summary[lane], report.lanes[lane]) for column in SHAPE]
+    texts = [column.text(lane_rows(report)[lane]) for column in SHAPE]
     assert [shape.sorted.index(lane, at).data() for at in range(1, len(SHAPE) + 1)] == texts
     assert texts[2].split(" · ")[0] == f"{report.summary[lane].acceptance_by_place[0] * 100:.0f}"
     place.exports.copy_command(2)

@@ -39,7 +39,7 @@ def test_a_vllm_that_counts_for_all_users_names_that_as_the_whole_servers(window
     said = words_in(place.strip)
     assert "Acceptance of the whole server, all its users together" in said and "of 6 drafted tokens" in said
     lane = report.lanes[2]
-    shown = {column.key: column.text(report.summary[2], lane) for column in COLUMNS}
+    shown = {column.key: column.text((report.summary[2], lane)) for column in COLUMNS}
     for unknown in ("acceptance_rate", "alpha", "tau", "draft_share", "draft_seconds", "target_seconds"):
         assert shown[unknown] == numbers.NONE, unknown
     assert shown["tokens_per_second"] != numbers.NONE
