@@ -16,30 +16,17 @@ MTP = "mtp"
 """What stands for the architecture of a file that holds an MTP head without the model below."""
 DSPARK, DFLASH2 = "dspark", "dflash2"
 """Names of our own for two relatives of DFlash: their files give "dflash" as the architecture too."""
-_HEADS = {  # architecture -> what such a file is, and llama.cpp's name for drafting with it
-    DFLASH2: ("a DFlash2 draft", "draft-dflash"),
-    "gemma4-assistant": ("an MTP draft", "draft-mtp"),
-}
+ASSISTANT = "gemma4-assistant"
 HEAD_STRATEGIES = {
     "eagle3": "draft-eagle3",
     "dflash": "draft-dflash",
     DSPARK: "draft-dspark",
+    DFLASH2: "draft-dflash",
     MTP: "draft-mtp",
+    ASSISTANT: "draft-mtp",
 }
-"""Architectures of heads that Draftscope drafts with, and the strategy that does."""
+"""Architectures of heads, which read what their target computes, and the strategy that drafts with each."""
 _KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
-
-
-def head_words(architecture: str) -> tuple[str, str] | None:
-    """Why Draftscope cannot draft with a file of this architecture, and what can; None where it can."""
-    if architecture not in _HEADS:
-        return None
-    what, strategy = _HEADS[architecture]
-    return (
-        f"it is {what}, which Draftscope cannot use yet",
-        f"llama-server drafts with it (--spec-type {strategy}), and Draftscope shows the answers of a "
-        "running llama-server (in the target's panel, or by --server).",
-    )
 
 
 class FitKind(StrEnum):

@@ -25,7 +25,8 @@ from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Context, Model, Vocabulary
-from app.engine.native.head_context import HeadContext, MtpContext
+from app.engine.native.head_context import HeadContext
+from app.engine.native.heads import AssistantContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import (
@@ -302,7 +303,8 @@ class Engine:
     @property
     def _mtp(self) -> Context | None:
         """The MTP head in use: that of the file beside the target before the target's own."""
-        return self.draft if isinstance(self.draft, MtpContext) else self.models.mtp
+        beside = isinstance(self.draft, MtpContext | AssistantContext)
+        return self.draft if beside else self.models.mtp
 
     def reset(self) -> None:
         """Empty both caches and all drafters: the next answer is cold."""

@@ -17,7 +17,7 @@ from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
-from app.engine.native.head_context import MtpContext, context_of
+from app.engine.native.heads import MtpContext, context_of
 from app.engine.params import check_params
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role

@@ -16,7 +16,6 @@ from huggingface_hub.utils import validate_repo_id
 
 from app.base import numbers
 from app.base.files import decode
-from app.engine.compat import head_words
 from app.engine.errors import UserError
 from app.engine.shards import shard_of
 from app.hub.errors import HubError, Trouble, unusable_answer
@@ -99,8 +98,6 @@ class Repo:
     @property
     def limits(self) -> str:
         """What Draftscope cannot do with its models, for people; "" where there is nothing to say."""
-        if head := head_words(self.architecture):
-            return f"Do not fetch it for Draftscope: {head[0]}. {head[1]}"
         if _WITH_HEAD.search(self.repo):
             return (
                 "Its name tells of an MTP head. If the model's file holds it, draft-mtp drafts with it. A "

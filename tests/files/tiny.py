@@ -26,6 +26,8 @@ EFFORT_TEMPLATE = (  # as gpt-oss's
 CONTROL = ("<|end|>", "<|im_start|>", "<|im_end|>")
 
 HYBRID = ("lfm2", "qwen35")
+WINDOWED = ("step35", "gemma4", "gemma4-assistant")
+ASSISTANT = "gemma4-assistant"
 STATE_SIZE = 8  # mamba's state
 CONV_SIZE = 3  # the short convolutions of mamba and lfm2
 
@@ -36,7 +38,7 @@ class Tiny:
 
     Architectures: "llama" (a plain KV cache), "gemma3" (every other layer has a sliding window), "mamba"
     (recurrent), "lfm2" and "qwen35" (hybrid: one recurrent layer, one with a KV cache), "llada" (no memory
-    at all).
+    at all), "step35" and "gemma4" (sliding windows again); heads: "eagle3", "dflash", "gemma4-assistant".
     """
 
     seed: int = 0
@@ -70,7 +72,7 @@ class Tiny:
     experts_used: int = 0  # none: llama.cpp aborts the process
     markov: bool = False  # dflash: what makes it a DSpark draft
     selector: bool = False  # dflash: what makes it a DFlash2 draft
-    mtp: bool = False  # qwen35: an MTP head behind the layers
+    mtp: int = 0  # qwen35, step35: MTP heads behind the layers
     trunk: bool = True  # False: the head alone, in a file of its own
 
 
@@ -138,7 +140,7 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     hybrid = [0 if _is_recurrent(tiny, layer) else tiny.n_heads for layer in range(tiny.n_layers)]
     writer.add_head_count_kv(hybrid if tiny.architecture == "lfm2" else tiny.n_heads)
     writer.add_layer_norm_rms_eps(tiny.eps)
-    writer.add_rope_dimension_count(tiny.n_embd // tiny.n_heads)
+    writer.add_rope_dimension_count(tiny.n_embd // tiny.n_heads * (1 + (tiny.architecture == ASSISTANT)))
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     if tiny.experts:
         writer.add_expert_count(tiny.experts)
@@ -160,8 +162,10 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         writer.add_ssm_state_size(tiny.n_embd // tiny.n_heads)
         writer.add_ssm_time_step_rank(tiny.n_heads)
         writer.add_ssm_group_count(tiny.n_heads)
-        if tiny.mtp:
-            writer.add_nextn_predict_layers(1)
+    if tiny.mtp:
+        writer.add_nextn_predict_layers(tiny.mtp)
+    if tiny.architecture in WINDOWED:
+        _add_windows(writer, tiny)
     if tiny.architecture == "eagle3":
         writer.add_array("eagle3.target_layers", [0, 1, 1])
         writer.add_uint32("eagle3.target_hidden_size", tiny.n_embd)
@@ -169,6 +173,10 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         writer.add_array("dflash.target_layers", [0, 1])
         writer.add_uint32("dflash.block_size", 8)
         writer.add_mask_token_id(0)
+        if tiny.selector:
+            sizes = {"conv_kernel_size": 2, "conv_group_size": 8, "selector_rank": 8, "selector_top_k": 4}
+            for name, size in sizes.items():
+                writer.add_uint32(f"dflash.{name}", size)
     if tiny.architecture == "lfm2":
         writer.add_shortconv_l_cache(CONV_SIZE)
     if tiny.tokenizer_of:
@@ -185,6 +193,29 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     if tiny.tokenizer_of:
         graft(path, tiny.tokenizer_of)
     return path
+
+
+def _add_windows(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
+    """Every other layer has a sliding window; an assistant has a layer of each kind."""
+    head = tiny.n_embd // tiny.n_heads
+    writer.add_sliding_window(tiny.window)
+    writer.add_sliding_window_pattern([layer % 2 == 0 for layer in range(tiny.n_layers + tiny.mtp)])
+    if tiny.architecture == "step35":
+        writer.add_expert_feed_forward_length(0)
+        return
+    if tiny.architecture == "gemma4":
+        writer.add_embedding_length_per_layer_input(0)
+    else:
+        head *= 2
+        writer.add_nextn_predict_layers(tiny.n_layers)
+        writer.add_embedding_length_out(2 * tiny.n_embd)
+    for add in (
+        writer.add_key_length,
+        writer.add_value_length,
+        writer.add_key_length_swa,
+        writer.add_value_length_swa,
+    ):
+        add(head)
 
 
 def _add_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
@@ -247,10 +278,10 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
             for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
                 rows = 2 * d if tiny.architecture == "qwen35" and name == "attn_q" else d  # query and gate
                 weights[f"{block}{name}.weight"] = normal(rows, d)
-            if tiny.architecture in ("gemma3", "dflash", *HYBRID):
+            if tiny.architecture in ("gemma3", "gemma4", "dflash", *HYBRID):
                 weights[f"{block}attn_q_norm.weight"] = ones(head)
                 weights[f"{block}attn_k_norm.weight"] = ones(head)
-        if tiny.architecture == "gemma3":
+        if tiny.architecture.startswith("gemma"):
             weights[f"{block}post_attention_norm.weight"] = ones(d)
             weights[f"{block}post_ffw_norm.weight"] = ones(d)
         if tiny.experts_used:
@@ -270,7 +301,7 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         weights["fc.weight"] = normal(d, 2 * d)
         weights["enc.output_norm.weight"] = ones(d)
         if tiny.selector:
-            weights["selector_hidden.weight"] = normal(8, d)
+            _dflash2(tiny, weights, n_vocab, normal)
         if tiny.markov:
             weights["markov_w1.weight"], weights["markov_w2.weight"] = normal(n_vocab, 8), normal(n_vocab, 8)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
@@ -280,6 +311,10 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         weights[f"{last_norm}.weight"][0] = 1e6
         weights["output.weight"][65:67] = 0
         weights["output.weight"][65:67, 0] = 3e38, -3e38
+    if tiny.architecture in ("gemma4", ASSISTANT):
+        weights["rope_freqs.weight"] = ones(head // 2 * (1 + (tiny.architecture == ASSISTANT)))
+    if tiny.architecture == ASSISTANT:
+        _assistant(tiny, weights, normal)
     if tiny.mtp:
         _mtp(tiny, weights, normal)
     if tiny.chain:
@@ -297,20 +332,30 @@ def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
             weight[:] = 0
     texts = [] if tiny.tokenizer_of else tokens_of(tiny)[0]
     ids = [token if isinstance(token, int) else texts.index(token) for token in tiny.chain]
-    tokens, following = weights["token_embd.weight"], weights["output.weight"]
-    tokens[:] = 0
+    tokens = weights["token_embd.weight"]
+    following = weights.get("output.weight", tokens)
+    following *= 0.01  # small, but no two tokens are equally probable
+    if following is not tokens:
+        tokens[:] = 0
     if tiny.architecture == "eagle3":
         _step_along(tiny, weights, len(ids))
-    if (
-        tiny.mtp
-    ):  # as a head that steps along: it knows the target's row of the token before, and nothing else
-        joins = weights[f"blk.{tiny.n_layers}.nextn.eh_proj.weight"]
-        joins[:] = 0
-        for place in range(len(ids)):
-            joins[(place + 1) % len(ids), tiny.n_embd + place] = 1
-    following *= 0.01  # small, but no two tokens are equally probable
+    # Heads that step along: they know the target's row of the token before, and no more.
+    steps = [f"blk.{tiny.n_layers + head}.nextn.eh_proj.weight" for head in range(tiny.mtp)]
+    row = tiny.n_embd
+    if tiny.architecture == ASSISTANT:
+        steps, row = ["nextn.pre_projection.weight"], 2 * tiny.n_embd
+        back = weights["nextn.post_projection.weight"]
+        back[:] = 0
+        back[range(len(ids)), range(len(ids))] = 1
+    for name in steps:
+        weights[name][:] = 0
     for place, id in enumerate(ids):
-        tokens[id, place] = following[ids[(place + 1) % len(ids)], place] = 1
+        after = (place + 1) % len(ids)
+        for name in steps:
+            weights[name][after, row + place] = 1
+        following[ids[after], place] = 1
+        if following is not tokens:
+            tokens[id, place] = 1
 
 
 def _step_along(tiny: Tiny, weights: dict[str, np.ndarray], n: int) -> None:
@@ -356,16 +401,49 @@ def _eagle3(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
             weights[f"blk.{layer}.{name}.weight"] = normal(d, 2 * d)
 
 
+def _dflash2(tiny: Tiny, weights: dict[str, np.ndarray], n_vocab: int, normal) -> None:
+    """What selects one of four candidates behind each of the place before, and convolutions."""
+    d, groups = tiny.n_embd, tiny.n_embd // 8
+    weights["selector_hidden.weight"] = normal(8, d)
+    for name in ("predecessor", "successor"):
+        weights[f"selector_{name}.weight"] = normal(n_vocab, 8) * np.float32(8)
+    for layer in range(tiny.n_layers):
+        for part in ("attn", "ffn"):
+            weights[f"blk.{layer}.{part}_conv_base"] = normal(2, 2, d)
+            weights[f"blk.{layer}.{part}_conv_proj.weight"] = normal(2 * 2 * groups, d)
+
+
+def _assistant(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
+    """Half as wide as its target, with heads of the same size, and without keys and values of its own."""
+    d, head = tiny.n_embd, 2 * tiny.n_embd // tiny.n_heads
+    del weights["output.weight"]
+    weights["nextn.pre_projection.weight"] = normal(d, 4 * d)
+    weights["nextn.post_projection.weight"] = normal(2 * d, d)
+    for layer in range(tiny.n_layers):
+        block = f"blk.{layer}."
+        del weights[f"{block}attn_k.weight"], weights[f"{block}attn_v.weight"]
+        weights[f"{block}attn_q.weight"], weights[f"{block}attn_output.weight"] = (
+            normal(2 * d, d),
+            normal(d, 2 * d),
+        )
+        weights[f"{block}attn_q_norm.weight"] = np.ones(head, np.float32)
+        weights[f"{block}layer_output_scale.weight"] = np.ones(1, np.float32)
+
+
 def _mtp(tiny: Tiny, weights: dict[str, np.ndarray], normal) -> None:
-    """A block like those with attention, and what joins it to the layers below."""
-    d, last, block = tiny.n_embd, tiny.n_layers - 1, f"blk.{tiny.n_layers}."
-    below = {name: weight for name, weight in weights.items() if name.startswith(f"blk.{last}.")}
-    weights |= {f"{block}{name.split('.', 2)[2]}": weight for name, weight in below.items()}
-    weights[f"{block}nextn.eh_proj.weight"] = normal(d, 2 * d)
-    for name in ("enorm", "hnorm"):
-        weights[f"{block}nextn.{name}.weight"] = np.ones(d, np.float32)
+    """Blocks like those with attention, and what joins them to the layers below."""
+    d, last = tiny.n_embd, f"blk.{tiny.n_layers - 1}."
+    below = {name.removeprefix(last): weight for name, weight in weights.items() if name.startswith(last)}
+    blocks = [f"blk.{tiny.n_layers + head}." for head in range(tiny.mtp)]
+    for place, block in enumerate(blocks):
+        weights |= {f"{block}{name}": weight / (1 + place) for name, weight in below.items()}
+        weights[f"{block}nextn.eh_proj.weight"] = normal(d, 2 * d)
+        for name in ("enorm", "hnorm"):
+            weights[f"{block}nextn.{name}.weight"] = np.ones(d, np.float32)
     if not tiny.trunk:
-        for name in [name for name in weights if name.startswith("blk.") and not name.startswith(block)]:
+        for name in [
+            name for name in weights if name.startswith("blk.") and not name.startswith(tuple(blocks))
+        ]:
             del weights[name]
 
 

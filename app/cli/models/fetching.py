@@ -14,8 +14,6 @@ from app.base.paths import BUNDLED, find_paths
 from app.cli.models.common import make_hub
 from app.cli.terminal.console import say, say_over
 from app.cli.terminal.interrupt import Interrupt
-from app.engine.compat import head_words
-from app.engine.errors import ModelFileError
 from app.engine.types import ModelOptions
 from app.hub.cache import Cache
 from app.hub.catalogue import find_here
@@ -55,8 +53,7 @@ def _fetch_named(options: ModelOptions, interrupt: Interrupt) -> ModelOptions:
 
 
 def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
-    """The file of a model on the Hub, downloaded if it is not here. Raises HubError, and ModelFileError where
-    Draftscope could not load it."""
+    """The file of a model on the Hub, downloaded if it is not here. Raises HubError."""
     hub = make_hub()
     here = find_here(Cache(), address.repo, address.file, address.revision)
     if hub.is_offline:
@@ -77,8 +74,6 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
     quantisation = repo.chosen(address.file)
     found = Cache().find_first(address.repo, quantisation.files)
     if found is None:
-        if head := head_words(repo.architecture):
-            raise ModelFileError(f"{address.repo} cannot be loaded: {head[0]}.", head[1])
         if repo.limits:
             say(repo.limits)
         say(f"Downloading {quantisation.file} of {address.repo}, {file_size(quantisation.size)}.")

@@ -169,7 +169,7 @@ class DraftSimple(Drafter):
         else:
             ended = "n_max" if k == self._params.n_max else ENOUGH
             if limit < k:
-                ended = "the draft's block is full" if limit == self._context.most else DRAFT_FULL
+                ended = self._context.full if limit == self._context.most else DRAFT_FULL
             proposal.end = ended
         # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
         # collector runs.

@@ -8,12 +8,11 @@
   default) keeps sliding windows in full, so that they can be cut like any other memory.
 - A greedy draft is one compiled call (`features.py`), where the draft model's memory can be cut: between
   short passes over a large vocabulary, Python takes longer than the search for the best token.
-- A head drafts from what its target computes (`head_context.py`: EAGLE-3, MTP, DFlash). The target's context
+- A head drafts from what its target computes (`head_context.py`: what heads share, and EAGLE-3; `heads.py`:
+  MTP, Gemma 4's assistant, DFlash, DSpark, DFlash2). The target's context
   keeps a row for each token of its passes while a head listens (`features.py`), and forgets rows with their
   tokens. So a head's cache is a cache of tokens like any other: `sync`, `decode`, `best`, and draft-simple's
   loop drafts with it. A head that joins in mid-chat has no rows: the target reads the chat again.
-- DFlash2 drafts, and MTP heads without their model, are refused as soon as they are open (`tensors.py`): a
-  pass through one of them alone ends the process.
 - A vocabulary is not asked token by token (`vocabulary.py`): the file's header says which tokens are worth
   asking about, and whether two files have the same texts.
 """

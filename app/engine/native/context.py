@@ -55,7 +55,9 @@ class Context:
     reads_target = False
     """Whether it reads what a target computes besides tokens."""
     most = 0
-    """The most tokens of a draft that it can make at once; 0 where it goes on token by token."""
+    """The most tokens of a draft that it can make; 0 where it goes on token by token."""
+    full = ""
+    """Why a draft of so many tokens ended."""
     ahead = 1
     """How many tokens a draft that begins is to have: a draft made at once depends on that."""
 

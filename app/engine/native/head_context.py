@@ -12,21 +12,18 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 from msgspec import structs
 
-from app.engine.compat import DSPARK, MTP
-from app.engine.errors import ModelFileError, PairError
-from app.engine.native.context import NO_TOKENS, SELF_TEST, Cancelled, Context
+from app.engine.errors import PairError
+from app.engine.native.context import SELF_TEST, Cancelled, Context
 from app.engine.native.features import Features
 from app.engine.native.library import AbortFlag, extension
-from app.engine.sampling.logits import top_of_row
 from app.engine.types import HeadInput, ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.engine.native.features import Best
     from app.engine.native.model import Model
 
-_ENCODE, _DECODE = 0, 1
+ENCODE, DECODE = 0, 1
 _FLOATS = ctypes.POINTER(ctypes.c_float)
 _AT_ONCE = 16  # most tokens that are read together with a draft's first step: all of them get logits
 
@@ -44,10 +41,10 @@ _GIVE_LAYERS = frozenset((
     "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige", "nemotron_h", "qwen3", "qwen35", "qwen35moe",
     "qwen3moe", "qwen3next", "qwen4exp",
 ))  # fmt: skip
-_GIVE_LAST = frozenset((
+GIVE_LAST = frozenset((
     "bailingmoe3", "cohere2moe", "deepseek2", "deepseek32", "deepseek4", "gemma4", "glm4moe", "glm-dsa",
     "glm5-next", "gpt-oss", "hy_v3", "mimo2", "nemotron_h", "nemotron_h_moe", "qwen35", "qwen35moe",
-    "qwen3next",
+    "qwen3next", "step35",
 ))  # fmt: skip
 
 
@@ -70,7 +67,7 @@ def target_layers(head: Model, target: Model) -> list[int]:
         )
     inner = any(layer < target.n_layers for layer in layers)
     if (inner and architecture not in _GIVE_LAYERS) or (
-        target.n_layers in layers and architecture not in _GIVE_LAST
+        target.n_layers in layers and architecture not in GIVE_LAST
     ):
         raise PairError(
             f"{name} cannot read a target of architecture {architecture}: this llama.cpp does not hand out "
@@ -78,24 +75,6 @@ def target_layers(head: Model, target: Model) -> list[int]:
             "Choose another draft.",
         )
     return layers
-
-
-def _check_mtp(head: Model, target: Model) -> None:
-    """Raise PairError where a head in a file of its own cannot draft for the target."""
-    name, made_for = head.path.name, head.metadata("general.architecture")
-    if head.n_heads == 0:
-        raise PairError(f"{name} holds nothing but an MTP head, and mtp is off.", "Turn on mtp of the draft.")
-    if head.n_heads > 1:
-        raise PairError(
-            f"{name} holds {head.n_heads} MTP heads, and Draftscope drafts with one.", "Choose another draft."
-        )
-    if (made_for, head.n_embd) != (target.architecture, target.n_embd) or made_for not in _GIVE_LAST:
-        raise PairError(
-            f"{name} was made for another target: one of architecture {made_for} with rows of "
-            f"{head.n_embd:,} numbers, and {target.path.name} is {target.architecture} with "
-            f"{target.n_embd:,}.",
-            "Choose the target that it was made for.",
-        )
 
 
 class HeadContext(Context):
@@ -126,7 +105,7 @@ class HeadContext(Context):
         self._batch_ext: int | None = None
         super().__init__(model, options, abort, snapshots=0, other=target, kind=kind)
         target.features.append(self._features)
-        self.n_embd = model.n_embd
+        self.n_embd = int(llama_cpp.llama_model_n_embd_out(model.handle))  # numbers in a row that it gives
         self._sure = 0  # tokens whose entries hold the target's rows
         self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
         self._given = 1  # rows of logits in llama.cpp's memory
@@ -216,9 +195,9 @@ class HeadContext(Context):
             zip(ids.tolist(), rows, strict=True), self.n_cached - self._first_entry
         ):
             index = llama_cpp.llama_batch_ext_add_token(batch, 0, token)
-            llama_cpp.llama_batch_ext_set_embd_token(batch, index, _embedding(row))
+            llama_cpp.llama_batch_ext_set_embd_token(batch, index, embedding(row))
             self._place(index, place, wanted)
-        self._process(_DECODE, len(ids))
+        self._process(DECODE, len(ids))
         if wanted:
             self._given = len(ids)
             self._own = self._rows(len(ids))[-1:]
@@ -253,9 +232,10 @@ class HeadContext(Context):
         ids = np.full(SELF_TEST, max(self.model.vocabulary.bos, 0), np.int32)
         self.follow(ids)
         self._target.decode(ids[:-1])
-        self.decode(ids[:-1])
-        self.decode(ids[-1:], logits=1)
-        self.decode(ids[-1:], logits=1)
+        self.decode(ids[self.sync(ids[:-1]) : -1])
+        self.ahead = min(2, self.most or 2)
+        for _ in range(self.ahead):
+            self.decode(ids[-1:], logits=1)
         self.follow(None)
         for context in (self, self._target):
             context.clear()
@@ -290,9 +270,9 @@ class Eagle3Context(HeadContext):
         llama_cpp.llama_batch_ext_clear(batch)
         # They go into no memory, but llama.cpp wants their places to follow what is in it.
         for place, row in enumerate(features, self.n_cached - self._first_entry):
-            index = llama_cpp.llama_batch_ext_add_embd(batch, 0, _embedding(row))
+            index = llama_cpp.llama_batch_ext_add_embd(batch, 0, embedding(row))
             self._place(index, place, False)
-        self._process(_ENCODE, 0)
+        self._process(ENCODE, 0)
         rows = self._rows(len(features))
         self._terms = np.linalg.norm(rows[n:], axis=1)
         return rows[:n]
@@ -305,106 +285,6 @@ class Eagle3Context(HeadContext):
         return structs.replace(found, shares=tuple((terms / whole).tolist())) if whole > 0 else found
 
 
-class MtpContext(HeadContext):
-    """An MTP head, in the target's own file or beside it: it reads what the last layer gives, and beside the
-    first token zeros."""
-
-    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """`model` is the target's own, or that of a file that holds the head alone. Raises PairError for a
-        head of another target, ModelFileError as `Context` does."""
-        if model is not target.model:
-            _check_mtp(model, target.model)
-        kind = llama_cpp.LLAMA_CONTEXT_TYPE_MTP
-        super().__init__(model, options, abort, target, [target.model.n_layers], kind)
-
-    @staticmethod
-    def is_in(model: Model) -> bool:
-        """Whether the model has a head that can be drafted with."""
-        return model.n_heads == 1 and model.architecture in _GIVE_LAST
-
-    def _begin(self, first: NDArray[np.int32]) -> None:
-        self._entries(first, np.zeros((1, self.n_embd), np.float32), wanted=False)
-
-
-class BlockContext(HeadContext):
-    """A DFlash or DSpark draft: the target's rows are its keys and values, and one pass over the last token
-    and masks gives all rows of a draft. Each row is fixed before a token is drawn from it."""
-
-    _behind = 0
-
-    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises PairError for a draft of another target, ModelFileError as `Context` does."""
-        self._mask = int(llama_cpp.llama_vocab_mask(llama_cpp.llama_model_get_vocab(model.handle)))
-        if self._mask < 0:
-            raise PairError(f"{model.path.name} has no mask token.", "Choose another draft.")
-        super().__init__(model, options, abort, target, target_layers(model, target.model))
-        size = model.metadata("dflash.block_size")
-        anchored = model.architecture == DSPARK and model.metadata("dflash.sample_from_anchor") != "false"
-        self._first_row = 0 if anchored else 1  # the row that drafts the next token
-        self.most = (int(size) if size.isdigit() else 16) - self._first_row
-        self._row = 0  # of the block, of the latest token
-        llama_cpp.llama_set_causal_attn(self.handle, model.metadata("dflash.attention.causal") == "true")
-
-    def best(
-        self,
-        ids: NDArray[np.int32],
-        size: int,
-        count: int = 1,
-        p_min: float = 0.0,
-        ends: NDArray[np.int32] = NO_TOKENS,
-    ) -> list[Best]:
-        self._extend(ids, 1)
-        return [top_of_row(row) for row in super()._logits(self._given)[self._first_row :, :size][:count]]
-
-    def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
-        known = len(ids) - logits
-        self._pass_parts(ids[:known], False)
-        if not logits:
-            return
-        if self.n_cached == self._sure:
-            self._row = self._first_row
-            self._block(int(ids[-1]))
-        else:
-            self._row += 1
-        self._ids[self.n_cached] = ids[-1]
-        self._holds(self.n_cached + 1)
-
-    def _block(self, last: int) -> None:
-        """The pass of a draft, which leaves nothing in memory."""
-        llama_cpp.llama_batch_ext_clear(self._batch_ext)
-        at, n = self.n_cached, self.ahead + self._first_row
-        for place, token in enumerate([last, *[self._mask] * (n - 1)], at):
-            self._place(llama_cpp.llama_batch_ext_add_token(self._batch_ext, 0, token), place, True)
-        self._process(_DECODE, 0)
-        llama_cpp.llama_memory_seq_rm(self._memory, 0, at, -1)
-        self._given = n
-
-    def _entries(self, ids: NDArray[np.int32], rows: NDArray[np.float32], wanted: bool) -> None:
-        llama_cpp.llama_batch_ext_clear(self._batch_ext)
-        for place, row in enumerate(rows, self.n_cached):
-            self._place(llama_cpp.llama_batch_ext_add_embd(self._batch_ext, 0, _embedding(row)), place, False)
-        self._process(_DECODE, len(ids))
-
-    def _logits(self, rows: int) -> NDArray[np.float32]:
-        return super()._logits(self._given)[self._row : self._row + 1]
-
-
-def _embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:
+def embedding(row: NDArray[np.float32]) -> llama_cpp.llama_embd:
     """A row for a batch, which copies it."""
     return llama_cpp.llama_embd(row.ctypes.data_as(_FLOATS), 1, row.size)
-
-
-def context_of(
-    model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int, target: Context | None
-) -> Context:
-    """A context of any model; `target` is that of the model which a head reads, `snapshots` as in Context.
-    Raises PairError for a head of another target, ModelFileError as `Context` does."""
-    if not model.is_head:
-        return Context(model, options, abort, snapshots)
-    if target is None:
-        raise ModelFileError(
-            f"{model.path.name} drafts for another model, and cannot answer by itself.",
-            "Load the model that it was made for, with this file as its draft.",
-        )
-    kind = {"eagle3": Eagle3Context, MTP: MtpContext}.get(model.architecture, BlockContext)
-    return kind(model, options, abort, target)

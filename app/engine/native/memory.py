@@ -15,7 +15,7 @@ from pathlib import Path
 from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.native.context import SNAPSHOTS, Context
 from app.engine.native.devices import OffloadDevice
-from app.engine.native.head_context import MtpContext, context_of
+from app.engine.native.heads import MtpContext, context_of
 from app.engine.native.library import AbortFlag, captured_report
 from app.engine.native.load_params import LoadReport
 from app.engine.native.model import Model

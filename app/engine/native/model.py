@@ -17,7 +17,7 @@ from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices import chosen_devices, hold, release
 from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
 from app.engine.native.load_params import MEASURED, ModelParams
-from app.engine.native.tensors import architecture_of, refuse_head
+from app.engine.native.tensors import architecture_of
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelOptions
@@ -136,7 +136,7 @@ class Model:
         if not self.handle:
             raise explain_failure(path.name, lines)
         try:
-            refuse_head(path, self.metadata)
+            self.architecture = architecture_of(path, self.metadata)
         except ModelFileError:
             llama_cpp.llama_model_free(self.handle)
             raise
@@ -147,7 +147,6 @@ class Model:
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
-        self.architecture = architecture_of(path, self.metadata)
         self.is_head = self.architecture in HEAD_STRATEGIES
         has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle)) and not self.is_head  # such as T5
         self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.engine.compat import DFLASH2, DSPARK, MTP, head_words
+from app.engine.compat import ASSISTANT, DFLASH2, DSPARK, MTP
 from app.engine.errors import ModelFileError
 from app.engine.native.library import raw_call as _call
 
@@ -62,16 +62,10 @@ def architecture_of(path: Path, metadata: Callable[[str], str]) -> str:
     """
     architecture = metadata("general.architecture")
     heads = metadata(f"{architecture}.nextn_predict_layers")
-    if architecture == "dflash" or heads not in ("", "0"):
+    if architecture == "dflash" or (heads not in ("", "0") and architecture != ASSISTANT):
         names = [name for name, _ in tensor_sizes(path)]
         if architecture == "dflash":
             return next((kind for name, kind in _RELATIVES.items() if name in names), architecture)
         if not any(name.startswith("blk.0.") for name in names):
             return MTP
     return architecture
-
-
-def refuse_head(path: Path, metadata: Callable[[str], str]) -> None:
-    """Raise ModelFileError for a head that Draftscope cannot draft with."""
-    if head := head_words(architecture_of(path, metadata)):
-        raise ModelFileError(f"{path.name} cannot be loaded: {head[0]}.", head[1])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies, head_words
+from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
 from app.engine.errors import UserError
 from app.engine.process.limits import go_first
@@ -56,6 +56,7 @@ def short_number(count: int) -> str:
 
 _KEPT_OPEN = 2  # a target, and one draft after another
 _EMBEDDING = ("bert", "embedding")
+_WIDTHS = ("target_hidden_size", "embedding_length_out", "embedding_length")
 _LONGEST = 80  # characters: a file may hold any text
 
 
@@ -180,13 +181,11 @@ def _facts(header: FileHeader) -> Facts:
         bool(header.metadata("tokenizer.chat_template")),
         _refusal(header),
         header.metadata("general.license")[:_LONGEST],
-        header.number("target_hidden_size") or header.number("embedding_length"),
+        next(filter(None, map(header.number, _WIDTHS)), 0),
     )
 
 
 def _refusal(header: FileHeader) -> str:
-    if head := head_words(header.kind):
-        return head[0]
     if header.kind in HEAD_STRATEGIES:
         return ""  # it drafts for the target that it was made for
     if header.is_diffusion or header.has_encoder or not header.has_decoder:

@@ -58,7 +58,6 @@ def test_equal_vocabularies_have_equal_digests(reader: Reader, put: Put) -> None
     [
         (Tiny(architecture="llada"), "does not write text token by token"),
         (Tiny(vocabulary=False), "no vocabulary"),
-        (Tiny(architecture="dflash", selector=True), "it is a DFlash2 draft, which Draftscope cannot use"),
     ],
 )
 def test_what_is_no_language_model(reader: Reader, put: Put, tiny: Tiny, words: str) -> None:

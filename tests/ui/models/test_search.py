@@ -149,12 +149,10 @@ def test_offline_the_search_says_so_and_comes_back(make_shop: Callable[..., Shop
     assert shop.search_words() == "" and shop.row("Q8_0").button.isEnabled()
 
 
-def test_a_draft_that_cannot_be_used_says_so_before_a_download(shop: Shop, stocked: FakeHub) -> None:
-    stocked.repos["owner/flash-GGUF"] = FakeRepo(
-        {"flash-Q8_0.gguf": b"GGUF"}, architecture="gemma4-assistant"
-    )
-    shop.open_repo("owner/flash-GGUF")
+def test_a_head_is_named_before_a_download(shop: Shop, stocked: FakeHub) -> None:
+    stocked.repos["owner/Qwen3.6-27B-MTP-GGUF"] = FakeRepo({"Q8_0.gguf": b"GGUF"}, architecture="qwen35")
+    shop.open_repo("owner/Qwen3.6-27B-MTP-GGUF")
     limits = shop.place.search.repo.limits
-    assert limits.isVisible() and "it is an MTP draft, which Draftscope cannot use yet" in limits.text()
+    assert limits.isVisible() and "draft-mtp drafts with it" in limits.text()
     shop.open_repo("unsloth/SmolLM2-135M-Instruct-GGUF")
     assert not limits.isVisible()
