@@ -58,7 +58,7 @@ def loaded(home: ServerHome, server: ScriptedServer) -> Loaded:
 def test_a_server_is_loaded_and_answers_like_an_engine(home: ServerHome):
     with serving(llama_server(*DRAFTING)) as server:
         info = loaded(home, server).pair
-        for command in (SetPace(2, 0.5), Forget(3)):  # of no effect
+        for command in (SetPace(2, True), Forget(3)):  # of no effect
             home.send(command)
         home.send(Generate(4, REQUEST))
         events = heard(home, Finished, Failed)

@@ -219,7 +219,7 @@ def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[V
     if before is not None:
         handover.put(before)
         handover.wait_taken()
-    run.pace.wait(before.ended if before is not None else 0.0, lambda: run.is_stopped() or handover.left)
+    run.pace.wait(lambda: run.is_stopped() or handover.left)
     handover.wait_taken()
     waited = time.perf_counter() - began
     run.waited += waited

@@ -61,11 +61,11 @@ class EngineClient:
         return self._ask(Load(self._next(), target, draft))
 
     def generate(
-        self, request: GenerationRequest, drafters: tuple[str, ...] = (), speed: float = 1.0
+        self, request: GenerationRequest, drafters: tuple[str, ...] = (), held: bool = False
     ) -> Iterator[Event]:
-        """Yield the events of one answer, Finished last; `speed` is the pace that it begins with (see
-        `set_pace`). Raises EngineError."""
-        return self._ask(Generate(self._next(), request, drafters, speed))
+        """Yield the events of one answer, Finished last. If `held`, its first round waits for
+        `set_pace`. Raises EngineError."""
+        return self._ask(Generate(self._next(), request, drafters, held))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[Event]:
         """Compare the loaded draft with its target over answers: yields ForceProgress, Forced last. Raises
@@ -78,10 +78,10 @@ class EngineClient:
         """Yield DraftedAlone: one draft in the target's vocabulary. No pair is loaded. Raises EngineError."""
         return self._ask(DraftAlone(self._next(), target, request, drafters))
 
-    def set_pace(self, speed: float, steps: int = 0) -> None:
-        """Change the pace of the current answer: `speed` relative to the true one, 0 to pause, and `steps`
-        rounds that may begin in the pause. Safe from any thread."""
-        self._home.send(SetPace(self._run, speed, steps))
+    def set_pace(self, held: bool, steps: int = 0) -> None:
+        """Hold the rounds of the current answer back, but for `steps` more, or let them begin. Safe from any
+        thread."""
+        self._home.send(SetPace(self._run, held, steps))
 
     def close(self) -> None:
         """End the engine, whatever it is doing."""

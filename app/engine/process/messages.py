@@ -44,14 +44,14 @@ class Generate(Command, frozen=True, tag=True):
 
     request: GenerationRequest
     drafters: tuple[str, ...] = ()
-    speed: float = 1.0  # the pace that it begins with
+    held: bool = False  # the first round waits for a step
 
 
 class SetPace(Command, frozen=True, tag=True):
-    """Change the pace of the run with this id: `speed` relative to the true one, 0 to pause, and the number
-    of rounds that may begin in the pause. Acts at once; a run that has ended ignores it."""
+    """Hold the rounds of the run with this id back, but for `steps` more, or let them begin. Acts at once; a
+    run that has ended ignores it."""
 
-    speed: float
+    held: bool
     steps: int = 0
 
 

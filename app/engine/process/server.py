@@ -16,7 +16,6 @@ from app.base.files import SHARED, reason, write_atomic, write_hint
 from app.engine.compat import FitKind
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PairError, PromptError, SettingError, UserError
-from app.engine.loop.pace import TRUE_SPEED
 from app.engine.plugins import use_drafters
 from app.engine.process.messages import (
     AnyCommand,
@@ -101,7 +100,7 @@ class Server:
     def _set_pace(self, command: SetPace) -> None:
         with self._turn:
             if self._engine is not None and self._paced == command.run:
-                self._engine.pace.set(command.speed, command.steps)
+                self._engine.pace.set(command.held, command.steps)
             else:  # its run has not begun, or has ended
                 self._paces.append(command)
 
@@ -109,11 +108,11 @@ class Server:
         """Give a run the pace that was asked for with it and since."""
         assert self._engine is not None
         with self._turn:
-            self._engine.pace.set(TRUE_SPEED)  # drops the steps of an earlier run
-            self._engine.pace.set(command.speed)
+            self._engine.pace.set(False)  # drops the steps of an earlier run
+            self._engine.pace.set(command.held)
             for asked in self._paces:
                 if asked.run == command.run:
-                    self._engine.pace.set(asked.speed, asked.steps)
+                    self._engine.pace.set(asked.held, asked.steps)
             self._paces.clear()
             self._paced = command.run
 

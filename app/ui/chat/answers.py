@@ -10,7 +10,6 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.errors import UserError
-from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader
@@ -301,11 +300,10 @@ class AnswersController(QObject):
         answering.save_question()
         self._shown.asked()
         self.saved.emit()
-        speed, self._session.next_speed = self._session.next_speed, TRUE_SPEED
-        if self._session.server is not None:
-            speed = TRUE_SPEED  # it writes at its own
-        answering.held = speed == PAUSED
-        self._session.generate(request, answering, speed)
+        # A server writes at its own pace.
+        answering.held = self._session.holds_next and self._session.server is None
+        self._session.holds_next = False
+        self._session.generate(request, answering, answering.held)
 
     def of(self, chat_id: str) -> Answering | None:
         """The answer that is being written for a chat, if there is one."""

@@ -302,6 +302,7 @@ class InspectorPlace(PlaceWidget):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self.replay.player.leave()
         self.window().removeEventFilter(self)
         self._show_text()
 

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from PySide6.QtCore import QElapsedTimer, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.base.numbers import count
 from app.engine.fates import STRUCK, Verdict
-from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.types import Round
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.transcript.text.facts import visible
 
-_FALL = 1 / 3  # of the time behind the draft: the part at its end in which verdicts fall
 _PADDING = 8
 _MARGIN = 24.0
 _GAP = 6
+_CHECK_BEATS = 2  # for which the target's pass is shown
+
+
+class Moment(StrEnum):
+    """What happens in a round, one after the other."""
+
+    GUESS = "1 Guess"
+    CHECK = "2 Check"
+    VERDICT = "3 Verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +38,35 @@ class RoundPhase:
     of the target's own token."""
 
     round: Round
+    moment: Moment
     drafted: int
-    told: int
+    told: int = 0
 
     @classmethod
-    def at(cls, round: Round, seconds: float) -> RoundPhase:
-        """The phase so many seconds into the round. Tokens share the time of the draft; verdicts, which come
-        at once, share the end of the target's pass, so that they can be seen."""
-        count, draft = len(round.drafted), round.draft_seconds
-        drafted = count if seconds >= draft else int(count * seconds / draft)
-        fall = (round.seconds - draft) * _FALL
-        share = (seconds - (round.seconds - fall)) / fall if fall > 0 else float(seconds >= round.seconds)
-        whole = cls.whole(round).told
-        return cls(round, drafted, min(max(int(share * (whole + 1)), 0), whole))
+    def all_of(cls, round: Round) -> list[RoundPhase]:
+        """The phases of a round, one for each beat: a drafted token, twice the pass, a fate, and the whole
+        once more."""
+        count = len(round.drafted)
+        whole = cls.whole(round)
+        guess = [cls(round, Moment.GUESS, drafted) for drafted in range(1, count + 1)]
+        fates = [replace(whole, told=told) for told in range(1, whole.told + 1)]
+        return [*guess, *[cls(round, Moment.CHECK, count)] * _CHECK_BEATS, *fates, whole]
 
     @classmethod
     def whole(cls, round: Round) -> RoundPhase:
         """The phase at the end of the round; an answer that ended within a draft has no token behind it."""
         count = len(round.drafted)
-        return cls(round, count, count + (len(round.emitted) > round.accepted))
+        return cls(round, Moment.VERDICT, count, count + (len(round.emitted) > round.accepted))
 
     @property
     def reached(self) -> RoundPhase:
-        """The last state that is whole: nothing yet, the draft, or the round with all its verdicts."""
+        """The end of its moment: the draft, the pass, or the round with all its fates."""
         whole = self.whole(self.round)
-        if self.told:
-            return whole
-        return replace(whole, drafted=self.drafted if self.drafted == whole.drafted else 0, told=0)
+        return whole if self.moment is Moment.VERDICT else replace(whole, moment=self.moment, told=0)
+
+    @property
+    def is_whole(self) -> bool:
+        return self == self.whole(self.round)
 
     @property
     def tokens(self) -> list[tuple[str, str]]:
@@ -69,9 +80,27 @@ class RoundPhase:
             tokens.append((visible(own.piece, own.label), own.origin.value))
         return tokens
 
+    @property
+    def words(self) -> str:
+        """What happens, in a few words."""
+        round = self.round
+        drafted, accepted = len(round.drafted), round.accepted
+        if self.moment is Moment.GUESS:
+            return f"{round.strategy} guesses {count(drafted, 'token')}"
+        if self.moment is Moment.CHECK:
+            return (
+                f"one pass of the target over {count(drafted, 'token')}"
+                if drafted
+                else "one pass of the target"
+            )
+        said = [f"{accepted} of {drafted} accepted"] if drafted else []
+        own = round.emitted[accepted:]
+        said += [f"the target's own {visible(token.piece, token.label)} ({token.origin})" for token in own]
+        return ", ".join(said)
+
 
 class SlowMotion(QWidget):
-    """Paints the phase of a round as tokens, in as many rows as the whole round needs."""
+    """Paints the phase of a round as tokens, in as many rows as the whole round needs, below what happens."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -91,8 +120,11 @@ class SlowMotion(QWidget):
             phase = phase.reached
         if phase != self.phase:
             before, self.phase = self.phase, phase
-            if phase is not None and (before is None or before.round is not phase.round):
-                self.updateGeometry()
+            if phase is not None:
+                if before is None or before.round is not phase.round:
+                    self.updateGeometry()
+                if before is None or before.moment is not phase.moment:
+                    self.setAccessibleDescription(f"{phase.moment}: {phase.words}")
             self.update()
         self.setVisible(phase is not None)
 
@@ -106,7 +138,10 @@ class SlowMotion(QWidget):
         return self._height(1 + max((row for row, _left, _width in places), default=0))
 
     def _height(self, rows: int) -> int:
-        return round(rows * self._row() - _GAP + 2 * _PADDING)
+        return round(self._caption() + rows * self._row() - _GAP + 2 * _PADDING)
+
+    def _caption(self) -> float:
+        return QFontMetricsF(self._theme.sans(-1)).height() + _GAP
 
     def _row(self) -> float:
         return QFontMetricsF(self._theme.mono(0)).height() + 8 + _GAP
@@ -130,12 +165,15 @@ class SlowMotion(QWidget):
         palette = self._theme.palette
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_caption(painter, self.phase)
         painter.setFont(self._theme.mono(0))
-        height = self._row()
+        top, height = _PADDING + self._caption(), self._row()
         places = self._places(self.phase, self.width())
+        checked = self.phase.moment is Moment.CHECK
         for (text, fate), (row, left, width) in zip(self.phase.tokens, places, strict=True):
-            box = QRectF(left, _PADDING + row * height, width, height - _GAP)
-            painter.setPen(QPen(QColor(palette.fate(fate) if fate else palette.line), 1.5))
+            box = QRectF(left, top + row * height, width, height - _GAP)
+            edge = palette.fate(fate) if fate else palette.text if checked else palette.line
+            painter.setPen(QPen(QColor(edge), 1.5))
             painter.setBrush(QColor(palette.tint(fate)) if fate else Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, 4, 4)
             painter.setPen(QColor(palette.text if fate else palette.secondary))
@@ -146,6 +184,24 @@ class SlowMotion(QWidget):
                 middle = box.center().y()
                 painter.drawLine(round(box.left() + 4), round(middle), round(box.right() - 4), round(middle))
 
+    def _paint_caption(self, painter: QPainter, phase: RoundPhase) -> None:
+        """Name the moments, the present one strong, and say what happens."""
+        palette, left = self._theme.palette, _MARGIN
+        words = [
+            (moment, moment is phase.moment)
+            for moment in Moment
+            if phase.drafted or moment is not Moment.GUESS
+        ]
+        for text, now in (*words, (phase.words, False)):
+            font = self._theme.sans(-1, QFont.Weight.DemiBold if now else QFont.Weight.Normal)
+            painter.setFont(font)
+            painter.setPen(QColor(palette.text if now else palette.secondary))
+            room = QRectF(left, _PADDING, max(self.width() - left - _MARGIN, 0), self._caption() - _GAP)
+            metrics = QFontMetricsF(font)
+            fitting = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, fitting)
+            left += metrics.horizontalAdvance(text) + 2 * _PADDING
+
     @Slot()
     def _restyle(self) -> None:
         self.updateGeometry()
@@ -155,48 +211,64 @@ class SlowMotion(QWidget):
 FRAME_MILLISECONDS = 16
 
 
-class Player(QObject):
-    """Steps and plays an answer at a speed relative to the recorded one.
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast an answer is played."""
 
-    A recorded round is shown when it had ended. Behind the last round of a live answer of the chat, steps and
-    speeds up to 1 are the engine's own. Below 1 the clock shows each of its rounds while the engine waits
-    with the next one, so that a live round is seen in slow motion too.
+    factor: float = 1.0  # relative to the recorded speed
+    beat: float = 0.0  # seconds for a token in slow motion; 0: as recorded
+
+
+TRUE_SPEED = Speed()
+SLOW = Speed(beat=0.4)
+
+
+class Player(QObject):
+    """Steps and plays an answer at its recorded speed, faster, or in slow motion.
+
+    As recorded, a round is shown when it had ended. In slow motion its phases follow each other in human
+    time, and a step goes to the end of the next moment. After the last round of the chat's live answer the
+    engine makes one: at true speed as soon as it can, in slow motion once the round before was seen.
     """
 
     changed = Signal()  # whether it plays, or its speed
-    phased = Signal(object)  # the RoundPhase of the round that is coming, in slow motion; None: none is
+    phased = Signal(object)  # the RoundPhase that is shown in slow motion; None: none is
 
     def __init__(self, session: EngineSession) -> None:
         super().__init__()
         self.answer = AnswerModel()
         self.speed = TRUE_SPEED
         self.playing = False
+        self.phase: RoundPhase | None = None
         self._session = session
         self._paced = False  # the answer is the one that the engine writes
+        self._phases: list[RoundPhase] = []  # of the round that is shown in slow motion: those to come
+        self._asked = False  # the engine was asked for a round, to be shown in slow motion
         self._ends: list[float] = []  # of the rounds, in recorded seconds
         self._from = 0.0  # recorded seconds at the last start of the clock
-        self._until: int | None = None  # the cursor at which the clock stops; None: behind the last round
-        self._trails = False  # the clock shows what the engine has just made, and nobody went back
         self._clock = QElapsedTimer()
         self._timer = QTimer(self, interval=FRAME_MILLISECONDS)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
 
     def set_answer(self, answer: AnswerModel, paced: bool) -> None:
-        """Play another answer; `paced` says whether the chat's engine would write it."""
+        """Play another answer; `paced` says whether the chat's engine would write it. One that is held before
+        its first round is stepped in slow motion; any other that is being written comes at its own speed."""
         self._timer.stop()
         self._catch_up()
         if self._paced:
             self.answer.ended.disconnect(self._over)
             self.answer.grew.disconnect(self._arrived)
             self.answer.paced = False
-        self.answer, self._paced, self._ends = answer, paced, []
+        self.answer, self._paced, self._ends, self._asked = answer, paced, [], False
         if paced:
             answer.ended.connect(self._over)
             answer.grew.connect(self._arrived)
-        self._lag()
         self.playing = self.writing and not self._session.held
-        self.phased.emit(None)
+        if self.writing:
+            self.speed = TRUE_SPEED if self.playing else self.speed if self.speed.beat else SLOW
+        self._lag()
+        self._show(None)
         self.changed.emit()
 
     @property
@@ -208,6 +280,11 @@ class Player(QObject):
     def held(self) -> bool:
         """Whether the engine waits for a step before its next round."""
         return self.writing and not self.playing
+
+    @property
+    def can_step(self) -> bool:
+        """Whether there is something to step to."""
+        return bool(self._phases) or not self._at_end or self.writing
 
     @property
     def _at_end(self) -> bool:
@@ -222,35 +299,31 @@ class Player(QObject):
 
     @Slot()
     def back(self) -> None:
-        """Take the last round that is shown back."""
-        self.seek(self.answer.cursor - 1)
+        """Take back the round that is coming in slow motion, else the last one that is shown."""
+        self.seek(self.answer.cursor - (not self._phases))
 
     @Slot()
     def step(self) -> None:
-        """Show the next round, in slow motion below true speed; behind the last one the engine makes one
-        more. A round that is just coming is shown whole instead."""
-        wanted, coming = self.answer.cursor + 1, self._timer.isActive()
+        """Show the next round, in slow motion the end of its next moment. After the last one the engine makes
+        one more."""
         self.pause()
-        if coming:
-            self.seek(max(wanted, self.answer.cursor))
-        elif not self._at_end:
-            self._show_one()
-        elif self.writing:
-            self.answer.pin(None)
-            self._session.set_pace(PAUSED, steps=1)
-
-    def _show_one(self) -> None:
-        """Show the round behind the cursor."""
-        if self.speed < TRUE_SPEED:
-            self.answer.pin(None)
-            self._until = self.answer.cursor + 1
-            self._start_clock()
+        self.answer.pin(None)
+        if self._phases:
+            moment = self._phases[0].moment
+            while self._phases and self._phases[0].moment is moment:
+                self._next_phase()
+        elif self._at_end:
+            self._ask()
+        elif self.speed.beat:
+            self._begin_round()
+            self.step()
         else:
             self.seek(self.answer.cursor + 1)
 
     def seek(self, cursor: int) -> None:
         """Show the first `cursor` rounds, and play on from there if it plays."""
-        self._trails = False
+        self._phases = []
+        self._show(None)
         self.answer.pin(None)
         self.answer.move(cursor)
         if self._timer.isActive():
@@ -272,90 +345,139 @@ class Player(QObject):
             return
         self.answer.pin(None)
         self.playing = True
-        if self.writing:
-            self._session.set_pace(min(self.speed, TRUE_SPEED))
-        elif self._at_end:
+        if not self.writing and not self.can_step:
             self.answer.move(0)
-        self._until = None
-        if not self._at_end:
-            self._start_clock()
+        self._go_on()
         self.changed.emit()
+
+    def _go_on(self) -> None:
+        """Play in the way of the speed."""
+        if self.writing:
+            self._session.set_pace(bool(self.speed.beat))
+        if self.speed.beat and self._at_end and not self._phases:
+            self._ask()
+        elif not self._at_end:
+            self._start_clock()
 
     def pause(self) -> None:
-        """Stop where it is; a round that the engine has just made is shown whole."""
+        """Stop where it is."""
         self._timer.stop()
-        if self.writing:
-            self._session.set_pace(PAUSED)
+        if self.writing and self.playing:
+            self._session.set_pace(True)
         self.playing = False
-        self._catch_up()
-        self.phased.emit(None)
         self.changed.emit()
 
-    def set_speed(self, speed: float) -> None:
+    def set_speed(self, speed: Speed) -> None:
         """Play at another speed from now on."""
-        if self._timer.isActive():
-            self._from = self._now()
-            self._clock.restart()
+        self._timer.stop()
         self.speed = speed
+        if not speed.beat:
+            self._catch_up()
+            self._show(None)
         self._lag()
-        if self.writing and self.playing:
-            self._session.set_pace(min(speed, TRUE_SPEED))
+        if self.playing:
+            self._go_on()
         self.changed.emit()
+
+    def leave(self) -> None:
+        """Nobody watches any more: an answer that is being written goes on at true speed, unless it waits for
+        a step."""
+        if self.writing and self.speed.beat and self.playing:
+            self.set_speed(TRUE_SPEED)
 
     def _lag(self) -> None:
-        """Let the clock show new rounds where the engine is slowed down, and the engine where it is not."""
-        self.answer.paced = self.writing and self.speed < TRUE_SPEED
+        """Show new rounds in slow motion, or at once."""
+        self.answer.paced = self.writing and bool(self.speed.beat)
 
     def _catch_up(self) -> None:
-        if self._trails:
-            self._trails = False
-            self.answer.move(len(self.answer.rounds))
+        """Show the round that is coming whole."""
+        if self._phases:
+            self._phases = []
+            self.answer.move(self.answer.cursor + 1)
+
+    def _ask(self) -> None:
+        """Let the engine make one more round."""
+        if self.writing and not (self._asked and self.speed.beat):
+            self._asked = True
+            self._session.set_pace(True, steps=1)
 
     def _start_clock(self) -> None:
         """Begin at the moment at which the last shown round had ended."""
         self._note_ends()
         self._from = self._ends[self.answer.cursor - 1] if self.answer.cursor else 0.0
         self._clock.restart()
-        self._timer.start()
+        self._timer.start(round(self.speed.beat * 1000) or FRAME_MILLISECONDS)
+        if self.speed.beat:
+            self._beat()
 
     def _note_ends(self) -> None:
         rounds = self.answer.rounds[len(self._ends) :]
         self._ends += [round.offset + round.seconds for round in rounds]
 
     def _now(self) -> float:
-        return self._from + self._clock.elapsed() / 1000 * self.speed
+        return self._from + self._clock.elapsed() / 1000 * self.speed.factor
 
     @Slot()
     def _tick(self) -> None:
+        if self.speed.beat:
+            self._beat()
+            return
         self._note_ends()
-        shown = max(bisect_right(self._ends, self._now()), self.answer.cursor)
-        self.answer.move(shown if self._until is None else min(shown, self._until))
-        if self._at_end or self.answer.cursor == self._until:
-            self._timer.stop()
-            if not self.writing:  # else the engine plays on
-                self.playing = False
-                self.changed.emit()
-        self._show_phase()
+        self.answer.move(max(bisect_right(self._ends, self._now()), self.answer.cursor))
+        if self._at_end:
+            self._end()
 
-    def _show_phase(self) -> None:
-        """Show how far the coming round is, where it is slowed down."""
-        slow = self._timer.isActive() and self.speed < TRUE_SPEED
-        coming = self.answer.rounds[self.answer.cursor] if slow else None
-        self.phased.emit(RoundPhase.at(coming, self._now() - coming.offset) if coming is not None else None)
+    def _end(self) -> None:
+        """All known rounds are shown."""
+        self._timer.stop()
+        if self.writing:
+            if self.speed.beat:
+                self._ask()
+        else:
+            self.playing = False
+            self._show(None)
+            self.changed.emit()
+
+    # ------------------------------------------------------------------ in slow motion
+
+    def _beat(self) -> None:
+        """Show the next phase."""
+        if self._phases:
+            self._next_phase()
+        elif self._at_end:
+            self._end()
+        else:
+            self._begin_round()
+            self._next_phase()
+
+    def _begin_round(self) -> None:
+        """Prepare the phases of the round behind the cursor."""
+        self._phases = RoundPhase.all_of(self.answer.rounds[self.answer.cursor])
+
+    def _next_phase(self) -> None:
+        phase = self._phases.pop(0)
+        self._show(phase)
+        if not self._phases:
+            self.answer.move(self.answer.cursor + 1)
+
+    def _show(self, phase: RoundPhase | None) -> None:
+        self.phase = phase
+        self.phased.emit(phase)
 
     @Slot(int, int)
     def _arrived(self, first: int, _last: int) -> None:
-        """Show rounds that the engine has just made in slow motion; at true speed they are shown already."""
-        if self.answer.paced and self.answer.cursor == first and not self._timer.isActive():
-            self._trails = True
-            self._until = None
-            self._start_clock()
+        """Show a round that the engine has just made in slow motion; at true speed it is shown already."""
+        asked, self._asked = self._asked, False
+        if self.answer.paced and self.answer.cursor == first and not self._phases:
+            if self.playing:
+                self._start_clock()
+            elif asked:
+                self.step()
 
     @Slot()
     def _over(self) -> None:
         """The engine has ended the answer."""
+        self._asked = False
         self._lag()
         self.playing = self._timer.isActive()
-        if not self.playing:
-            self._catch_up()
         self.changed.emit()

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QWidget
 from app.engine.errors import SettingError
 from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_settings
 from app.engine.lengths.registry import LENGTHS
-from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
-from app.ui.inspector.player import Player, SlowMotion
+from app.ui.inspector.player import SLOW, TRUE_SPEED, Player, SlowMotion, Speed
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
@@ -159,7 +158,15 @@ def outcome_words(found: WhatIf) -> str:
     return words[0].upper() + words[1:] + factor
 
 
-SPEEDS = {"0.1×": 0.1, "0.25×": 0.25, "0.5×": 0.5, "true speed": TRUE_SPEED, "2×": 2.0, "4×": 4.0}
+SPEEDS = {
+    "1 s a token": Speed(beat=1.0),
+    "0.4 s a token": SLOW,
+    "0.2 s a token": Speed(beat=0.2),
+    "0.1 s a token": Speed(beat=0.1),
+    "true speed": TRUE_SPEED,
+    "2×": Speed(2.0),
+    "4×": Speed(4.0),
+}
 _SCRUB_MS = 16
 _HOLD = "Hold next answer"
 _SLIDER = 8  # line heights: a shorter slider stands in a row of its own
@@ -179,7 +186,7 @@ class TransportBar(QWidget):
         self.first = IconButton(theme, "first", "To the start")
         self.back = IconButton(theme, "chevron-left", "One round back")
         self.play = IconButton(theme, "demos", "Play (Space)")
-        self.step = IconButton(theme, "chevron-right", "One round on")
+        self.step = IconButton(theme, "chevron-right", "One round on, in slow motion one moment")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Rounds shown")
         self.position = SteadyLabel()
@@ -188,13 +195,14 @@ class TransportBar(QWidget):
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the replay")
         self.speed.setToolTip(
-            "True speed is as recorded. An answer that is being written can only be slowed down."
+            "True speed is as recorded. With a time a token, a round is shown in slow motion: guess, check, "
+            "verdict, and a step goes from one to the next."
         )
         self.speed.addItems(list(SPEEDS))
         self.speed.setCurrentText("true speed")
         self.hold = kit.button(
             _HOLD,
-            tip="The next answer of the chat waits before its first round: step it from here",
+            tip="The next answer of the chat waits before its first round, to be stepped in slow motion",
             name=_HOLD,
         )
         self.hold.setCheckable(True)
@@ -283,7 +291,7 @@ class TransportBar(QWidget):
         self.hold.setText("Hold" if narrow else _HOLD)
         for control in (self.first, self.back):
             control.setEnabled(answer.cursor > 0)
-        self.step.setEnabled(answer.cursor < known or player.writing)
+        self.step.setEnabled(player.can_step)
         self.play.setEnabled(known > 0 or player.writing)
         self.slider.setEnabled(known > 0)
         self.play.set_icon("pause" if player.playing else "demos")
@@ -291,7 +299,7 @@ class TransportBar(QWidget):
         self.ask.setEnabled(known > 0 and answer.drafts)
         self.hold.setEnabled(self._session.server is None)
         with QSignalBlocker(self.hold):
-            self.hold.setChecked(self._session.next_speed == PAUSED)
+            self.hold.setChecked(self._session.holds_next)
         self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
 
     @Slot()
@@ -304,7 +312,7 @@ class TransportBar(QWidget):
 
     @Slot(bool)
     def _hold(self, held: bool) -> None:
-        self._session.next_speed = PAUSED if held else TRUE_SPEED
+        self._session.holds_next = held
 
     @Slot()
     def _open_what_if(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.inspector.player import RoundPhase, SlowMotion
+from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.inspector.round_view import RoundView
 from app.ui.lessons.course import Course, StepWords
 from app.ui.state.answer import AnswerModel
@@ -133,7 +133,9 @@ class LessonPlayer(QWidget):
             self.round.set_answer(course.answer)
         record = lesson.trace.rounds[step.round]
         # While the question is open only the draft is there: the cards would tell.
-        self.coming.show_phase(RoundPhase(record, len(record.drafted), 0) if course.asking else None)
+        self.coming.show_phase(
+            RoundPhase(record, Moment.GUESS, len(record.drafted)) if course.asking else None
+        )
         self.next.setText("Show the answer" if course.asking else "Next")
         self.back.setEnabled(not course.is_first)
         self._fit()

@@ -12,7 +12,7 @@ from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import Card
 from app.ui.inspector.content import OTHERS, CardContent
 from app.ui.inspector.contents import ARGMAX, cards_of
-from app.ui.inspector.player import RoundPhase, SlowMotion
+from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
@@ -145,7 +145,9 @@ class LessonStage(QWidget):
         number = course.at.lesson + 1
         of = f"{course.at.step + 1} of {len(lesson.steps)}"
         self.title.set_text(f"{number}  {lesson.title} · {of} · {lesson.models}")
-        self.coming.show_phase(RoundPhase(record, len(record.drafted), 0) if course.asking else None)
+        self.coming.show_phase(
+            RoundPhase(record, Moment.GUESS, len(record.drafted)) if course.asking else None
+        )
         shown = step.card != "none" and not course.asking
         if shown:
             place = step.place if step.card == "drafted" else None

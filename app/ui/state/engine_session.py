@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.loop.pace import PAUSED, TRUE_SPEED
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     AnyCommand,
@@ -120,7 +119,7 @@ class EngineSession(QObject):
         self.questions = EngineQuestions(self._send, self._next_id)
         self.state = self._told = EngineState()
         self._telling = False
-        self.next_speed = TRUE_SPEED  # that the next answer of the chat begins with, once
+        self.holds_next = False  # the next answer of the chat waits before its first round
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
 
     @property
@@ -225,24 +224,24 @@ class EngineSession(QObject):
         self._set(activity=Activity.LOADING, reading=None)
         self._thread.send(self._load)
 
-    def generate(self, request: GenerationRequest, sink: RunSink, speed: float = TRUE_SPEED) -> None:
-        """Generate for `sink`, at first at that speed (see `set_pace`). Only when the activity is READY."""
+    def generate(self, request: GenerationRequest, sink: RunSink, held: bool = False) -> None:
+        """Generate for `sink`; if `held`, the first round waits for `set_pace`. Only when the activity is
+        READY."""
         self.questions.stop()  # a user waits for the command that follows
         self._run = _Run(self._next_id(), sink)
-        self._set(activity=Activity.READING, held=speed == PAUSED)
-        self._thread.send(Generate(self._run.id, request, self.drafters, speed))
+        self._set(activity=Activity.READING, held=held)
+        self._thread.send(Generate(self._run.id, request, self.drafters, held))
 
-    def set_pace(self, speed: float, steps: int = 0) -> None:
-        """Let the rounds of the current run follow each other at a speed relative to the true one; 0 holds
-        them back, but for `steps` more."""
+    def set_pace(self, held: bool, steps: int = 0) -> None:
+        """Hold the rounds of the current run back, but for `steps` more, or let them begin."""
         if self._run is not None:
-            self._set(held=speed == PAUSED)
-            self._thread.send(SetPace(self._run.id, speed, steps))
+            self._set(held=held)
+            self._thread.send(SetPace(self._run.id, held, steps))
 
     @property
     def held(self) -> bool:
         """Whether the rounds of the current run are held back; where there is none, those of the next."""
-        return self.state.held if self._run is not None else self.next_speed == PAUSED
+        return self.state.held if self._run is not None else self.holds_next
 
     def forget(self) -> None:
         """Empty what strategies have learned from earlier answers; while one is being written, afterwards."""

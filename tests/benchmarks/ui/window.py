@@ -217,8 +217,8 @@ def ask_window(window: MainWindow, request: GenerationRequest) -> float:
     session, controller = window.session, window.controller
     generate = session.generate
 
-    def generate_own(_asked: GenerationRequest, sink: RunSink, speed: float = 1.0) -> None:
-        generate(request, sink, speed)
+    def generate_own(_asked: GenerationRequest, sink: RunSink, held: bool = False) -> None:
+        generate(request, sink, held)
 
     session.generate = generate_own  # type: ignore[method-assign, assignment]
     try:

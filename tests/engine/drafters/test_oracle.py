@@ -81,14 +81,14 @@ def test_the_rehearsal_is_in_no_measured_time(engine: Engine) -> None:
 
 def test_the_rehearsal_waits_for_no_step(engine: Engine) -> None:
     """It would take the steps that somebody asks for, and show nothing for them."""
-    engine.pace.set(0, steps=1)
+    engine.pace.set(True, steps=1)
     request = GenerationRequest(prompt=PROMPT, strategy="oracle:alpha=1:cost=0:n_max=5", max_tokens=60)
     events = engine.generate(request)
     shown = next(event for event in events if isinstance(event, RoundFinished))
     engine.stop()
     assert shown.round.accepted == 5
     assert [type(event) for event in events] == [Finished]
-    engine.pace.set(1)
+    engine.pace.set(False)
 
 
 def test_the_rehearsal_ends_where_the_answer_does(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,20 +17,25 @@ from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import Round
 from app.ui.chat.answers import HELD
 from app.ui.inspector.place import TraceFiles, file_name
-from app.ui.inspector.player import Player, RoundPhase, SlowMotion
+from app.ui.inspector.player import SLOW, TRUE_SPEED, Moment, Player, RoundPhase, SlowMotion, Speed
 from app.ui.inspector.transport import SPEEDS, TransportBar
 from app.ui.state.answer import AnswerModel
 from app.ui.state.chat_side import Inspection
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
-from tests.quiet import stays
 from tests.ui.homes import Homes
 from tests.ui.named import words_in
 from tests.ui.traces import make_header, make_round, simulate
 from tests.ui.windows import Windows
 
 TEXT = "The fox ran over the hill and the dog ran after it. " * 4
+FAST_BEAT = Speed(beat=0.005)
 ROUND = make_round(0, (b"It", b" is"), b" a", rejected=b" no", ignored=(b" more",))
+
+
+@pytest.fixture(autouse=True)
+def fast_slow_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SPEEDS, "5 ms a token", FAST_BEAT)
 
 
 @pytest.fixture
@@ -88,7 +93,7 @@ def test_play_shows_every_round_when_it_had_ended(
 def test_a_pause_keeps_the_place_and_play_goes_on(
     bar: TransportBar, answer: AnswerModel, qtbot: QtBot
 ) -> None:
-    bar.player.set_speed(0.1)
+    bar.player.set_speed(FAST_BEAT)
     answer.move(2)
     bar.play.click()
     qtbot.waitUntil(lambda: answer.cursor > 2, timeout=30_000)
@@ -101,23 +106,22 @@ def test_a_pause_keeps_the_place_and_play_goes_on(
 
 
 def test_drafts_appear_one_by_one_and_then_the_verdicts_fall() -> None:
-    ends = [ROUND.seconds * part / 200 for part in range(201)]
-    phases = [RoundPhase.at(ROUND, seconds) for seconds in ends]
+    phases = RoundPhase.all_of(ROUND)
     drafted, told = [phase.drafted for phase in phases], [phase.told for phase in phases]
-    assert drafted == sorted(drafted) and set(drafted) == set(range(5))
-    assert told == sorted(told) and set(told) == set(range(6))
-    assert max(phase.drafted for phase in phases if not phase.told) == 4, "no verdict before the whole draft"
+    assert drafted == [1, 2, 3, 4, *[4] * 8] and told == [0] * 6 + [1, 2, 3, 4, 5, 5]
+    assert list(dict.fromkeys(phase.moment for phase in phases)) == list(Moment)
     assert phases[-1].tokens == [
         ("It", "accepted"), ("·is", "accepted"), ("·no", "rejected"), ("·more", "ignored"),
         ("·a", "resampled"),
     ]  # fmt: skip
-    assert phases[100].tokens == [("It", ""), ("·is", ""), ("·no", ""), ("·more", "")]
+    assert phases[4].tokens == [("It", ""), ("·is", ""), ("·no", ""), ("·more", "")]
+    assert phases[-1].words == "2 of 4 accepted, the target's own ·a (resampled)"
 
 
 def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, theme: Theme) -> None:
     row = SlowMotion(theme)
     qtbot.addWidget(row)
-    row.show_phase(RoundPhase(make_round(0, [b" token%d" % at for at in range(16)], b" own"), 16, 17))
+    row.show_phase(RoundPhase.whole(make_round(0, [b" token%d" % at for at in range(16)], b" own")))
     height = row.heightForWidth(600)
     assert row.heightForWidth(9000) == row.sizeHint().height() < height
     row.resize(600, height)
@@ -128,47 +132,30 @@ def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, the
     assert len(last) > 2 and beyond == {ground}
 
 
-def states_of(row: SlowMotion) -> set[tuple[int, int]]:
-    """How many drafted tokens and fates the row shows, over the time of its round."""
-    seen = set()
-    for part in range(201):
-        row.show_phase(RoundPhase.at(ROUND, ROUND.seconds * part / 200))
-        assert row.phase is not None
-        seen.add((row.phase.drafted, row.phase.told))
-    return seen
-
-
 def test_with_less_motion_whole_states_follow_each_other(qtbot: QtBot, theme: Theme) -> None:
     row = SlowMotion(theme)
     qtbot.addWidget(row)
-    step_by_step = {(0, 0), (1, 0), (2, 0), (3, 0), *((4, told) for told in range(6))}
-    assert states_of(row) == step_by_step
+
+    def states() -> list[tuple[int, int]]:
+        seen = []
+        for phase in RoundPhase.all_of(ROUND):
+            row.show_phase(phase)
+            assert row.phase is not None
+            seen.append((row.phase.drafted, row.phase.told))
+        return list(dict.fromkeys(seen))
+
+    step_by_step = [(1, 0), (2, 0), (3, 0), *((4, told) for told in range(6))]
+    assert states() == step_by_step
     theme.set_motion("less")
-    assert states_of(row) == {(0, 0), (4, 0), (4, 5)}
+    assert states() == [(4, 0), (4, 5)]
     theme.set_motion("full")
-    assert states_of(row) == step_by_step
+    assert states() == step_by_step
 
 
-def test_a_round_that_ended_within_its_draft_has_only_its_drafts(qtbot: QtBot, theme: Theme) -> None:
+def test_a_round_that_ended_within_its_draft_has_only_its_drafts() -> None:
     round = make_round(0, (b"It", b" is"), b" a")
-    cut = structs.replace(round, emitted=round.emitted[:2])
-    row = SlowMotion(theme)
-    qtbot.addWidget(row)
-    row.show_phase(RoundPhase.at(cut, cut.seconds))
-    assert row.phase is not None and [text for text, _fate in row.phase.tokens] == ["It", "·is"]
-    assert row.heightForWidth(600) == row.sizeHint().height()
-
-
-def test_slow_motion_hides_when_the_replay_pauses(
-    bar: TransportBar, answer: AnswerModel, qtbot: QtBot
-) -> None:
-    bar.player.set_speed(0.1)
-    answer.move(0)
-    bar.player.play()
-    qtbot.waitUntil(lambda: answer.cursor > 1, timeout=30_000)
-    assert bar.slow_motion.isVisible()
-    bar.player.pause()
-    assert not bar.slow_motion.isVisible()
+    cut = RoundPhase.whole(structs.replace(round, emitted=round.emitted[:2]))
+    assert [text for text, _fate in cut.tokens] == ["It", "·is"] and cut.words == "2 of 2 accepted"
 
 
 def test_a_hidden_chat_follows_the_cursor_when_it_is_shown(windows: Windows) -> None:
@@ -181,10 +168,6 @@ def test_a_hidden_chat_follows_the_cursor_when_it_is_shown(windows: Windows) -> 
     desk.window.go("chat")
     assert whole.startswith(desk.answers()[0].text) and desk.answers()[0].text != whole
     assert desk.page.instruments.answer.statistics.rounds == 1
-
-
-def test_all_speeds_are_between_a_tenth_and_four() -> None:
-    assert min(SPEEDS.values()) == 0.1 and max(SPEEDS.values()) == 4
 
 
 def test_nothing_can_be_done_without_rounds(bar: TransportBar) -> None:
@@ -205,12 +188,19 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     assert desk.place("inspector").title.text() == "Held before the first round"
     desk.until(lambda: bar.answer.progress == HELD)  # the chat does not seem to read its prompt for ever
     desk.until(lambda: desk.window.status.state.text() == "Waiting for a step")
+    assert bar.speed.currentText() == "0.4 s a token"
     for rounds in (1, 2):
         bar.step.click()
         desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
+        assert bar.slow_motion.phase is not None and bar.slow_motion.phase.moment is not Moment.VERDICT
+        while bar.answer.cursor < rounds:
+            bar.step.click()
     bar.back.click()
-    bar.step.click()
-    assert (bar.answer.cursor, len(bar.answer.rounds)) == (2, 2), "a known round needs no engine"
+    assert not bar.slow_motion.isVisible()
+    while bar.answer.cursor < 2:
+        bar.step.click()
+    assert len(bar.answer.rounds) == 2, "a known round needs no engine"
+    bar.player.set_speed(TRUE_SPEED)
     head = desk.place("inspector").head
     assert desk.window.status.state.text() == "Waiting for a step" and head.facts.toolTip().startswith("held")
     bar.play.click()
@@ -225,11 +215,11 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
 
 @pytest.fixture
 def player(qtbot: QtBot) -> Player:
-    """Plays, at a tenth of the speed, an answer that the chat's engine writes; the test adds the rounds."""
+    """Plays, in slow motion, an answer that the chat's engine writes; the test adds the rounds."""
     answer, made = AnswerModel(live=True), Player(EngineSession(Homes()))
     answer.begin(make_header())
     made.set_answer(answer, True)
-    made.set_speed(0.1)
+    made.set_speed(FAST_BEAT)
     return made
 
 
@@ -238,47 +228,54 @@ def slow_round(index: int) -> Round:
 
 
 def test_what_a_slowed_engine_makes_is_seen_in_slow_motion(player: Player, qtbot: QtBot) -> None:
-    answer, seen = player.answer, list[tuple[int, int, int]]()
-
-    def see(phase: RoundPhase | None) -> None:
-        if phase is not None:
-            seen.append((phase.round.index, phase.drafted, phase.told))
-
-    player.phased.connect(see)
+    answer, seen = player.answer, list[RoundPhase]()
+    player.phased.connect(lambda phase: seen.append(phase) if phase is not None else None)
     for index in (0, 1):
         answer.add([slow_round(index)])
         assert answer.cursor == index, "the engine has made the round, and it is not shown yet"
         qtbot.waitUntil(partial(lambda end: answer.cursor == end, index + 1), timeout=30_000)
-    assert seen == sorted(seen) and {index for index, _drafted, _told in seen} == {0, 1}
-    assert {(0, 3, 0), (1, 3, 0)} & {*seen} and any(told for _index, _drafted, told in seen)
+    assert seen == [phase for index in (0, 1) for phase in RoundPhase.all_of(slow_round(index))]
     answer.add([slow_round(2)])
-    player.set_speed(1)
+    player.set_speed(TRUE_SPEED)
+    assert answer.cursor == 3
     answer.add([slow_round(3)])
-    qtbot.waitUntil(lambda: answer.cursor == 4)
-    answer.add([slow_round(4)])
-    assert answer.cursor == 5, "at true speed at once"
+    assert answer.cursor == 4, "at true speed at once"
 
 
-def test_a_pause_a_step_and_the_end_leave_no_live_round_behind(player: Player, qtbot: QtBot) -> None:
+def test_a_step_in_slow_motion_stops_at_guess_check_and_verdict(player: Player) -> None:
     answer = player.answer
-    for count, act in ((1, player.pause), (2, player.step), (3, lambda: player.set_answer(answer, True))):
-        answer.add([slow_round(count - 1)])
-        act()
-        assert answer.cursor == count
-    answer.add([slow_round(3)])
     player.pause()
-    answer.add([slow_round(4)])
+    player.step()
+    answer.add([slow_round(0)])
+    for moment, cursor in ((Moment.GUESS, 0), (Moment.CHECK, 0), (Moment.VERDICT, 1)):
+        phase = player.phase
+        assert phase is not None and phase == phase.reached
+        assert (phase.moment, answer.cursor, player.playing) == (moment, cursor, False)
+        player.step()
+    answer.add([slow_round(1)])
+    player.back()
+    assert player.phase is None and answer.cursor == 1, "the coming round is taken back"
     answer.end(None)
-    assert player.playing, "what is being shown is shown to its end"
-    qtbot.waitUntil(lambda: not player.playing, timeout=30_000)
-    assert answer.whole
+    player.step()
+    player.set_answer(answer, True)
+    assert answer.whole, "what was coming is shown whole"
+
+
+def test_leaving_the_inspector_lets_a_slow_answer_go_on_at_true_speed(player: Player) -> None:
+    player.answer.add([slow_round(0)])
+    player.leave()
+    assert player.speed is TRUE_SPEED and player.answer.cursor == 1 and player.phase is None
+    player.set_speed(FAST_BEAT)
+    player.set_answer(AnswerModel(live=True), True)
+    assert player.speed is TRUE_SPEED, "the next answer is not slow unless it is held"
 
 
 def test_who_went_back_in_a_slow_answer_stays_there(player: Player) -> None:
     answer = player.answer
-    for index in range(3):
-        answer.add([slow_round(index)])
-        player.pause()
+    player.set_speed(TRUE_SPEED)
+    answer.add([slow_round(index) for index in range(3)])
+    player.set_speed(FAST_BEAT)
+    player.pause()
     player.back()
     answer.add([slow_round(3)])
     assert answer.cursor == 2
@@ -290,25 +287,16 @@ def test_an_answer_that_is_stopped_in_slow_motion_is_shown_whole(windows: Window
     desk = windows.open(max_tokens=200)
     desk.window.go("inspector")
     bar = desk.place("inspector").replay
-    bar.player.set_speed(0.1)
+    bar.hold.click()
     desk.type("hello")
+    desk.until(lambda: bar.answer.live and bar.answer.header is not None)
+    bar.player.set_speed(FAST_BEAT)
+    bar.play.click()
     desk.until(lambda: bar.answer.cursor > 1)
     desk.session.stop()
     desk.until_ready()
     desk.until(lambda: not bar.player.playing)
     assert bar.answer.whole and len(bar.answer.rounds) < 200
-
-
-def test_a_slow_step_of_a_recorded_answer_shows_one_round(
-    bar: TransportBar, answer: AnswerModel, qtbot: QtBot
-) -> None:
-    bar.player.set_speed(0.1)
-    answer.move(2)
-    bar.step.click()
-    assert answer.cursor == 2 and not bar.player.playing
-    qtbot.waitUntil(bar.slow_motion.isVisible)
-    qtbot.waitUntil(lambda: answer.cursor == 3, timeout=30_000)
-    assert not bar.slow_motion.isVisible() and stays(lambda: answer.cursor == 3)
 
 
 def test_a_held_answer_can_be_stopped(windows: Windows) -> None:
@@ -491,7 +479,7 @@ def test_space_plays_in_the_inspector(windows: Windows) -> None:
     desk.ask("hello")
     desk.window.go("inspector")
     place = desk.place("inspector")
-    place.replay.player.set_speed(0.1)
+    place.replay.player.set_speed(SLOW)
     QTest.keyClick(place.round, Qt.Key.Key_Space)
     assert place.replay.player.playing
     QTest.keyClick(place.round, Qt.Key.Key_Space)
