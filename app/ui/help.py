@@ -214,6 +214,7 @@ def _style(theme: Theme) -> str:
 
 
 WIDTH = 440  # pixels at text scale 1
+_MOST, _LEAST = 0.45, 200  # of the window, and pixels at text scale 1
 _SCROLLS = {
     Qt.Key.Key_Up: QAbstractSlider.SliderAction.SliderSingleStepSub,
     Qt.Key.Key_Down: QAbstractSlider.SliderAction.SliderSingleStepAdd,
@@ -233,9 +234,9 @@ class HelpPanel(QWidget):
     def __init__(
         self, theme: Theme, area: QWidget, otherwise: QWidget, gather: Callable[[], Sequence[HelpSection]]
     ) -> None:
-        """`area` is what it lies over, in the same parent; `otherwise` gets the focus where what had it is
-        gone; `gather` is asked when it is first opened."""
-        super().__init__(area.parentWidget())
+        """It takes its room from `area`. `otherwise` gets the focus if what had it is gone. `gather` is asked
+        when it is first opened."""
+        super().__init__(area)
         self._theme = theme
         self._area = area
         self._otherwise = otherwise
@@ -301,7 +302,6 @@ class HelpPanel(QWidget):
     def _take_focus(self) -> None:
         self._before.remember()
         self.show()
-        self.raise_()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
 
     @Slot()
@@ -358,7 +358,7 @@ class HelpPanel(QWidget):
         event.accept()  # not meant for what lies below
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._area and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+        if watched is self._area and event.type() == QEvent.Type.Resize:
             self._fit()
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             scroll = _SCROLLS.get(Qt.Key(event.key()))
@@ -368,9 +368,8 @@ class HelpPanel(QWidget):
         return False
 
     def _fit(self) -> None:
-        over = self._area.geometry()
-        over.setLeft(max(over.left(), over.right() + 1 - round(WIDTH * self._theme.scale)))
-        self.setGeometry(over)
+        self.setMaximumWidth(round(min(WIDTH * self._theme.scale, self._area.width() * _MOST)))
+        self.setMinimumWidth(round(_LEAST * self._theme.scale))
 
     @Slot()
     def _restyle(self) -> None:

@@ -94,7 +94,7 @@ def _moment(stamp: str) -> str:
 
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
-NARROW = 960  # a narrower page folds the list of chats by itself, so that the text keeps its room
+NARROW = 1040  # a narrower page folds the list of chats by itself, so that the text keeps its room
 CRAMPED = 844  # a narrower page folds the instruments as well; it is a window of 900 less the rail
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264

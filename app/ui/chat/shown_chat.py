@@ -262,14 +262,14 @@ class ShownChat(QObject):
         self._page.instruments.set_answer(answer)
         self.answer_shown.emit()
 
-    @Slot(object, int)
-    def _clicked(self, turn: AnswerTurn, index: int) -> None:
+    @Slot(object, int, int)
+    def _clicked(self, turn: AnswerTurn, index: int, place: int) -> None:
         """A token was clicked: pin its round, or inspect the round that is pinned."""
-        if turn.answer is self.answer and turn.answer.pinned_at == index:
-            self.inspect_requested.emit(turn.answer, index)
-            return
+        again = turn.answer is self.answer and turn.answer.pinned_at == index
         self._choose_answer_of(turn)
-        turn.answer.pin(index)
+        turn.answer.pin(index, place)
+        if again:
+            self.inspect_requested.emit(turn.answer, index)
 
     @Slot(object, int)
     def _inspect(self, turn: AnswerTurn, index: int) -> None:

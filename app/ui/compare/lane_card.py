@@ -123,7 +123,9 @@ class LaneCard(QWidget):
             self.text.show_round(turn, index)
 
     @Slot(object, int)
-    def _inspect(self, _turn: object, index: int) -> None:
+    def _inspect(self, _turn: object, index: int, place: int | None = None) -> None:
+        if self.answer is not None:
+            self.answer.pin(index, place)
         self.inspect_requested.emit(self.answer, index, self.name)
 
     @Slot()

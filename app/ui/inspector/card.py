@@ -130,6 +130,7 @@ class Card(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._content: CardContent | None = None
+        self._chosen = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.draws = DrawButton(theme, self, key)
         self.draws.drew.connect(self._drew)
@@ -140,8 +141,9 @@ class Card(QWidget):
     def content(self) -> CardContent | None:
         return self._content
 
-    def show_content(self, content: CardContent) -> None:
-        """Show another content."""
+    def show_content(self, content: CardContent, chosen: bool = False) -> None:
+        """Show another content; `chosen` gives it a strong edge."""
+        self._chosen = chosen
         if content != self._content:
             self._content = content
             self.setAccessibleName(content.name)
@@ -183,10 +185,13 @@ class Card(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         edge = palette.fate(content.fate) if content.instead is not None else palette.line
+        if self._chosen:
+            edge = palette.text
         ring = ring_shown(self)
-        painter.setPen(QPen(QColor(focus_ring(palette) if ring else edge), 2 if ring else 1))
+        strong = ring or self._chosen
+        painter.setPen(QPen(QColor(focus_ring(palette) if ring else edge), 2 if strong else 1))
         painter.setBrush(QColor(palette.ground))
-        inset = 1.0 if ring else 0.5
+        inset = 1.0 if strong else 0.5
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), _ROUND, _ROUND)
         self._flow(painter, self.width())
         painter.end()
@@ -293,6 +298,7 @@ class CardGrid(QWidget):
         super().__init__()
         self._theme = theme
         self._made: list[Card] = []
+        self.chosen: Card | None = None
         self._shown = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._place)
@@ -302,19 +308,21 @@ class CardGrid(QWidget):
         """The cards that are shown."""
         return self._made[: self._shown]
 
-    def show_cards(self, contents: Sequence[CardContent]) -> None:
-        """Show a card for each content."""
+    def show_cards(self, contents: Sequence[CardContent], chosen: int | None = None) -> None:
+        """Show a card for each content; `chosen` is the index of one that was asked for."""
+        at = min(chosen, len(contents) - 1) if chosen is not None and contents else None
         had = self._focused
         for place, content in enumerate(contents):
             if place == len(self._made):
                 self._made.append(self._make())
-            self._made[place].show_content(content)
+            self._made[place].show_content(content, place == at)
             self._made[place].show()
         if had is not None and had >= len(contents) and contents:
             self._made[len(contents) - 1].setFocus(Qt.FocusReason.OtherFocusReason)
         for card in self._made[len(contents) :]:
             card.hide()
         self._shown = len(contents)
+        self.chosen = self._made[at] if at is not None else None
         self._place()
 
     def _make(self) -> Card:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, SignalInstance, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, SignalInstance, Slot
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
@@ -216,7 +216,7 @@ class InspectorPlace(PlaceWidget):
     def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (
             (answer.began, self._show_state), (answer.told, self._show_state), (answer.grew, self._grow),
-            (answer.ended, self._end), (answer.moved, self._move), (answer.pinned, self._show_round),
+            (answer.ended, self._end), (answer.moved, self._move), (answer.pinned, self._pinned),
         )  # fmt: skip
 
     @Slot()
@@ -265,9 +265,22 @@ class InspectorPlace(PlaceWidget):
 
     # ------------------------------------------------------------------ what people do
 
-    @Slot(object, int)
-    def _token_clicked(self, _turn: AnswerTurn, index: int) -> None:
-        self.answer.pin(index)
+    @Slot(object, int, int)
+    def _token_clicked(self, _turn: AnswerTurn, index: int, place: int) -> None:
+        self.answer.pin(index, place)
+
+    @Slot()
+    def _pinned(self) -> None:
+        self._show_round()
+        QTimer.singleShot(0, self, self._reveal)  # once its cards are laid out
+
+    @Slot()
+    def _reveal(self) -> None:
+        """Bring the chosen round into sight, at the card of a chosen token."""
+        if self.answer.pinned_at is not None:
+            self._scroll.verticalScrollBar().setValue(0)
+            if self.round.grid.chosen is not None:
+                self._scroll.ensureWidgetVisible(self.round.grid.chosen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not KEYS.act(self, event):

@@ -265,7 +265,10 @@ class RoundView(InspectorPart):
         self.source_changed.emit()
         self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.origin.text()}")
         self.chain.show_links(chain_of(round, header))
-        self.grid.show_cards(cards_of(round, header))
+        cards, place = cards_of(round, header), answer.pinned_place
+        if place is not None and place >= len(round.drafted):
+            place = next((at for at, card in enumerate(cards) if card.own), None)
+        self.grid.show_cards(cards, place)
 
     def _copied(self, round: Round, header: TraceHeader) -> Copied | None:
         """Where the draft was copied from."""

@@ -102,6 +102,7 @@ class AnswerModel(QObject):
         self.clocks: tuple[RunClock, RunClock] | None = None  # of its runs: with drafts, without
         self.pointed_at: int | None = None  # index of a round
         self.pinned_at: int | None = None
+        self.pinned_place: int | None = None  # of a token of that round: in the draft, else behind it
         self._folds = folds if folds is not None else RoundFolds()
         self.calibration: PassSeconds | None = None  # of its pair, on this machine
         self.tried: dict[str, Tried] = {}  # other strategies that were measured on its prompt
@@ -314,11 +315,11 @@ class AnswerModel(QObject):
             self.pointed_at = index
             self.pointed.emit()
 
-    def pin(self, index: int | None) -> None:
-        """Pin a round, so that it stays shown; None unpins it."""
+    def pin(self, index: int | None, place: int | None = None) -> None:
+        """Pin a round, so that it stays shown, and one of its tokens; None unpins it."""
         index = index if index is not None and 0 <= index < self.cursor else None
-        if index != self.pinned_at:
-            self.pinned_at = index
+        if (index, place) != (self.pinned_at, self.pinned_place):
+            self.pinned_at, self.pinned_place = index, place
             self.pinned.emit()
 
 

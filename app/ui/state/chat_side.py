@@ -61,7 +61,8 @@ class Inspection(QObject):
             self.show_chat()
         else:
             self._show(answer, name)
-        answer.pin(index)
+        if answer.pinned_at != index:  # else one of its tokens may be chosen
+            answer.pin(index)
         self.opened.emit()
 
     @Slot()

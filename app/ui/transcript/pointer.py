@@ -229,7 +229,7 @@ class Pointer(QObject):
         near = (point - self._pressed_at).manhattanLength() < 4
         token = self._token(point) if near and self._selection.empty else None
         if token is not None:
-            self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
+            self._click(token)
         clipboard = QGuiApplication.clipboard()
         if clipboard.supportsSelection() and not self._selection.empty:
             clipboard.setText(self._selection.text(), clipboard.Mode.Selection)
@@ -256,8 +256,15 @@ class Pointer(QObject):
         token = self._hover.token
         if token is None:
             return self.fold_seen()
-        self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
+        self._click(token)
         return True
+
+    def _click(self, token: Token) -> None:
+        answer, span = self._stack.answer(token.item), token.span
+        round = answer.round(span.round) if answer is not None else None
+        if round is not None:
+            place = span.place if span.struck or span.place < round.accepted else len(round.drafted)
+            self._view.token_clicked.emit(self._stack.items[token.item].turn, span.round, place)
 
     def fold_seen(self) -> bool:
         """Fold or unfold the reasoning in sight; False where there is none."""

@@ -40,7 +40,7 @@ from app.ui.transcript.text.spans import Turn
 class Surface(QAbstractScrollArea):
     """Shows a stack of items, which the view fills."""
 
-    token_clicked = Signal(object, int)  # turn, round
+    token_clicked = Signal(object, int, int)  # turn, round, place in the draft or behind it
     inspect_requested = Signal(object, int)  # turn, round
     edit_asked = Signal(object)  # turn
     edit_submitted = Signal(object, object)  # turn, new Question

@@ -190,8 +190,11 @@ class TranscriptView(Surface):
                 self.refresh()
 
     def show_round(self, turn: Turn, round_index: int) -> None:
-        """Scroll a round into view and point at its first token."""
+        """Scroll a round into view and point at its first token, unless one of its tokens is pointed at."""
         index = self.stack.index_of(turn)
+        pointed = self.hover.token
+        if pointed is not None and (pointed.item, pointed.span.round) == (index, round_index):
+            return
         answer = self.stack.answer(index)
         if answer is None:
             return

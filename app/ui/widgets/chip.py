@@ -97,8 +97,9 @@ class Chip(QAbstractButton):
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
         room = width - self._frame()
-        # Both ends of a spec matter: the first strategy and the rules of the run.
-        mode = Qt.TextElideMode.ElideMiddle if self._mono else Qt.TextElideMode.ElideRight
+        # Both ends of a spec matter; of a model's name the size at its end tells target and draft apart.
+        mode = Qt.TextElideMode.ElideLeft if self._caption_stays else Qt.TextElideMode.ElideRight
+        mode = Qt.TextElideMode.ElideMiddle if self._mono else mode
         value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
         needed = self._width(self._strong(), value)
         detail = self._width(self._small(), self._detail)
@@ -254,8 +255,7 @@ def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[
 
     Each chip has four widths: all that it wants, without its detail, without its caption, and the least.
     Details are left out first, one after the other, then captions; then the first two chips, which are names,
-    are cut, then the third, and last the fourth. The sum exceeds the room only where all have their least
-    width.
+    are cut, then the third, and last the fourth. Where all have their least width, all are cut alike.
     """
     given = [wanted[0] for wanted in widths]
     for stage in (1, 2):
@@ -268,7 +268,7 @@ def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[
             if given[at] <= widths[at][3]:
                 break
             given[at] -= 1
-    return given
+    return [width * max(room, 0) // sum(given) for width in given] if sum(given) > room else given
 
 
 class ChipRow(QWidget):

@@ -179,9 +179,9 @@ class MainWindow(QMainWindow):
     def _build(self) -> None:
         shown = kit.column(self.opener.strip, (self._stack, 1), spacing=0)
         root = QWidget()
-        kit.column((kit.row(self.rail, (shown, 1), spacing=0), 1), self.status, spacing=0, on=root)
+        self.help = HelpPanel(self._theme, root, self.rail.help, self._help_sections)
+        kit.column((kit.row(self.rail, (shown, 1), self.help, spacing=0), 1), self.status, spacing=0, on=root)
         self.setCentralWidget(root)
-        self.help = HelpPanel(self._theme, self._stack, self.rail.help, self._help_sections)
 
     def _help_sections(self) -> list[HelpSection]:
         """What Help says, when it is first opened."""

@@ -200,11 +200,12 @@ def test_a_click_on_the_pinned_rounds_token_inspects_it(windows: Windows) -> Non
     desk = windows.open()
     first, second = desk.ask("hello"), desk.ask("and now")
     transcript = desk.page.transcript
-    transcript.token_clicked.emit(first.turn, 1)
+    transcript.token_clicked.emit(first.turn, 1, 0)
     assert desk.page.isVisible() and first.answer.pinned_at == 1, "the first click pins"
-    transcript.token_clicked.emit(first.turn, 1)
+    transcript.token_clicked.emit(first.turn, 1, 0)
     place = desk.place("inspector")
     assert place.isVisible() and place.answer is first.answer and place.answer.inspected == 1
+    assert place.round.grid.chosen is place.round.grid.cards[0], "the card of that token"
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     transcript.inspect_requested.emit(second.turn, 0)
     assert place.isVisible() and place.answer is second.answer and place.answer.inspected == 0
@@ -230,7 +231,7 @@ def test_a_lane_of_compare_opens_and_esc_goes_back_to_it(windows: Windows) -> No
     compare = desk.place("compare")
     card = compare.outcome.stage.lanes.cards[0]
     card.set_answer(AnswerModel(make_trace(ROUNDS)))
-    card.text.token_clicked.emit(card.text.turns[0], 1)
+    card.text.token_clicked.emit(card.text.turns[0], 1, 0)
     place = desk.place("inspector")
     assert place.isVisible() and place.answer is card.answer and place.answer.inspected == 1
     assert place.head.title.text() == card.name
@@ -372,7 +373,7 @@ def test_cards_follow_a_fast_cursor_at_a_readable_pace(
     drawn: list[int | None] = []
     show = CardGrid.show_cards
     monkeypatch.setattr(
-        CardGrid, "show_cards", lambda self, cards: drawn.append(answer.inspected) or show(self, cards)
+        CardGrid, "show_cards", lambda self, *what: drawn.append(answer.inspected) or show(self, *what)
     )
     for _ in range(40):
         answer.move(answer.cursor - 1)

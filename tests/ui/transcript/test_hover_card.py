@@ -59,7 +59,7 @@ def test_the_card_lies_beside_the_token_not_on_it(qtbot: QtBot, chat) -> None:
 
 def test_rounds_and_clicks_are_told(qtbot: QtBot, chat) -> None:
     told: list[int | None] = []
-    clicked: list[tuple[object, int]] = []
+    clicked: list[object] = []
     last(chat).pointed.connect(lambda: told.append(last(chat).pointed_at))
     chat.token_clicked.connect(lambda *what: clicked.append(what))
     move(qtbot, chat, centre(chat, token(chat, " arithmetic", "resampled")))
@@ -69,7 +69,7 @@ def test_rounds_and_clicks_are_told(qtbot: QtBot, chat) -> None:
     qtbot.mouseClick(chat.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
     move(qtbot, chat, QPoint(3, 3))
     assert told == [3, 4, None]
-    assert clicked == [(turn(chat, "a"), 4)]
+    assert clicked == [(turn(chat, "a"), 4, len(last(chat).rounds[4].drafted))]
 
 
 def test_a_drag_is_no_click(qtbot: QtBot, chat) -> None:
@@ -91,7 +91,7 @@ def test_the_second_click_of_a_double_click_is_none(qtbot: QtBot, chat) -> None:
     qtbot.mouseClick(chat.viewport(), button, none, at)
     qtbot.mouseDClick(chat.viewport(), button, none, at)
     qtbot.mouseRelease(chat.viewport(), button, none, at)
-    assert clicked == [(turn(chat, "a"), 3)]
+    assert clicked == [(turn(chat, "a"), 3, len(last(chat).rounds[3].drafted))]
 
 
 def test_a_newline_can_be_pointed_at(qtbot: QtBot, view: TranscriptView) -> None:
@@ -159,7 +159,7 @@ def test_enter_chooses_and_escape_ends(qtbot: QtBot, chat) -> None:
     chat.show_round(turn(chat, "a"), 3)
     with qtbot.waitSignal(chat.token_clicked) as told:
         qtbot.keyClick(chat, Qt.Key.Key_Return)
-    assert told.args == [turn(chat, "a"), 3]
+    assert told.args == [turn(chat, "a"), 3, 0]
     assert last(chat).pointed_at == 3
     qtbot.keyClick(chat, Qt.Key.Key_Escape)
     assert last(chat).pointed_at is None
