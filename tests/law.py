@@ -33,7 +33,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
-from app.engine.types import ModelOptions, Round, Sampling, Verification
+from app.engine.types import ModelOptions, Round, Sampling
 from tests.files.tiny import Tiny
 from tests.reference import probabilities
 
@@ -351,7 +351,7 @@ def _emitted(
             target=engine.target,
             drafters=drafters,
             draft_contexts=[engine.draft] if engine.draft else [],
-            verification=spec.verification_at(case.sampling.temperature),
+            rule=spec.verification_at(case.sampling.temperature),
             length=length,
             sampler=sampler,
             draws=Draws(seed * 1_000_000 + number),
@@ -366,7 +366,7 @@ def _emitted(
             run.draws,
             run.prompt_length,
             run.end_ids,
-            shares_luck=run.verification is Verification.MATCH,
+            shares_luck=run.rule.shares_luck,
         )
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)

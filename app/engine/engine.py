@@ -186,7 +186,7 @@ class Engine:
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check the whole request; nothing is decoded yet."""
         spec, sampling = self._checked(request), request.sampling
-        verification = spec.verification_at(sampling.temperature)
+        rule = spec.verification_at(sampling.temperature)
         spec.check_lengths()
         if request.depth:
             request = filled(request, document(self.vocabulary, request.filler, request.depth))
@@ -216,7 +216,7 @@ class Engine:
             target=self.target,
             drafters=drafters,
             draft_contexts=draft_contexts,
-            verification=verification,
+            rule=rule,
             length=length,
             sampler=self._sampler(request),
             draws=Draws(secrets.randbits(63) if sampling.seed < 0 else sampling.seed),
@@ -262,7 +262,7 @@ class Engine:
             format=FORMAT,
             app_version=__version__,
             strategy=str(spec),
-            verification=answer.verification,
+            verification=answer.rule.name,
             sampling=request.sampling,
             seed=answer.draws.seed,
             max_tokens=request.max_tokens,

@@ -1,7 +1,7 @@
 """The fates of tokens: their names and meanings.
 
 A fate has a value in Verdict or in Origin and a row in FATES; its colours are in `ui/theme/palette.py`.
-`verify.py` and `generate.py` decide it, and `recheck.py` knows where it may stand.
+its rule (`rules/`) and `generate.py` decide it, and `recheck.py` knows where it may stand.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 from app.engine.compat import HEAD_STRATEGIES
@@ -13,9 +12,10 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.lengths.base import Fixed, LengthAt, LengthFold, LengthRule, StrategyLimits
 from app.engine.lengths.registry import LENGTHS
-from app.engine.loop.verify import default_verification
 from app.engine.params import check_params, params_of
-from app.engine.types import Round, Verification
+from app.engine.rules.base import Rule
+from app.engine.rules.registry import RULES, default_rule
+from app.engine.types import Round
 
 NONE = "none"
 DRAFT_SIMPLE = "draft-simple"
@@ -24,7 +24,6 @@ SERVER = "server"
 SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
 """What every output says of a synthetic strategy."""
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
-C = TypeVar("C", bound=StrEnum)
 
 
 def run_keys() -> list[str]:
@@ -88,7 +87,7 @@ class StrategySpec:
     """A parsed strategy: drafters in order of precedence, and the settings of the whole run."""
 
     parts: tuple[StrategyPart, ...] = ()
-    verification: Verification | None = None  # None: by temperature
+    verification: Rule | None = None  # None: by temperature
     length: LengthRule = Fixed()  # noqa: RUF009 # frozen
 
     @classmethod
@@ -116,8 +115,8 @@ class StrategySpec:
                 parts.append(part)
             before = pairs[-1] if pairs else ""
         _check_order(parts, text)
-        verification = _parse_choice(Verification, "verify", run["verify"]) if "verify" in run else None
-        return cls(tuple(parts), verification, _parse_length(run))
+        _check_choice("verify", run.get("verify"), RULES)
+        return cls(tuple(parts), RULES.get(run.get("verify", "")), _parse_length(run))
 
     def __str__(self) -> str:
         written = "+".join(str(part) for part in self.parts) or NONE
@@ -141,26 +140,22 @@ class StrategySpec:
         parts = tuple(part for part in self.parts if not KINDS[part.name].needs_draft)
         return replace(self, parts=parts) if parts or not self.parts else None
 
-    def verification_at(self, temperature: float) -> Verification:
+    def verification_at(self, temperature: float) -> Rule:
         """The rule in use; raises SettingError if the chosen rule does not suit the temperature."""
-        if self.verification is None:
-            # Only `match` keeps the answer that was rehearsed.
-            return (
-                Verification.MATCH
-                if self.is_synthetic and temperature > 0
-                else default_verification(temperature)
-            )
-        if self.is_synthetic and temperature > 0 and self.verification is not Verification.MATCH:
+        rule = self.verification
+        if rule is None:
+            return default_rule(temperature, keeps_text=self.is_synthetic)  # it drafts what was rehearsed
+        if temperature > 0 and self.is_synthetic and not (rule.keeps_text and rule.any_temperature):
             raise SettingError(
-                f"oracle drafts the answer itself, which verify={self.verification} does not keep.",
+                f"oracle drafts the answer itself, which verify={rule} does not keep.",
                 "Use verify=match, or temperature 0.",
             )
-        if self.verification is Verification.GREEDY and temperature > 0:
+        if temperature > 0 and not rule.any_temperature:
             raise SettingError(
-                f"verify=greedy needs temperature 0, not {temperature:g}.",
+                f"verify={rule} needs temperature 0, not {temperature:g}.",
                 "Set the temperature to 0, or use verify=speculative or verify=match.",
             )
-        return self.verification
+        return rule
 
     def with_length(self, name: str) -> StrategySpec:
         """The spec with another length rule; the rule in use keeps its settings."""
@@ -259,8 +254,7 @@ def _changed(params: Any) -> list[str]:
 def _parse_length(run: dict[str, str]) -> LengthRule:
     """The length rule among the settings of a run, with its own settings."""
     name = run.get("length", Fixed.name)
-    if name not in LENGTHS:
-        raise SettingError(f"length cannot be {name!r}.", f"Allowed: {', '.join(LENGTHS)}.")
+    _check_choice("length", name, LENGTHS)
     owners = {param.name: (rule.name, param) for rule in LENGTHS.values() for param in params_of(rule)}
     given = {key: owners[key][1].parse(value) for key, value in run.items() if key in owners}
     for key in given:
@@ -331,8 +325,6 @@ def _check_order(parts: list[StrategyPart], text: str) -> None:
         )
 
 
-def _parse_choice(kind: type[C], key: str, text: str) -> C:
-    try:
-        return kind(text)
-    except ValueError:
-        raise SettingError(f"{key} cannot be {text!r}.", f"Allowed: {', '.join(kind)}.") from None
+def _check_choice(key: str, name: str | None, known: Iterable[str]) -> None:
+    if name is not None and name not in known:
+        raise SettingError(f"{key} cannot be {name!r}.", f"Allowed: {', '.join(known)}.")

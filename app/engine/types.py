@@ -48,15 +48,6 @@ class Role(StrEnum):
     DRAFT = "draft"
 
 
-class Verification(StrEnum):
-    """The rule by which drafted tokens are judged."""
-
-    GREEDY = "greedy"
-    SPECULATIVE = "speculative"
-    MATCH = "match"
-    BLOCK = "block"
-
-
 class FinishReason(StrEnum):
     """Why an answer ended."""
 
@@ -525,7 +516,7 @@ class TraceHeader(msgspec.Struct, frozen=True):
     format: str  # "major.minor"
     app_version: str
     strategy: str
-    verification: Verification
+    verification: str  # the name of its rule
     sampling: Sampling
     seed: Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
     """The seed in use, also where sampling.seed asked for a new one."""

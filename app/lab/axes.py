@@ -16,8 +16,9 @@ import msgspec
 from app.engine.errors import SettingError
 from app.engine.lengths.registry import LENGTHS
 from app.engine.params import Param, params_of
+from app.engine.rules.registry import RULES
 from app.engine.strategy import NONE, StrategySpec, run_keys
-from app.engine.types import LIKE_TARGET, ModelOptions, Sampling, Verification
+from app.engine.types import LIKE_TARGET, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
 from app.lab.report.report import Cell, SweepFacts
 
@@ -68,7 +69,7 @@ def keys_of(strategy: str) -> dict[str, Param]:
         param.name if names.count(param.name) == 1 else f"{part}.{param.name}": param for part, param in every
     }
     if parts:
-        for key, rules in (("verify", list(map(str, Verification))), ("length", list(LENGTHS))):
+        for key, rules in (("verify", list(RULES)), ("length", list(LENGTHS))):
             keys[key] = Param(key, str, rules[0], "", choices=tuple(rules))
     caches = {BOTH_CACHES: LOADING["cache_type_k"]}
     drafts = {name + DRAFT: param for name, param in LOADING.items()}

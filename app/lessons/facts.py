@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.engine.explain.decision import BlockTest, Residual, block_chain, own_token, residual_of
+from app.engine.explain.decision import Residual, own_token, residual_of
 from app.engine.fates import JUDGED, Verdict
 from app.engine.lengths.base import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
+from app.engine.rules.block import BlockTest, block_chain
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
 from app.saved.measured import Measurement
 

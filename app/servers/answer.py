@@ -11,6 +11,7 @@ import msgspec
 
 from app.base import numbers
 from app.engine.fates import Origin, Verdict
+from app.engine.rules.base import Rule
 from app.engine.strategy import SERVER
 from app.engine.types import (
     UNTOLD,
@@ -20,7 +21,6 @@ from app.engine.types import (
     GenerationRequest,
     PairInfo,
     Round,
-    Verification,
     WholeServer,
 )
 from app.servers.http import ServerError, strange
@@ -62,7 +62,7 @@ class RoundFold:
     draft again is such a round.)
     """
 
-    def __init__(self, rule: Verification, *, untold: bool = False) -> None:
+    def __init__(self, rule: Rule, *, untold: bool = False) -> None:
         """`untold`: the server drafts and has no counters of that; every token is taken for a round."""
         self._rule = rule
         self._untold = untold
@@ -132,7 +132,7 @@ class RoundFold:
         return round
 
     def _judged(self, round: _Open, accepted: int) -> Iterator[DraftedToken]:
-        greedy = self._rule is Verification.GREEDY  # the target's most probable token is the emitted one
+        greedy = not self._rule.draws  # the target's most probable token is the emitted one
         for token in round.tokens[:accepted]:
             yield DraftedToken(
                 token.id, token.text.encode(), Verdict.ACCEPTED, target_id=token.id if greedy else None
@@ -240,7 +240,7 @@ class ServerProtocol(Protocol):
     def pieces(self, asked: Asked) -> Iterator[Piece]:
         """The answer as it comes, up to a piece with `finish`. Raises ServerError, Stopped."""
 
-    def rule(self, temperature: float) -> Verification:
+    def rule(self, temperature: float) -> Rule:
         """The rule by which the server judges drafts."""
 
     def whole(self) -> WholeServer | None:

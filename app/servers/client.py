@@ -34,6 +34,7 @@ from app.engine.process.messages import (
     Stop,
 )
 from app.engine.record.trace import FORMAT
+from app.engine.rules.base import Rule
 from app.engine.strategy import NONE, SERVER
 from app.engine.templates.completion import filled
 from app.engine.types import (
@@ -44,7 +45,6 @@ from app.engine.types import (
     Round,
     Totals,
     TraceHeader,
-    Verification,
     WholeServer,
 )
 from app.servers.answer import Asked, Piece, RoundFold, ServerProtocol
@@ -190,7 +190,7 @@ class _ServerAnswer:
             whole_server=whole,
         )
 
-    def _header(self, rule: Verification, info: PairInfo, asked: Asked, piece: Piece) -> TraceHeader:
+    def _header(self, rule: Rule, info: PairInfo, asked: Asked, piece: Piece) -> TraceHeader:
         request = self._request
         speculation = info.server.speculation if info.server is not None else ()
         drafts = bool(speculation) and request.strategy != NONE
@@ -199,7 +199,7 @@ class _ServerAnswer:
             format=FORMAT,
             app_version=__version__,
             strategy=SERVER if drafts else NONE,
-            verification=rule,
+            verification=rule.name,
             sampling=request.sampling,
             seed=asked.seed,
             max_tokens=request.max_tokens,

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from app.engine.errors import PromptError
+from app.engine.rules.base import Rule
+from app.engine.rules.registry import GREEDY, MATCH
 from app.engine.sampling.dry import breaker_texts
 from app.engine.strategy import NONE
 from app.engine.types import (
@@ -17,7 +19,6 @@ from app.engine.types import (
     ModelInfo,
     PairInfo,
     ServerInfo,
-    Verification,
     WholeServer,
 )
 from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
@@ -165,9 +166,9 @@ class LlamaServer:
                 _finish(chunk) if chunk.stop else None,
             )
 
-    def rule(self, temperature: float) -> Verification:
+    def rule(self, temperature: float) -> Rule:
         # It draws the target's token at every place, and keeps the draft as far as it agrees.
-        return Verification.MATCH if temperature > 0 else Verification.GREEDY
+        return MATCH if temperature > 0 else GREEDY
 
     def whole(self) -> WholeServer | None:
         return None  # it tells every answer's own counts

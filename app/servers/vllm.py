@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from app.engine.errors import SettingError
+from app.engine.rules.base import Rule
+from app.engine.rules.registry import GREEDY, SPECULATIVE
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
     ModelInfo,
     PairInfo,
     ServerInfo,
-    Verification,
     WholeServer,
 )
 from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
@@ -185,8 +186,8 @@ class Vllm:
             finish = _finish(choice.finish_reason)
             yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
 
-    def rule(self, temperature: float) -> Verification:
-        return Verification.SPECULATIVE if temperature > 0 else Verification.GREEDY
+    def rule(self, temperature: float) -> Rule:
+        return SPECULATIVE if temperature > 0 else GREEDY
 
     def whole(self) -> WholeServer | None:
         return self._counted()

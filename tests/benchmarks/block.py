@@ -21,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest, Sampling
-from app.engine.loop.verify import block_reach
 from app.engine.record.stats import Statistics
+from app.engine.rules.block import block_reach
 from app.engine.types import Round
 from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, measure, one_thread, spread
 

@@ -12,8 +12,9 @@ from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.errors import SettingError
 from app.engine.lengths.ewma import Ewma
 from app.engine.params import params_of
+from app.engine.rules.registry import GREEDY, MATCH, RULES, SPECULATIVE
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import Sampling, Verification
+from app.engine.types import Sampling
 
 lookups = st.builds(
     PromptLookupParams, max_ngram_size=st.integers(1, 64), num_pred_tokens=st.integers(1, 512)
@@ -29,7 +30,7 @@ parts = st.one_of(
     drafts.map(lambda part: (part,)),
     st.tuples(lookups, drafts),
 )
-specs = st.builds(StrategySpec, parts, st.one_of(st.none(), st.sampled_from(Verification)))
+specs = st.builds(StrategySpec, parts, st.one_of(st.none(), st.sampled_from(list(RULES.values()))))
 
 
 @given(specs)
@@ -110,10 +111,10 @@ def test_any_other_text_is_refused_and_never_breaks(text: str) -> None:
 
 
 def test_the_rule_follows_the_temperature() -> None:
-    assert StrategySpec.parse("draft-simple").verification_at(0) is Verification.GREEDY
-    assert StrategySpec.parse("draft-simple").verification_at(0.8) is Verification.SPECULATIVE
+    assert StrategySpec.parse("draft-simple").verification_at(0) is GREEDY
+    assert StrategySpec.parse("draft-simple").verification_at(0.8) is SPECULATIVE
     match = StrategySpec.parse("draft-simple:verify=match")
-    assert match.verification_at(0) is match.verification_at(0.8) is Verification.MATCH
+    assert match.verification_at(0) is match.verification_at(0.8) is MATCH
     with pytest.raises(SettingError, match=r"greedy.*temperature 0"):
         StrategySpec.parse("none:verify=greedy").verification_at(0.8)
 

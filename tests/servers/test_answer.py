@@ -6,16 +6,16 @@ import pytest
 
 from app.engine.fates import Origin, Verdict
 from app.engine.record.stats import Statistics
-from app.engine.types import UNTOLD, Round, Verification
+from app.engine.rules.base import Rule
+from app.engine.rules.registry import GREEDY, MATCH
+from app.engine.types import UNTOLD, Round
 from app.servers.answer import RoundFold, Told
 from app.servers.http import ServerError
 
 YES, NO, UNJUDGED = Verdict.ACCEPTED, Verdict.REJECTED, Verdict.IGNORED
 
 
-def folded(
-    *told: tuple[int, int, int], rule: Verification = Verification.GREEDY, ends: bool = True
-) -> list[Round]:
+def folded(*told: tuple[int, int, int], rule: Rule = GREEDY, ends: bool = True) -> list[Round]:
     """The rounds of tokens with their counters: (id, drafted, accepted); one a second."""
     fold = RoundFold(rule)
     rounds = []
@@ -83,7 +83,7 @@ def test_an_answer_that_ends_inside_a_draft_ignores_the_rest_of_it():
 
 
 def test_what_a_server_does_not_tell_is_absent():
-    (_, round) = folded((1, 0, 0), (2, 2, 1), (3, 2, 1), rule=Verification.MATCH)
+    (_, round) = folded((1, 0, 0), (2, 2, 1), (3, 2, 1), rule=MATCH)
 
     assert [token.p for token in round.emitted] == [None, None]
     assert [(token.q, token.p, token.draft_p) for token in round.drafted] == [(None, None, None)] * 2
@@ -106,7 +106,7 @@ def test_times_follow_the_arrival_of_tokens():
 
 
 def test_tokens_that_complete_no_character_fill_the_round_before():
-    fold = RoundFold(Verification.GREEDY)
+    fold = RoundFold(GREEDY)
     rounds = [*fold.add([Told(1, "a")], 0, 0, 0.0), *fold.add([Told(2, "b")], 2, 2, 1.0)]
     rounds += fold.add([Told(), Told(), Told(9, "é")], 2, 2, 2.0)
 

@@ -25,7 +25,6 @@ from app.engine.types import (
     Sampling,
     Totals,
     TraceHeader,
-    Verification,
 )
 
 _TOKEN = re.compile(r"\n+ *| ?[A-Za-z]{1,7}|[a-z]+|\d| +(?= )| ?[^\sA-Za-z\d]|\s", re.ASCII)
@@ -51,7 +50,7 @@ def model(name: str = "demo 32M", n_params: int = 32_000_000) -> ModelInfo:
 
 def make_header(
     strategy: str = "draft-simple:n_max=4",
-    verification: Verification = Verification.GREEDY,
+    verification: str = "greedy",
     temperature: float = 0.0,
     stop: tuple[str, ...] = (),
 ) -> TraceHeader:
@@ -183,7 +182,7 @@ def _with_alternatives(round: Round) -> Round:
 
 def simulate(text: str, k: int = 4, rate: float = 0.8, seed: int = 1) -> Trace:
     """Speculate over `text` with `k` drafts a round, each right with probability `rate`, sampled."""
-    header = make_header(verification=Verification.SPECULATIVE, temperature=0.8)
+    header = make_header(verification="speculative", temperature=0.8)
     trace = Trace(header, list(_simulated(_TOKEN.findall(text), k, rate, random.Random(seed))))
     trace.totals = make_totals(emitted_text(trace.rounds), FinishReason.LENGTH)
     return trace

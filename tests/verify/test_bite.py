@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-import app.engine.loop.verify
 from app.engine.drafters.base import RunContext
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
 from app.engine.fates import Verdict
 from app.engine.native import Context
 from app.engine.record.recheck import recheck
+from app.engine.rules import base, block, speculative
+from app.engine.rules.base import Drafted, Outcome
+from app.engine.rules.greedy import Greedy
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.rows import TargetRows
@@ -56,25 +58,25 @@ def law_holds(engine: Engine, case: Case, draws: int = DRAWS) -> bool:
 
 
 def accept_with_p(patch: Patch) -> None:
-    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: u < p)
+    patch.setattr(speculative, "passes", lambda u, p, q: u < p)
 
 
 def accept_with_q(patch: Patch) -> None:
-    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: u < q)
+    patch.setattr(speculative, "passes", lambda u, p, q: u < q)
 
 
 def accept_always(patch: Patch) -> None:
-    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: True)
+    patch.setattr(speculative, "passes", lambda u, p, q: True)
 
 
 def residual_is_p(patch: Patch) -> None:
-    patch.setattr(app.engine.loop.verify, "residual", lambda p, token, q, reach=1.0: p)
+    patch.setattr(base, "residual", lambda p, token, q, reach=1.0: p)
 
 
 def residual_forgets_q(patch: Patch) -> None:
     """Of a sampled draft only the rejected token is taken out, as for a one-hot one."""
-    real = app.engine.loop.verify.residual
-    patch.setattr(app.engine.loop.verify, "residual", lambda p, token, q: real(p, token, None))
+    real = base.residual
+    patch.setattr(base, "residual", lambda p, token, q: real(p, token, None))
 
 
 def q_before_its_filters(patch: Patch) -> None:
@@ -106,7 +108,7 @@ def q_before_its_filters(patch: Patch) -> None:
 def same_draw_twice(patch: Patch) -> None:
     """The residual is drawn with the number that decided the rejection."""
     names = {purpose.name: purpose for purpose in Purpose} | {"RESIDUAL": Purpose.ACCEPT}
-    patch.setattr(app.engine.loop.verify, "Purpose", SimpleNamespace(**names))
+    patch.setattr(base, "Purpose", SimpleNamespace(**names))
 
 
 def rows_are_off_by_one(patch: Patch) -> None:
@@ -120,14 +122,14 @@ def rows_are_off_by_one(patch: Patch) -> None:
 
 
 def q_is_off_by_one(patch: Patch) -> None:
-    real = app.engine.loop.verify.passes
+    real = speculative.passes
     last = [1.0]
 
     def passes(u: float, p: float, q: float) -> bool:
         before, last[0] = last[0], q
         return real(u, p, before)
 
-    patch.setattr(app.engine.loop.verify, "passes", passes)
+    patch.setattr(speculative, "passes", passes)
 
 
 def long_drafts_are_dropped(patch: Patch) -> None:
@@ -159,13 +161,13 @@ def penalties_forget_the_draft(patch: Patch) -> None:
 
 
 def reach_forgets_the_tokens_before(patch: Patch) -> None:
-    real = app.engine.loop.verify.block_reach
-    patch.setattr(app.engine.loop.verify, "block_reach", lambda before, p, q: real(1.0, p, q))
+    real = block.block_reach
+    patch.setattr(block, "block_reach", lambda before, p, q: real(1.0, p, q))
 
 
 def value_is_the_reach(patch: Patch) -> None:
     """Every place passes as often as only the last place may."""
-    patch.setattr(app.engine.loop.verify, "block_value", lambda reach, left: reach)
+    patch.setattr(block, "block_value", lambda reach, left: reach)
 
 
 def same_draws_in_the_next_round(patch: Patch) -> None:
@@ -269,15 +271,15 @@ def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, mo
 
 
 def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
-    real = app.engine.loop.verify.verify_greedy
+    real = Greedy.judge
 
-    def verify_greedy(draft, argmax):
-        outcome = real(draft, argmax)
+    def judge(self: Greedy, draft: Drafted) -> Outcome:
+        outcome = real(self, draft)
         if len(outcome.judged) > outcome.accepted:
-            return msgspec.structs.replace(outcome, token=draft[outcome.accepted])
+            return msgspec.structs.replace(outcome, token=draft.ids[outcome.accepted])
         return outcome
 
-    monkeypatch.setattr("app.engine.loop.generate.verify_greedy", verify_greedy)
+    monkeypatch.setattr(Greedy, "judge", judge)
     trace = answer(engine, strategy=STRATEGY, max_tokens=40, ignore_eos=True)
     assert any("rejected and emitted" in sentence for sentence in recheck(trace))
     with pytest.raises(AssertionError):

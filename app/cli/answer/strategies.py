@@ -17,8 +17,9 @@ from app.engine.process.messages import AloneToken, DraftedAlone
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
+from app.engine.rules.registry import RULES, default_rule
 from app.engine.strategy import NONE, SYNTHETIC, is_synthetic, lengths_of, longest_draft
-from app.engine.types import DraftedToken, EmittedToken, FinishReason, Verification
+from app.engine.types import DraftedToken, EmittedToken, FinishReason
 
 _WIDTH = 100
 _ENDS = {
@@ -40,17 +41,14 @@ def strategy_help() -> str:
     ]
     for kind in KINDS.values():
         lines += [f"  {kind.name}", *_wrapped(kind.summary, 6), *_settings(kind.params)]
-    rules = "|".join(Verification)
     lines += [
-        f"  verify={rules}",
+        f"  verify={'|'.join(RULES)}",
         *_wrapped(
-            "How drafts are verified, for the whole run; written after any name. greedy accepts the "
-            "target's most probable token (only at temperature 0, where it is the default); speculative "
-            "keeps the target's distribution (the default at other temperatures); block keeps it too, "
-            "judges a draft as a whole and accepts at least as many tokens on average; match gives the same "
-            "text as none.",
+            "How drafts are verified, for the whole run; written after any name. The default is "
+            f"{default_rule(0)} at temperature 0, {default_rule(1)} at others.",
             6,
         ),
+        *(line for rule in RULES.values() for line in _wrapped(f"{rule}: {rule.summary}", 6)),
         f"  length={'|'.join(LENGTHS)}",
         *_wrapped("How many tokens a round drafts, for the whole run:", 6),
         *(line for rule in LENGTHS.values() for line in _entry(rule.name, rule.summary, rule)),

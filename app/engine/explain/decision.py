@@ -1,8 +1,9 @@
-"""The numbers behind a round: why each drafted token passed or not, and how the token after them was chosen.
+"""The numbers behind a round: how the token after the accepted ones was chosen, and what both models thought.
+(Why each drafted token passed or not, its rule says: `rules/`.)
 
 Pure functions of a recorded round and its header. What a trace does not record is None, never a guess: it has
-the ten most probable tokens of either model, and of a sampled draft only the q of the drafted tokens. The
-rules are those of `loop/verify.py`; p is the target's distribution and q the proposal's.
+the ten most probable tokens of either model, and of a sampled draft only the q of the drafted tokens. p is
+the target's distribution and q the proposal's.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, inf, log
 
-from app.engine.fates import JUDGED, Origin, Verdict
-from app.engine.loop.verify import block_reach, passes
+from app.engine.fates import Origin
+from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.logits import TOP
 from app.engine.sampling.noise import luck
@@ -24,148 +25,7 @@ from app.engine.types import (
     Round,
     Sampling,
     TraceHeader,
-    Verification,
 )
-
-# ---------------------------------------------------------------- how a drafted token was judged
-
-
-@dataclass(frozen=True, slots=True)
-class ArgmaxTest:
-    """Greedy: the drafted token passes if it is the target's most probable token."""
-
-    drafted: int
-    best: int
-
-    @property
-    def passed(self) -> bool:
-        return self.drafted == self.best
-
-
-@dataclass(frozen=True, slots=True)
-class RatioTest:
-    """Speculative: the drafted token passes with probability min(1, p/q), which is if u < p/q."""
-
-    p: float
-    q: float
-    u: float
-
-    @property
-    def ratio(self) -> float:
-        return self.p / self.q
-
-    @property
-    def chance(self) -> float:
-        return min(1.0, self.ratio)
-
-    @property
-    def passed(self) -> bool:
-        return passes(self.u, self.p, self.q)
-
-
-@dataclass(frozen=True, slots=True)
-class DrawTest:
-    """Match: the drafted token passes if the target draws the same one."""
-
-    drafted: int
-    drawn: int
-    draw: Race | Draw
-
-    @property
-    def passed(self) -> bool:
-        return self.drafted == self.drawn
-
-
-@dataclass(frozen=True, slots=True)
-class BlockTest:
-    """Block: a token of a draft that is judged as a whole, from its last token backwards.
-
-    `reach` is the paper's p_i, the chance that the draft is accepted up to here or further; the token passes
-    if its draw `u` is below `h`. Both are None for tokens that were accepted with a later one.
-    """
-
-    p: float
-    q: float
-    before: float  # the reach of the token before, 1 at the start
-    reach: float
-    h: float | None
-    u: float | None
-    passed: bool  # by its own draw, or with a later token
-
-    @property
-    def left(self) -> float | None:
-        """The part of `reach` that no next token takes up, as h gives it; None where h is 1 or unknown."""
-        if self.h is None or self.h == 1:
-            return None
-        return self.h * (1 - self.reach) / (1 - self.h)
-
-    @property
-    def own(self) -> bool | None:
-        """Whether its own draw passes; None where it has none."""
-        return self.u < self.h if self.u is not None and self.h is not None else None
-
-
-Test = ArgmaxTest | RatioTest | DrawTest | BlockTest
-
-
-def judgement_of(round: Round, place: int, rule: Verification) -> Test | None:
-    """The test of a drafted token; None where it was never judged, or where the trace does not hold what the
-    rule compares."""
-    token = round.drafted[place]
-    if rule is Verification.BLOCK:
-        chain = block_chain(round)
-        return chain[place] if place < len(chain) else None
-    if token.verdict not in JUDGED:
-        return None
-    match rule:
-        case Verification.GREEDY if token.target_id is not None:
-            return ArgmaxTest(token.id, token.target_id)
-        case Verification.SPECULATIVE if token.p is not None and token.u is not None and token.q:
-            return RatioTest(token.p, token.q, token.u)
-        case Verification.MATCH if token.target_id is not None and token.drawn is not None:
-            return DrawTest(token.id, token.target_id, token.drawn)
-    return None
-
-
-def block_chain(round: Round) -> tuple[BlockTest, ...]:
-    """The tests of a draft that was judged as a block, up to the last token that was judged."""
-    judged: list[tuple[DraftedToken, float, float, float, float]] = []
-    reach = 1.0
-    for token in round.drafted:
-        if token.p is None or not token.q:
-            break
-        before, reach = reach, block_reach(reach, token.p, token.q)
-        judged.append((token, token.p, token.q, before, reach))
-    last = last_passed([token for token, *_ in judged])
-    return tuple(
-        BlockTest(p, q, before, reach, token.h, token.u, place <= last)
-        for place, (token, p, q, before, reach) in enumerate(judged)
-    )
-
-
-def last_passed(drafted: list[DraftedToken]) -> int:
-    """The last place of a block whose own draw passes: the draft is accepted up to there. -1 if none does."""
-    passed = (
-        place
-        for place, token in enumerate(drafted)
-        if token.u is not None and token.h is not None and token.u < token.h
-    )
-    return max(passed, default=-1)
-
-
-def verdict_of(round: Round, place: int, rule: Verification) -> Verdict | None:
-    """The verdict that the test's numbers give; None where there is no test."""
-    test = judgement_of(round, place, rule)
-    if test is None:
-        return None
-    ended = round.emitted[-1].origin is Origin.ACCEPTED if round.emitted else False
-    if ended and place >= len(round.emitted):
-        return Verdict.IGNORED  # behind the end of the answer or a stop
-    if test.passed:
-        return Verdict.ACCEPTED
-    first = place == 0 or verdict_of(round, place - 1, rule) is Verdict.ACCEPTED
-    return Verdict.REJECTED if first else Verdict.IGNORED
-
 
 # ------------------------------------------------------- how the token after the draft was chosen
 
@@ -217,17 +77,13 @@ def own_token(round: Round) -> EmittedToken | None:
 def residual_of(round: Round, header: TraceHeader) -> Residual | None:
     """How the resampled token was drawn; None where nothing was drawn from a residual."""
     token, place = own_token(round), len(round.emitted) - 1
-    drawn = header.verification in (Verification.SPECULATIVE, Verification.BLOCK)
-    if token is None or token.origin is not Origin.RESAMPLED or token.drawn is None or not drawn:
+    rule = rule_of(header.verification)
+    if token is None or token.origin is not Origin.RESAMPLED or token.drawn is None or not rule.from_residual:
         return None
     if token.p is None:
         return None  # a server's
     if place >= len(round.drafted):
         return None  # no token was rejected: `recheck` reports it
-    reach = 1.0
-    if header.verification is Verification.BLOCK:
-        chain = block_chain(round)
-        reach = chain[place - 1].reach if 0 < place <= len(chain) else 1.0
     found = next(odds for odds in odds_of(round, place, header) if odds.id == token.id)
     if token.race is not None:
         key = Draws(header.seed).key(round.position + place, Purpose.RESIDUAL)
@@ -235,7 +91,7 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
     else:
         assert token.draw is not None
         share = token.draw.high - token.draw.low
-    return Residual(reach, token.p, found.q, token.drawn, share)
+    return Residual(rule.reach(round, place), token.p, found.q, token.drawn, share)
 
 
 # --------------------------------------------------------------------- what both models thought
@@ -263,7 +119,7 @@ def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, .
     emitted = round.emitted[place] if place < len(round.emitted) else None
     p, own = _by_id(target), own_shares(drafted, draft)
     q, other_q = proposal_of(drafted, draft, header.sampling)
-    drawn = header.sampling.temperature > 0 and header.verification is not Verification.GREEDY
+    drawn = header.sampling.temperature > 0 and rule_of(header.verification).draws
     other_p = 0.0 if drawn and 0 < len(target.ids) < TOP else None  # the filters left no other token
     pieces = {
         id: (piece, "") for top in (draft, target) for id, piece in zip(top.ids, top.pieces, strict=False)

@@ -14,7 +14,8 @@ import numpy as np
 
 from app.engine.explain.decision import Residual, TokenOdds, odds_of, residual_of
 from app.engine.fates import JUDGED
-from app.engine.types import Round, TraceHeader, Verification
+from app.engine.rules.registry import rule_of
+from app.engine.types import Round, TraceHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,13 @@ def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
     In a block only the place whose token was drawn from the residual has one, of reach · p in place of p:
     then p sums to the reach.
     """
-    rule, drafted = header.verification, round.drafted[place]
-    if rule not in (Verification.SPECULATIVE, Verification.BLOCK) or header.sampling.temperature == 0:
+    rule, drafted = rule_of(header.verification), round.drafted[place]
+    if not rule.from_residual or header.sampling.temperature == 0:
         return None
     if drafted.verdict not in JUDGED or drafted.p is None or not drafted.q:
         return None
     residual = residual_of(round, header) if place == len(round.emitted) - 1 else None
-    if rule is Verification.BLOCK and residual is None:
+    if rule.whole and residual is None:
         return None
     reach = residual.reach if residual is not None else 1.0
     shares = []
@@ -117,7 +118,7 @@ def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
     named = (1 - others[0] / reach if reach else 1.0), 1 - others[1]
     if min(named) < _KNOWN:
         return None
-    return PlaceLaw(tuple(shares), exact, named, draws=rule is Verification.SPECULATIVE)
+    return PlaceLaw(tuple(shares), exact, named, draws=not rule.whole)
 
 
 def _others(

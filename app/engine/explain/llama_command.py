@@ -22,7 +22,7 @@ from app.engine.sampling.dry import NO_BREAKER
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions, TemplateValue
 from app.engine.templates.thinking import SWITCHES, Thinking
-from app.engine.types import DEFAULT_CTX, ModelOptions, Sampling, Verification
+from app.engine.types import DEFAULT_CTX, ModelOptions, Sampling
 
 LLAMA_TYPES = (
     "draft-simple",
@@ -245,7 +245,7 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
     if sampling.top_n_sigma > 0 and sampling.typical_p < 1:
         yield "llama.cpp's typical_p computes with -inf after top_n_sigma, so it keeps different tokens."
     rule = spec.verification_at(sampling.temperature)
-    if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
+    if spec.parts and sampling.temperature > 0 and not rule.in_llama_cpp:
         yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."
     if spec.length != Fixed():
         yield f"llama.cpp's draft length is fixed: length={spec.length.name} is left out."
@@ -378,7 +378,7 @@ def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampli
     if sampling.repeat_penalty != 1 and sampling.repeat_last_n >= 0:
         yield "vLLM's repetition_penalty counts the whole text, not the last repeat_last_n tokens."
     rule = spec.verification_at(sampling.temperature)
-    if part is not None and sampling.temperature > 0 and rule is not Verification.SPECULATIVE:
+    if part is not None and sampling.temperature > 0 and not rule.in_vllm:
         yield f"vLLM verifies by rejection sampling (speculative), not by {rule}."
     if spec.length != Fixed():
         yield f"vLLM's draft length is fixed: length={spec.length.name} is left out."

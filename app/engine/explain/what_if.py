@@ -38,8 +38,9 @@ from app.engine.explain.cost import CostModel
 from app.engine.explain.walk import TIE, Text, Walked, lead, pools_of, recorded_places, walk, walks
 from app.engine.lengths.base import Fixed
 from app.engine.record.trace import Trace
+from app.engine.rules.registry import rule_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import FinishReason, Verification
+from app.engine.types import FinishReason
 
 FILLINGS = 24
 """How often the open places are filled where there are any; fewer times in a long answer."""
@@ -199,7 +200,7 @@ def _reasons(
     header, part, n = trace.header, spec.parts[0], len(fillings)
     by_model, warm = KINDS[part.name].by_model, not trace.header.cold
     reasons, parts_at = [], None
-    keeps_text = header.verification in (Verification.GREEDY, Verification.MATCH)
+    keeps_text = rule_of(header.verification).keeps_text
     drawn = getattr(part.params, "sample", False) and header.sampling.temperature > 0
     if not keeps_text:
         reasons.append("At this temperature other drafts make other draws, and so another text.")

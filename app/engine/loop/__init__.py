@@ -14,7 +14,7 @@ what stands around it: the prompt is read and the drafters begin, and afterwards
   two rounds, with the last one handed over, and takes the wait out of every time.
 - After a pass numpy finds cold caches: a call takes 10 to 40 µs instead of 1 to 5. So the loop makes few
   numpy calls, and short lists are plain Python.
-- Block verification (`verify.verify_block`, after "Block Verification Accelerates Speculative Decoding",
+- Block verification (`rules/block.py`, after "Block Verification Accelerates Speculative Decoding",
   arxiv.org/abs/2403.10444) judges a draft as a whole. Each place has a draw of its own, keyed by round as
   well, which is compared with its acceptance value h; the last place that passes is accepted with everything
   before it. The law is the same, and the mean of accepted tokens is at least as high. No token has a verdict

@@ -23,7 +23,7 @@ from app.engine.loop.text import TextStream
 from app.engine.native import Cancelled
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
 from app.engine.strategy import StrategySpec
-from app.engine.types import FinishReason, Role, Totals, TraceHeader, Verification
+from app.engine.types import FinishReason, Role, Totals, TraceHeader
 
 
 class AnswerRun:
@@ -141,7 +141,7 @@ class AnswerRun:
             answer.end_ids,
             answer.rehearsal,
             answer.is_stopped,
-            answer.verification is Verification.MATCH,
+            answer.rule.shares_luck,
         )
         for name, drafter in answer.drafters:
             start = time.perf_counter()

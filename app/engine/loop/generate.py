@@ -20,20 +20,13 @@ from app.engine.loop.handover import Handover
 from app.engine.loop.pace import Pace
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
-from app.engine.loop.verify import (
-    Judgement,
-    Outcome,
-    verify_block,
-    verify_greedy,
-    verify_match,
-    verify_speculative,
-)
 from app.engine.native import Context, Vocabulary
+from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.row_store import RowStore
 from app.engine.sampling.rows import TargetRows
 from app.engine.sampling.sampler import Sampler
-from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round, Verification
+from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round
 
 _UNJUDGED = Judgement(accepted=False)
 
@@ -75,7 +68,7 @@ class Generation:
     target: Context
     drafters: Sequence[NamedDrafter]
     draft_contexts: Sequence[Context]
-    verification: Verification
+    rule: Rule
     length: DraftLength
     sampler: Sampler
     draws: Draws
@@ -170,7 +163,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         settled = time.perf_counter()
 
         rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary, store)
-        outcome = judge(run, proposal, rows)
+        outcome = run.rule.judge(Drafted(proposal.ids, one_hot(proposal), rows, run.draws, position))
         emitted, text = emit(run, proposal, outcome)
         rows.keep(len(emitted))
 
@@ -269,21 +262,6 @@ def draft_room(run: Generation) -> Budget:
     return Budget(*min(rooms, key=itemgetter(0)))
 
 
-def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
-    """Verify the proposal by the rule of the run."""
-    match run.verification:
-        case Verification.GREEDY:
-            return verify_greedy(proposal.ids, rows.argmax)
-        case Verification.SPECULATIVE:
-            q = one_hot(proposal)
-            return verify_speculative(proposal.ids, q, rows.distribution, run.draws, run.position)
-        case Verification.MATCH:
-            return verify_match(proposal.ids, rows.distribution, run.draws, run.position)
-        case Verification.BLOCK:
-            q = one_hot(proposal)
-            return verify_block(proposal.ids, q, rows.distribution, run.draws, run.position)
-
-
 def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
     """Extend the truth by the accepted tokens and the one after them, up to an end or a stop.
 
@@ -344,7 +322,7 @@ def record(
                 p = rows.probability(row, draft)
             drafts.append(_drafted(vocabulary, proposal, row, verdict, judged, p))
     # After the rejected token, an end or a stop: never judged, except as part of a block.
-    known = len(outcome.judged) if run.verification is Verification.BLOCK else 0
+    known = len(outcome.judged) if run.rule.whole else 0
     for row in range(len(drafts), len(proposal.ids)):
         if row < known:
             p = rows.probability(row, proposal.ids[row])

@@ -6,7 +6,7 @@ cannot be checked are listed in tests/engine/record/test_recheck_every_field.py,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, pairwise
 
 from app.engine.compat import HEAD_STRATEGIES
@@ -18,6 +18,7 @@ from app.engine.lengths.base import ReplayedLength
 from app.engine.params import check_params
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
+from app.engine.rules.registry import RULES, rule_of
 from app.engine.sampling.logits import TOP
 from app.engine.strategy import StrategySpec
 from app.engine.types import (
@@ -29,7 +30,6 @@ from app.engine.types import (
     Race,
     Round,
     TraceHeader,
-    Verification,
 )
 
 _TICK = 1e-6  # seconds: times are differences of a clock's readings
@@ -43,12 +43,6 @@ _COPIES = {
     "suffix": False,
 }
 """The strategies whose drafts are copied from place `match` -> whether every draft has a `match`."""
-_JUDGED_BY: Mapping[Verification, frozenset[str]] = {
-    Verification.GREEDY: frozenset({"target_id"}),
-    Verification.SPECULATIVE: frozenset({"u"}),
-    Verification.MATCH: frozenset({"target_id", "draw", "race"}),
-    Verification.BLOCK: frozenset({"u", "h"}),
-}
 _SINCE = {  # the format version that introduced a field
     "h": (1, 1),
     "asked": (1, 2),
@@ -71,12 +65,15 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
         yield error.message.removesuffix(".")
     if sampling.seed not in (-1, header.seed):
         yield f"its seed is {header.seed}, but {sampling.seed} was asked for"
-    if header.verification is Verification.GREEDY and sampling.temperature > 0:
-        yield f"the rule is greedy at temperature {sampling.temperature:g}"
+    rule = rule_of(header.verification)
+    if header.verification not in RULES:
+        yield f"the rule {header.verification} is not known here, so no verdict was computed again"
+    elif not rule.any_temperature and sampling.temperature > 0:
+        yield f"the rule is {rule} at temperature {sampling.temperature:g}"
     elif pair.server is None and (spec := _spec(header)) is not None:
-        rule = spec.verification_at(sampling.temperature)
-        if rule is not header.verification:
-            yield f"the rule is {header.verification}, but “{header.strategy}” is judged by {rule} here"
+        by = spec.verification_at(sampling.temperature)
+        if by is not rule:
+            yield f"the rule is {rule}, but “{header.strategy}” is judged by {by} here"
         if spec.needs_draft and pair.draft is None:
             yield f"“{header.strategy}” needs a draft model, and the pair has none"
     if bool(pair.vocabulary) != (pair.draft is not None):
@@ -105,6 +102,7 @@ class Consistency:
     def __init__(self, header: TraceHeader) -> None:
         self._header = header
         self._names = strategy_names(header.strategy)
+        self._rule_in_use = rule_of(header.verification)
         spec = _spec(header)
         self._longest = {
             part.name: part.longest
@@ -231,20 +229,20 @@ class Consistency:
         tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
         if not all(isinstance(draw, own) for token in tokens for draw in _draws(token)):
             yield f"it has draws that are not those of format {self._header.format}"
-        rule = self._header.verification
+        rule = self._rule_in_use
         for place, token in enumerate(round.drafted):
             judged = {
                 name for name in ("u", "target_id", "draw", "race", "h") if getattr(token, name) is not None
             }
-            unjudged = token.verdict not in JUDGED and rule is not Verification.BLOCK
-            if extra := judged - (frozenset() if unjudged else _JUDGED_BY[rule]):
+            unjudged = token.verdict not in JUDGED and not rule.whole
+            if extra := judged - (frozenset() if unjudged else rule.gives):
                 yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
             if unjudged and token.p is not None:
                 yield f"the draft at place {place} is ignored, but has a p"
         for place, emitted in enumerate(round.emitted):
             judge = round.drafted[place] if place < len(round.drafted) else None
             shared = emitted.origin is Origin.ACCEPTED or (
-                rule is Verification.MATCH and emitted.origin is Origin.RESAMPLED
+                "race" in rule.gives and emitted.origin is Origin.RESAMPLED
             )
             if shared and judge is not None and emitted.drawn != judge.drawn:
                 yield f"token {place} has different draws as a draft and as emitted"
@@ -280,7 +278,7 @@ class Consistency:
             n_rows, n_emitted = len(round.target_top), len(round.emitted)
             yield f"it has {n_rows} rows of alternatives for {n_emitted} emitted tokens"
         header = self._header
-        one_hot = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
+        one_hot = header.sampling.temperature == 0 and self._rule_in_use.draws
         kept = header.sampling.top_k if header.sampling.temperature > 0 else 0
         for place, (top, emitted) in enumerate(zip(round.target_top, round.emitted, strict=False)):
             where = f"the target's alternatives at place {place}"

@@ -19,10 +19,11 @@ import msgspec
 from app.base.files import make_own_folder, partial_of, read_file, reason, write_atomic, write_hint
 from app.engine.errors import TraceError, UserError
 from app.engine.record.trace import Trace, line_of, parse_trace
+from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.noise import luck
 from app.engine.strategy import SERVER, StrategySpec
-from app.engine.types import Alternatives, FinishReason, Round, Verification
+from app.engine.types import Alternatives, FinishReason, Round
 from app.lab.experiment import Experiment, Job
 from app.lab.runs.record import Divergence, RunRecord
 
@@ -138,8 +139,7 @@ def keeps_text(strategy: str, temperature: float) -> bool:
     """Whether a lane's rule promises exactly the baseline's tokens, near-ties apart."""
     if strategy == SERVER:
         return temperature == 0
-    rule = StrategySpec.parse(strategy).verification_at(temperature)
-    return rule in (Verification.GREEDY, Verification.MATCH)
+    return StrategySpec.parse(strategy).verification_at(temperature).keeps_text
 
 
 def is_measured(record: RunRecord | None) -> bool:
@@ -272,14 +272,14 @@ def _is_near_tie(
     trace: Trace, gap: float | None, difference: float | None, here: float | None, there: float | None
 ) -> bool | None:
     """Whether rounding of the batch shapes alone explains the parting; None where that is unknown."""
-    rule, temperature = trace.header.verification, trace.header.sampling.temperature
+    rule, temperature = rule_of(trace.header.verification), trace.header.sampling.temperature
     if temperature == 0:
         if gap is None or difference is None:
             return None
         # Where the gap moved by less than its size, both passes agree which logit is larger: one answer is
         # wrong.
         return abs(gap) <= difference < LARGEST_ROUNDING
-    if rule is not Verification.MATCH or here is None or there is None:
+    if not rule.keeps_text or here is None or there is None:
         return None
     # With the same luck in both, the logits moved by as much as both leads together.
     return temperature * (here + there) < LARGEST_ROUNDING

@@ -7,10 +7,10 @@ from math import log
 
 from app.engine.explain.law import PlaceLaw, Tally
 from app.engine.fates import Origin, Verdict
+from app.engine.rules.formula import Sum, visible
 from app.engine.sampling.noise import luck
 from app.engine.types import EmittedToken, Race
 from app.ui.instruments import definitions
-from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words import probability, ratio
 
 OTHERS = "all others"
@@ -80,15 +80,6 @@ class RaceBars:
 
     contenders: tuple[Contender, ...]
     fate: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """A line of arithmetic."""
-
-    name: str
-    text: str
-    verdict: str = ""  # what it decides
 
 
 @dataclass(frozen=True, slots=True)

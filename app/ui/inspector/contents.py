@@ -5,40 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.engine.explain.decision import (
-    ArgmaxTest,
-    BlockTest,
-    DrawTest,
-    RatioTest,
     Residual,
-    Test,
     TokenOdds,
     draft_heading,
-    judgement_of,
     odds_of,
     own_token,
     residual_of,
 )
 from app.engine.explain.law import place_law
 from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.rules.base import TokenTest
+from app.engine.rules.formula import Sum, add_up, draw_sums, visible, written
+from app.engine.rules.greedy import ARGMAX
+from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.types import DraftedToken, Draw, EmittedToken, Race, Round, TraceHeader, Verification
+from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
 from app.ui.inspector.content import (
     CardContent,
     DrawLine,
     Instead,
     RaceBars,
     Stretch,
-    Sum,
     TokenBar,
     final_line,
     known_words,
     law_bars,
     race_bars,
 )
-from app.ui.transcript.text.facts import visible
-from app.ui.widgets.words import add_up, compared, drawn, end_words, signed, written
+from app.ui.widgets.words import end_words
 
-ARGMAX = "argmax p"  # the name of the sum that says the target's most probable token
 _LEAST = 0.0005  # a token less probable than this has no bar
 
 
@@ -69,7 +64,7 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
 
 def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: int) -> CardContent:
     token = round.drafted[place]
-    test = judgement_of(round, place, header.verification)
+    test = rule_of(header.verification).test(round, place)
     card = CardContent(
         _name(token),
         f"Place {place + 1} of {len(round.drafted)}",
@@ -78,7 +73,7 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: 
         (),
         (),
         _judged_line(round, place, header, test),
-        _sums(round, place, test),
+        test.sums(lambda id: _target_name(round, place, id)) if test is not None else (),
         (*_notes(round, place, test), *_alone(round, place, heading)),
     )
     residual = residual_of(round, header) if place == len(round.emitted) - 1 else None
@@ -153,23 +148,22 @@ def _fate(token: DraftedToken | EmittedToken) -> str:
 
 
 def _judged_line(
-    round: Round, place: int, header: TraceHeader, test: Test | None
+    round: Round, place: int, header: TraceHeader, test: TokenTest | None
 ) -> DrawLine | RaceBars | None:
     """The line that decides whether a drafted token passes: below the chance it does."""
-    match test:
-        case RatioTest():
-            chance, u = test.chance, test.u
-        case BlockTest(h=float() as chance, u=float() as u):
-            pass
-        case DrawTest(draw=Draw() as draw):
+    if test is None:
+        return None
+    if test.target_draw is not None:
+        target, draw = test.target_draw
+        if isinstance(draw, Draw):
             return DrawLine((Stretch(draw.low, draw.high, _passing(test.passed)),), draw.u, "v")
-        case DrawTest(draw=Race() as race):
-            weights = _weights(round, place, header)
-            weights.setdefault(test.drawn, (_target_name(round, place, test.drawn), 0.0))
-            key = _key(round, place, header, Purpose.TOKEN)
-            return race_bars(race, test.drawn, _passing(test.passed), weights, key)
-        case _:
-            return None
+        weights = _weights(round, place, header)
+        weights.setdefault(target, (_target_name(round, place, target), 0.0))
+        key = _key(round, place, header, Purpose.TOKEN)
+        return race_bars(draw, target, _passing(test.passed), weights, key)
+    if test.chance is None:
+        return None
+    chance, u = test.chance
     passes = Stretch(0.0, chance, Origin.ACCEPTED.value, "passes")
     fails = Stretch(chance, 1.0, Verdict.REJECTED.value)
     return DrawLine(tuple(each for each in (passes, fails) if each.high > each.low), u, "u")
@@ -179,61 +173,12 @@ def _passing(passed: bool) -> str:
     return Origin.ACCEPTED.value if passed else Origin.RESAMPLED.value
 
 
-def _sums(round: Round, place: int, test: Test | None) -> tuple[Sum, ...]:
-    """The arithmetic of a verdict; its last line decides."""
-    token = round.drafted[place]
-    said = _name(token)
-    match test:
-        case ArgmaxTest():
-            best = _target_name(round, place, test.best)
-            return Sum(ARGMAX, best), _equal(said, best, test.passed)
-        case RatioTest():
-            (p, q), ratio = add_up((test.p, test.q), lambda p, q: p / q)
-            draft_p = token.draft_p if token.draft_drawn is None else None
-            return (
-                *([Sum("draft_p", written(draft_p))] if draft_p is not None else []),
-                Sum("p / q", f"{p} / {q} = {ratio}"),
-                Sum("u", compared(test.u, test.chance), "accepted" if test.passed else "rejected"),
-            )
-        case DrawTest():
-            own = _target_name(round, place, test.drawn)
-            return *_draw_sums(test.draw), Sum("drawn from p", own), _equal(said, own, test.passed)
-        case BlockTest():
-            return tuple(_block_sums(test))
-    return ()
-
-
-def _equal(drafted: str, own: str, passed: bool) -> Sum:
-    return Sum("drafted", f"{drafted} {'=' if passed else '≠'} {own}", "accepted" if passed else "rejected")
-
-
-def _block_sums(test: BlockTest) -> list[Sum]:
-    (before, p, q), reach = add_up((test.before, test.p, test.q), lambda b, p, q: min(1.0, b * p / q))
-    sums = [Sum("reach r", f"min(1, {before} × {p} / {q}) = {reach}")]
-    if test.h is None or test.u is None:
-        return sums
-    if test.left is not None and written(test.left) == written(test.reach):
-        sums.append(Sum("h = r, all is left", written(test.h)))
-    elif test.left is not None:
-        (left, r), h = add_up((test.left, test.reach), lambda left, r: left / (left + 1 - r))
-        sums.append(Sum("h", f"{left} / ({left} + 1 − {r}) = {h}"))
-    else:
-        sums.append(Sum("h", written(test.h)))
-    return [*sums, Sum("u", compared(test.u, test.h), "passes" if test.own else "does not pass")]
-
-
-def _notes(round: Round, place: int, test: Test | None) -> list[str]:
+def _notes(round: Round, place: int, test: TokenTest | None) -> list[str]:
     token = round.drafted[place]
     rejected = next((token for token in round.drafted if token.verdict is Verdict.REJECTED), None)
     why = f"“{_name(rejected)}” before it was rejected" if rejected else "the answer had ended before it"
-    if isinstance(test, BlockTest):
-        if test.own is None and token.verdict is Verdict.ACCEPTED:
-            return ["Accepted with the block: a later token passed."]
-        if test.left is not None and written(test.left) != written(test.reach):
-            return ["“left” is the part of r that no next token can use. It is derived from the recorded h."]
-        return []
     if test is not None:
-        return []
+        return test.notes(token)
     if token.verdict is Verdict.IGNORED:
         return [f"Not judged: {why}."]
     return ["The trace does not hold the numbers of this verdict."]
@@ -252,7 +197,7 @@ def _own(round: Round, token: EmittedToken, header: TraceHeader, rows: int) -> C
         (),
         _target_line(round, header, token),
         _own_sums(token),
-        tuple(_own_notes(round, token, header)),
+        tuple(_own_notes(round, token)),
         own=True,
     )
     if token.origin is Origin.RESAMPLED:
@@ -292,7 +237,7 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     token = round.emitted[-1]
     name = _name(token)
     proof: tuple[str, ...] = ()
-    if header.verification is Verification.SPECULATIVE and residual.rest and residual.total is not None:
+    if not rule_of(header.verification).whole and residual.rest and residual.total is not None:
         proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
     line = _residual_line(round, header, residual)
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
@@ -325,23 +270,13 @@ def _residual_sums(residual: Residual) -> tuple[Sum, ...]:
         sums.append(Sum("share of the residual", f"{left} / {total} = {share}"))
     else:
         sums.append(Sum("share of the residual", written(residual.share)))
-    return (*sums, *_draw_sums(residual.draw))
+    return (*sums, *draw_sums(residual.draw))
 
 
 def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
     if token.drawn is None:
         return (Sum(ARGMAX, _name(token)),)
-    return *_draw_sums(token.drawn), Sum("drawn from p", _name(token))
-
-
-def _draw_sums(draw: Race | Draw) -> tuple[Sum, ...]:
-    """By how much a token won its race or, before format 1.10, where the draw fell."""
-    if isinstance(draw, Draw):
-        return (Sum("v", drawn(draw)),)
-    score = Sum("log p + luck", signed(draw.score))
-    if draw.rival is None:
-        return (score,)
-    return score, Sum(f"ahead of “{visible(draw.piece, draw.label)}” by", written(draw.gap))
+    return *draw_sums(token.drawn), Sum("drawn from p", _name(token))
 
 
 def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
@@ -354,9 +289,9 @@ def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> li
     return [f"The q of this token is not recorded{below}; its share of the residual is."]
 
 
-def _own_notes(round: Round, token: EmittedToken, header: TraceHeader) -> list[str]:
+def _own_notes(round: Round, token: EmittedToken) -> list[str]:
     match token.origin:
-        case Origin.RESAMPLED if header.verification is Verification.MATCH:
+        case Origin.RESAMPLED if token.drawn is not None:
             return ["The target's own draw takes the place of the rejected token."]
         case Origin.RESAMPLED:
             return ["The target's most probable token takes the place of the rejected one."]

@@ -15,7 +15,7 @@ from app.engine.errors import UserError
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
-from app.engine.types import Verification
+from app.engine.rules.registry import rule_of
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.widgets import kit
@@ -25,7 +25,6 @@ from app.ui.widgets.words import count, percent, significant
 
 _PLACES = 16  # of a draft that are shown
 _CHOICES = 10  # recorded
-_DRAWN = (Verification.SPECULATIVE, Verification.BLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
         f"would have held {percent(folded.held_by(2))} of them, of 4 tokens {percent(folded.held_by(4))}. "
         "Ten are recorded."
     )
-    if answer.header is not None and answer.header.verification in _DRAWN:
+    if answer.header is not None and rule_of(answer.header.verification).from_residual:
         words += " An estimate: what replaces a rejected token is drawn from the residual."
     return Content(bars, f"% of {_several(folded.ranked, 'place')}", words)
 

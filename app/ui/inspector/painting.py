@@ -13,10 +13,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.engine.fates import Verdict
-from app.ui.inspector.content import CardContent, DrawLine, RaceBars, Sum, TokenBar
+from app.engine.rules.formula import Sum, signed, written
+from app.ui.inspector.content import CardContent, DrawLine, RaceBars, TokenBar
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.widgets.words import probability, signed, written
+from app.ui.widgets.words import probability
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine

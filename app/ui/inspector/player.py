@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.base.numbers import count
 from app.engine.fates import STRUCK, Verdict
+from app.engine.rules.formula import visible
 from app.engine.types import Round
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
-from app.ui.transcript.text.facts import visible
 
 _PADDING = 8
 _MARGIN = 24.0

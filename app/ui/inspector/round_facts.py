@@ -8,7 +8,8 @@ from app.base.numbers import listed, percent
 from app.engine.explain.copied import Copied
 from app.engine.explain.decision import q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
-from app.engine.types import HeadInput, Round, TraceHeader, Verification
+from app.engine.rules.registry import rule_of
+from app.engine.types import HeadInput, Round, TraceHeader
 from app.ui.widgets.words import count, duration, end_words
 
 
@@ -50,7 +51,7 @@ def source_words(round: Round, header: TraceHeader) -> str:
             else ""
         )
     said = [_asked(round), _read(round.head, header), _drawn(round, header)]
-    at_zero = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
+    at_zero = header.sampling.temperature == 0 and rule_of(header.verification).draws
     if at_zero:
         said.append(
             "At temperature 0 p is 1 for the most probable token; the bars are the model's own probabilities."
@@ -107,7 +108,8 @@ def _drawn(round: Round, header: TraceHeader) -> str:
 
 def _by_law(header: TraceHeader) -> bool:
     """Whether p and q decide."""
-    return header.verification is Verification.SPECULATIVE and header.sampling.temperature > 0
+    rule = rule_of(header.verification)
+    return rule.from_residual and not rule.whole and header.sampling.temperature > 0
 
 
 def copied_words(copied: Copied, round: Round) -> str:

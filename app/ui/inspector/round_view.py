@@ -11,9 +11,11 @@ from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainte
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.explain.copied import ContextText, Copied, is_copied
-from app.engine.explain.decision import block_chain
 from app.engine.fates import Origin
-from app.engine.types import Round, TraceHeader, Verification
+from app.engine.rules.block import BlockTest
+from app.engine.rules.formula import compared, visible, written
+from app.engine.rules.registry import rule_of
+from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import CardGrid
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.part import InspectorPart
@@ -21,11 +23,10 @@ from app.ui.inspector.round_facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.transcript.text.facts import visible
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import SteadyLabel
-from app.ui.widgets.words import compared, count, written
+from app.ui.widgets.words import count
 
 _WRAP = Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
@@ -50,9 +51,9 @@ class ChainLink:
 
 def chain_of(round: Round, header: TraceHeader) -> tuple[ChainLink, ...]:
     """The chain of a draft that was judged as a block; empty under other rules."""
-    if header.verification is not Verification.BLOCK:
-        return ()
-    chain = block_chain(round)
+    rule = rule_of(header.verification)
+    tests = [rule.test(round, place) for place in range(len(round.drafted))]
+    chain = [test for test in tests if isinstance(test, BlockTest)]
     last = max((place for place, test in enumerate(chain) if test.own), default=-1)
     return tuple(
         ChainLink(

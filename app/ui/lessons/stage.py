@@ -8,10 +8,11 @@ from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
+from app.engine.rules.greedy import ARGMAX
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import Card
 from app.ui.inspector.content import OTHERS, CardContent
-from app.ui.inspector.contents import ARGMAX, cards_of
+from app.ui.inspector.contents import cards_of
 from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText

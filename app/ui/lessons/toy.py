@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
@@ -15,7 +17,10 @@ from typing_extensions import override
 from app.engine.explain.decision import TokenOdds
 from app.engine.explain.law import PlaceLaw, Share, Tally, law_of
 from app.engine.fates import Origin
-from app.engine.loop.verify import block_reach, verify_block, verify_speculative
+from app.engine.rules.base import Drafted
+from app.engine.rules.block import block_reach
+from app.engine.rules.registry import BLOCK as AS_BLOCK
+from app.engine.rules.registry import SPECULATIVE
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.ui.inspector.card import Card
@@ -68,8 +73,9 @@ class PairTally(Tally):
 
     def __init__(self, law: PairLaw, seed: int) -> None:
         super().__init__(law, seed)
-        self._verify = verify_block if law.block else verify_speculative
+        self._rule = AS_BLOCK if law.block else SPECULATIVE
         self._p, self._draft = (Distribution(np.array(each, np.float32)) for each in law.letters)
+        self._rows: Any = SimpleNamespace(distribution=lambda _place: self._p)
         self._draws = Draws(seed)
         self._place = 0  # of the next pair
 
@@ -79,7 +85,7 @@ class PairTally(Tally):
         for _ in range(times):
             at, self._place = self._place, self._place + 3  # two letters, and the one behind them
             draft = [self._draft.draw(self._draws.key(at + i, Purpose.DRAFT))[0] for i in range(2)]
-            outcome = self._verify(draft, [self._draft] * 2, lambda _place: self._p, self._draws, at)
+            outcome = self._rule.judge(Drafted(draft, [self._draft] * 2, self._rows, self._draws, at))
             pair = [*draft[: outcome.accepted], outcome.token]
             if len(pair) == 1:
                 pair.append(self._p.draw(self._draws.key(at + 1, Purpose.TOKEN))[0])

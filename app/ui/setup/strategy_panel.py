@@ -21,9 +21,10 @@ from app.engine.lengths.base import LengthRule
 from app.engine.lengths.registry import LENGTHS
 from app.engine.params import params_of
 from app.engine.process.messages import PassSeconds
+from app.engine.rules.registry import RULES, default_rule
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
-from app.engine.types import ModelOptions, Sampling, Verification
+from app.engine.types import ModelOptions, Sampling
 from app.ui.setup.lookup_caches import LookupMaker
 from app.ui.setup.purpose_choice import PurposeChoice
 from app.ui.setup.strategy_cards import StrategyCards
@@ -107,15 +108,6 @@ WIDTH = 880  # of the panel's popover
 _TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 1
 AUTO = "auto"
 ANY_VOCABULARY = 2**31 - 1  # the number of tokens while no target is loaded
-RULES = {
-    AUTO: "Greedy at temperature 0, else speculative.",
-    "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
-    "speculative": "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution.",
-    "match": "Accepts a draft token that equals the target's own draw. The text is the one without drafting, "
-    "whatever drafts. With sample=1 the draft draws with the target's luck, and is right more often.",
-    "block": "Verifies a draft as a whole: accepts at least as many tokens on average. Keeps the target's "
-    "distribution. Gains over speculative with sample=1 only.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +129,12 @@ class StrategyContext:
 def _lengths() -> dict[str, str]:
     """The length rules, and what each does."""
     return {name: rule.summary for name, rule in LENGTHS.items()}
+
+
+def _rules() -> dict[str, str]:
+    """The rules of verification, and what each does; by default it depends on the temperature."""
+    usual = f"{default_rule(0)} at temperature 0, else {default_rule(1)}."
+    return {AUTO: usual.capitalize()} | {name: rule.summary for name, rule in RULES.items()}
 
 
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:
@@ -184,7 +182,7 @@ class StrategyPanel(QWidget):
         self._makes_caches = False
         self.length = RuleChoice(theme, "Draft length", _lengths())
         self.length.picked.connect(self._length_picked)
-        self.rule = RuleChoice(theme, "Verification", {rule: RULES[rule] for rule in (AUTO, *Verification)})
+        self.rule = RuleChoice(theme, "Verification", _rules())
         self.rule.picked.connect(self._rule_picked)
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
@@ -267,7 +265,7 @@ class StrategyPanel(QWidget):
 
     @Slot(str)
     def _rule_picked(self, choice: str) -> None:
-        rule = None if choice == AUTO else Verification(choice)
+        rule = RULES.get(choice)
         self._change(dataclasses.replace(self._spec, verification=rule))
 
     @Slot(str)
@@ -309,7 +307,8 @@ class StrategyPanel(QWidget):
             shown.set_value(rule)
         for form in self._forms.values():
             form.setVisible(form is shown)
-        self.rule.set_choice(self._spec.verification or AUTO)
+        self.rule.set_words(_rules())
+        self.rule.set_choice(str(self._spec.verification or AUTO))
         for choice in (self.length, self.rule):
             choice.set_idle(not self._spec.parts)
         self._check()

@@ -1,22 +1,18 @@
-"""Numbers, times, models, sums and the ends of drafts as the window writes them.
+"""Numbers, times, models and the ends of drafts as the window writes them.
 
-Units stand behind a no-break space, so that a line never ends between a number and its unit.
-
-Numbers have three figures, and more where the sum would not come out, or a comparison would not show."""
+Units stand behind a no-break space, so that a line never ends between a number and its unit."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from datetime import datetime
-from math import isfinite
 
 from app.base import numbers
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, OWN, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.compat import FitKind
-from app.engine.types import Draw, ModelInfo, PairInfo, Role
+from app.engine.types import ModelInfo, PairInfo, Role
 
 
 def end_words(end: str) -> str:
@@ -224,72 +220,3 @@ def relative_time(then: datetime, now: datetime) -> str:
     month = MONTHS[3 * (then.month - 1) : 3 * then.month]
     year = f" {then.year}" if then.year != now.year else ""
     return f"{then.day} {month}{year}"
-
-
-_MOST = 12  # figures
-_ROUNDING = 6e-8  # of single precision, below 1
-
-
-def written(value: float | None, figures: int = 3) -> str:
-    """A number. What is not 0 never reads as 0, and what is not 1, by more than a rounding, never as 1."""
-    if value is None or not isfinite(value):
-        return NONE
-    if value == 0 or abs(value - 1) < _ROUNDING:
-        return f"{value:.0f}"
-    while float(text := significant(value, figures).replace(",", "")) == 1:
-        figures += 1
-    return text
-
-
-def add_up(values: tuple[float, ...], formula: Callable[..., float]) -> tuple[tuple[str, ...], str]:
-    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written.
-
-    A trace may hold numbers that give no result; they are written all the same.
-    """
-    result = written(_result(values, formula))
-    for figures in range(3, _MOST):
-        texts = tuple(written(value, figures) for value in values)
-        if NONE in (result, *texts) or written(_result(tuple(map(float, texts)), formula)) == result:
-            break
-    return texts, result
-
-
-def _result(values: tuple[float, ...], formula: Callable[..., float]) -> float | None:
-    try:
-        return formula(*values)
-    except (ZeroDivisionError, OverflowError):
-        return None
-
-
-def apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with enough figures to show which one is the smaller."""
-    for figures in range(3, _MOST):
-        texts = written(first, figures), written(second, figures)
-        if NONE in texts:
-            break
-        told = float(texts[0]), float(texts[1])
-        if first == second or (told[0] != told[1] and (told[0] < told[1]) == (first < second)):
-            break
-    return texts
-
-
-def compared(first: float, second: float) -> str:
-    """ "0.443 < 1", "0.424 ≥ 0.103"."""
-    left, right = apart(first, second)
-    return f"{left} {'<' if first < second else '≥'} {right}"
-
-
-def drawn(draw: Draw) -> str:
-    """A draw before format 1.10 and the interval that it fell into: "0.654 in [0, 0.805)"."""
-    for figures in range(3, _MOST):
-        u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
-        if NONE in (u, low, high):
-            break
-        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
-            break
-    return f"{u} in [{low}, {high})"
-
-
-def signed(value: float) -> str:
-    """A score with two figures behind the point: "−0.31"."""
-    return f"{value:.2f}".replace("-", "−")

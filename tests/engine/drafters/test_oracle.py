@@ -22,10 +22,11 @@ from app.engine.process.messages import Finished, RoundFinished
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
+from app.engine.rules.registry import GREEDY, MATCH
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec, is_synthetic
-from app.engine.types import FinishReason, GenerationRequest, Sampling, Verification
+from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.runs.record import RunRecord
 from tests.answers import answer, assert_same_answer
 
@@ -115,8 +116,8 @@ def test_a_warm_answer_reads_what_its_header_says(engine: Engine) -> None:
 
 def test_at_a_temperature_the_rule_is_match() -> None:
     spec = StrategySpec.parse("oracle")
-    assert spec.verification_at(0.8) is Verification.MATCH
-    assert spec.verification_at(0) is Verification.GREEDY
+    assert spec.verification_at(0.8) is MATCH
+    assert spec.verification_at(0) is GREEDY
     with pytest.raises(SettingError, match="does not keep"):
         StrategySpec.parse("oracle:verify=speculative").verification_at(0.8)
 

@@ -8,17 +8,13 @@ from collections import Counter
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.decision import (
-    BlockTest,
-    judgement_of,
-    odds_of,
-    own_token,
-    residual_of,
-    verdict_of,
-)
+from app.engine.explain.decision import odds_of, own_token, residual_of
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.record.recheck import recheck
-from app.engine.types import Race, Sampling, Verification
+from app.engine.rules.base import Rule
+from app.engine.rules.block import BlockTest
+from app.engine.rules.registry import BLOCK, rule_of
+from app.engine.types import Race, Round, Sampling
 from tests.answers import answer
 
 WARM = Sampling(temperature=0.9, seed=11)
@@ -37,6 +33,20 @@ STRATEGIES = [
 ]
 
 
+def verdict_of(round: Round, place: int, rule: Rule) -> Verdict | None:
+    """The verdict that the test's numbers give; None where there is no test."""
+    test = rule.test(round, place)
+    if test is None:
+        return None
+    ended = round.emitted[-1].origin is Origin.ACCEPTED if round.emitted else False
+    if ended and place >= len(round.emitted):
+        return Verdict.IGNORED  # behind the end of the answer or a stop
+    if test.passed:
+        return Verdict.ACCEPTED
+    first = place == 0 or verdict_of(round, place - 1, rule) is Verdict.ACCEPTED
+    return Verdict.REJECTED if first else Verdict.IGNORED
+
+
 @pytest.mark.parametrize(
     "sampling", [Sampling(), WARM, FILTERED, HOT], ids=["greedy", "warm", "filtered", "hot"]
 )
@@ -47,7 +57,7 @@ def test_every_verdict_stated_is_the_recorded_one(engine: Engine, strategy: str,
         assert recheck(trace) == []
         for round in trace.rounds:
             for place, token in enumerate(round.drafted):
-                stated = verdict_of(round, place, trace.header.verification)
+                stated = verdict_of(round, place, rule_of(trace.header.verification))
                 if token.verdict in JUDGED:
                     assert stated is token.verdict
                 else:
@@ -117,7 +127,7 @@ def test_a_block_passes_at_one_place_and_carries_those_before(engine: Engine) ->
     )
     carried = 0
     for round in trace.rounds:
-        tests = [judgement_of(round, place, Verification.BLOCK) for place in range(len(round.drafted))]
+        tests = [BLOCK.test(round, place) for place in range(len(round.drafted))]
         chain = [test for test in tests if isinstance(test, BlockTest)]
         assert [test.passed for test in chain] == sorted((test.passed for test in chain), reverse=True)
         for test in chain:

@@ -22,7 +22,6 @@ from app.engine.types import (
     FinishReason,
     Round,
     Sampling,
-    Verification,
 )
 from tests.answers import answer
 
@@ -388,7 +387,7 @@ def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None
 
 def test_the_rule_of_the_header_is_the_one_that_is_rechecked(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple", sampling=WARM, max_tokens=30)
-    trace.header = replace(trace.header, verification=Verification.MATCH)
+    trace.header = replace(trace.header, verification="match")
     assert recheck(trace)
 
 

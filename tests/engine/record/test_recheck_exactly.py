@@ -26,7 +26,6 @@ from app.engine.types import (
     Sampling,
     Totals,
     TraceHeader,
-    Verification,
 )
 
 A, R, I = Verdict.ACCEPTED, Verdict.REJECTED, Verdict.IGNORED  # noqa: E741
@@ -81,7 +80,7 @@ def sound() -> Trace:
     lookup, both = ("prompt-lookup",), ("prompt-lookup", "draft-simple")
     header = TraceHeader(
         format=FORMAT, app_version="0.2.0", strategy="prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3",
-        verification=Verification.GREEDY, sampling=Sampling(), seed=7, max_tokens=8,
+        verification="greedy", sampling=Sampling(), seed=7, max_tokens=8,
         pair=PairInfo(a_model("target"), a_model("draft"), "same vocabulary"), prompt="abcd", prompt_tokens=4,
         cached_tokens=3, cold=False, started_at="2026-01-01T00:00:00Z", stop=("zz",),
     )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.fates import Origin
 from app.engine.record.trace import Trace
-from app.engine.types import Alternatives, EmittedToken, Race, Round, Sampling, Verification
+from app.engine.types import Alternatives, EmittedToken, Race, Round, Sampling
 from app.lab.runs.compare import compared, first_divergence
 from app.lab.runs.record import RunRecord
 from tests.answers import answer
@@ -125,7 +125,7 @@ def test_a_race_that_two_tokens_won_is_a_near_tie_within_rounding(
 def _raced(trace: Trace, race: Race) -> Trace:
     """The trace with rule `match`, and with this race for its tokens."""
     emitted = tuple(msgspec.structs.replace(token, race=race) for token in trace.rounds[0].emitted)
-    header = msgspec.structs.replace(trace.header, verification=Verification.MATCH)
+    header = msgspec.structs.replace(trace.header, verification="match")
     return Trace(header, [msgspec.structs.replace(trace.rounds[0], emitted=emitted)])
 
 

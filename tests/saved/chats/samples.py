@@ -16,7 +16,6 @@ from app.engine.types import (
     Sampling,
     Totals,
     TraceHeader,
-    Verification,
 )
 
 TEXT = "One two three"
@@ -41,7 +40,7 @@ def header(prompt: str = "Count") -> TraceHeader:
         format=FORMAT,
         app_version="0.1.0",
         strategy="draft-simple:n_max=2",
-        verification=Verification.GREEDY,
+        verification="greedy",
         sampling=Sampling(),
         seed=1,
         max_tokens=16,

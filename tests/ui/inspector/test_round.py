@@ -17,6 +17,8 @@ from app.engine.explain.copied import ContextText
 from app.engine.explain.decision import draft_heading
 from app.engine.fates import Origin, Verdict
 from app.engine.record.trace import Trace
+from app.engine.rules.formula import add_up, apart, drawn, written
+from app.engine.rules.registry import MATCH, RULES
 from app.engine.types import (
     Alternatives,
     DraftedToken,
@@ -26,7 +28,6 @@ from app.engine.types import (
     Race,
     Sampling,
     ServerInfo,
-    Verification,
 )
 from app.servers.answer import RoundFold, Told
 from app.ui.inspector.content import CardContent, RaceBars
@@ -37,7 +38,6 @@ from app.ui.inspector.round_view import RoundView, chain_of
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.widgets.words import add_up, apart, drawn, written
 from tests.answers import answer
 from tests.ui.traces import make_header, make_round, raw_round
 
@@ -97,7 +97,7 @@ def stated(card: CardContent) -> bool | None:
 )
 def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sampling: Sampling) -> None:
     trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=50, ignore_eos=True)
-    block = trace.header.verification is Verification.BLOCK
+    block = trace.header.verification == "block"
     for round in trace.rounds:
         cards = cards_of(round, trace.header)
         assert sum(card.own for card in cards) == 1
@@ -336,7 +336,7 @@ EMITTED = st.builds(
     st.lists(EMITTED, max_size=5),
     st.lists(TOP, max_size=5),
     st.lists(TOP, max_size=5),
-    st.sampled_from(Verification),
+    st.sampled_from([*RULES, "unknown"]),
     st.sampled_from([0.0, 1e-3, 0.8, 10.0]),
 )
 def test_rounds_of_any_trace_have_cards(
@@ -344,7 +344,7 @@ def test_rounds_of_any_trace_have_cards(
     emitted: list[EmittedToken],
     target: list[Alternatives],
     draft: list[Alternatives],
-    rule: Verification,
+    rule: str,
     temperature: float,
 ) -> None:
     round = raw_round(0, drafted, emitted, target_top=tuple(target), draft_top=tuple(draft), match=2)
@@ -360,12 +360,12 @@ def test_rounds_of_any_trace_have_cards(
 
 
 def test_of_a_server_only_what_it_tells_is_shown() -> None:
-    fold = RoundFold(Verification.MATCH)
+    fold = RoundFold(MATCH)
     told = [Told(1, "a"), Told(2, "b"), Told(3, "c")]
     (_, round) = [
         done for token in told for done in fold.add([token], *((0, 0) if token.id == 1 else (3, 1)), 1)
     ]
-    header = make_header("server", Verification.MATCH, 0.9)
+    header = make_header("server", "match", 0.9)
     pair = replace(header.pair, server=ServerInfo("http://h:1", "llama-server", "m"))
     header = replace(header, pair=pair)
 

@@ -15,7 +15,7 @@ from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import Round, Verification
+from app.engine.types import Round
 from app.saved.measured import Measurement
 from app.ui.inspector import figure as contents
 from app.ui.inspector import shape_view
@@ -75,7 +75,7 @@ def test_a_wider_draft_is_told_with_its_doubt() -> None:
     greedy = AnswerModel(make_trace([]))
     assert "2 tokens a place would have held 70" in contents.draft_choices(greedy, folded).words
     assert "estimate" not in contents.draft_choices(greedy, folded).words
-    drawn = AnswerModel(Trace(make_header(verification=Verification.BLOCK, temperature=0.8)))
+    drawn = AnswerModel(Trace(make_header(verification="block", temperature=0.8)))
     assert "estimate" in contents.draft_choices(drawn, folded).words
 
 

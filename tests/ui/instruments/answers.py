@@ -19,7 +19,6 @@ from app.engine.types import (
     Sampling,
     Totals,
     TraceHeader,
-    Verification,
 )
 from app.saved.measured import Measurement
 from app.ui.instruments import InstrumentsPanel
@@ -35,7 +34,7 @@ MODEL = ModelInfo(
 
 
 def header(strategy: str = "draft-simple:n_max=4", *, sampled: bool = False) -> TraceHeader:
-    verification = Verification.SPECULATIVE if sampled else Verification.GREEDY
+    verification = "speculative" if sampled else "greedy"
     return TraceHeader(
         FORMAT, "0.1.0", strategy, verification, Sampling(), 7, 512, PairInfo(MODEL, MODEL),
         "Hello", 5, 0, True, "2025-01-01T00:00:00Z",

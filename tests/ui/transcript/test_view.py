@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, Verification
+from app.engine.types import FinishReason
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
@@ -38,10 +38,10 @@ def test_a_stored_chat(view: TranscriptView) -> None:
         (make_header(), "greedy"),
         (make_header(strategy="none"), "no draft"),
         (
-            make_header(verification=Verification.SPECULATIVE, temperature=0.8),
+            make_header(verification="speculative", temperature=0.8),
             "speculative  ·  temperature 0.8",
         ),
-        (make_header(verification=Verification.MATCH, temperature=1), "match  ·  temperature 1"),
+        (make_header(verification="match", temperature=1), "match  ·  temperature 1"),
     ],
 )
 def test_the_label_says_how_the_answer_was_made(view, header, words) -> None:

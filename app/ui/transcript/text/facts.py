@@ -10,6 +10,8 @@ from typing import Any
 
 from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
+from app.engine.rules.formula import add_up, apart, compared, drawn, signed, visible, written
+from app.engine.rules.registry import rule_of
 from app.engine.types import (
     DraftedToken,
     Draw,
@@ -18,24 +20,11 @@ from app.engine.types import (
     Race,
     Round,
     TraceHeader,
-    Verification,
 )
 from app.ui.transcript.text.spans import Span
-from app.ui.widgets.words import (
-    SPACE,
-    add_up,
-    apart,
-    compared,
-    drawn,
-    end_words,
-    percent,
-    probability,
-    signed,
-    written,
-)
+from app.ui.widgets.words import SPACE, end_words, percent, probability
 
 _SHOWN_ALTERNATIVES = 5
-_MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +53,6 @@ class TokenFacts:
         """All facts as one text, for screen readers."""
         rows = [f"{name}: {value}." for name, value in self.rows]
         return " ".join([f"{self.token}, {self.word}.", *self.verdict[:1], *rows, *self.verdict[1:]])
-
-
-def visible(piece: bytes, label: str = "") -> str:
-    """A token with its spaces and newlines made visible; bytes that are no text in hexadecimal."""
-    if label:
-        return label
-    try:
-        text = piece.decode()
-    except UnicodeDecodeError:
-        return " ".join(f"<{byte:02X}>" for byte in piece)
-    return "".join(_MARKS.get(character, character) for character in text) or "(no text)"
 
 
 def facts_of(round: Round, span: Span, header: TraceHeader) -> TokenFacts:
@@ -303,7 +281,7 @@ def manner(header: TraceHeader) -> str:
     if header.strategy == "none":
         words = "no draft"
     else:
-        words = header.verification.value
-    if header.verification is not Verification.GREEDY and temperature:
+        words = header.verification
+    if rule_of(header.verification).draws and temperature:
         words += f"  ·  temperature {temperature:g}"
     return f"{words}  ·  warm" if header.warm else words

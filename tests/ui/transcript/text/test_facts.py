@@ -5,10 +5,11 @@ import pytest
 from app.base.paths import resource_folder
 from app.engine.fates import FATES, Origin, Verdict
 from app.engine.record.trace import read_trace
+from app.engine.rules.formula import visible
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round
 from app.lessons.lesson import lesson_files, trace_file
 from app.ui.inspector.contents import cards_of
-from app.ui.transcript.text.facts import TokenFacts, facts_of, visible
+from app.ui.transcript.text.facts import TokenFacts, facts_of
 from app.ui.transcript.text.spans import Span, spans_of
 from app.ui.widgets.words import SPACE
 from tests.ui.traces import drawing, make_header, make_round, raw_round, simulate

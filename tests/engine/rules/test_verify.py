@@ -13,19 +13,13 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from app.engine.fates import Origin
-from app.engine.loop.verify import (
-    Outcome,
-    default_verification,
-    residual,
-    verify_greedy,
-    verify_match,
-    verify_speculative,
-)
+from app.engine.rules.base import Outcome, residual
+from app.engine.rules.registry import GREEDY, SPECULATIVE, default_rule
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.types import Verification
 from tests.dense import dense, sparse
-from tests.engine.loop.conftest import DRAWN
+from tests.engine.rules.conftest import DRAWN
+from tests.verdicts import verify_greedy, verify_match, verify_speculative
 
 pytestmark = pytest.mark.usefixtures("walked")
 
@@ -344,5 +338,5 @@ def test_every_form_of_rows_has_the_same_residual(
 
 
 def test_the_default_rule_follows_the_temperature() -> None:
-    assert default_verification(0.0) is Verification.GREEDY
-    assert default_verification(0.7) is Verification.SPECULATIVE
+    assert default_rule(0.0) is GREEDY
+    assert default_rule(0.7) is SPECULATIVE

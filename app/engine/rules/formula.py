@@ -1,0 +1,118 @@
+"""Lines of arithmetic: numbers with three figures, and more where the sum would not come out, or a comparison
+would not show. Tokens with their spaces made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+from app.base.numbers import NONE, significant
+from app.engine.types import Draw, Race
+
+_MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
+_MOST = 12  # figures
+_ROUNDING = 6e-8  # of single precision, below 1
+
+Named = Callable[[int], str]
+"""Token id -> its text at the place that a test is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A line of arithmetic."""
+
+    name: str
+    text: str
+    verdict: str = ""  # what it decides
+
+
+def visible(piece: bytes, label: str = "") -> str:
+    """A token with its spaces and newlines made visible; bytes that are no text in hexadecimal."""
+    if label:
+        return label
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return " ".join(f"<{byte:02X}>" for byte in piece)
+    return "".join(_MARKS.get(character, character) for character in text) or "(no text)"
+
+
+def written(value: float | None, figures: int = 3) -> str:
+    """A number. What is not 0 never reads as 0, and what is not 1, by more than a rounding, never as 1."""
+    if value is None or not isfinite(value):
+        return NONE
+    if value == 0 or abs(value - 1) < _ROUNDING:
+        return f"{value:.0f}"
+    while float(text := significant(value, figures).replace(",", "")) == 1:
+        figures += 1
+    return text
+
+
+def add_up(values: tuple[float, ...], formula: Callable[..., float]) -> tuple[tuple[str, ...], str]:
+    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written.
+
+    A trace may hold numbers that give no result; they are written all the same.
+    """
+    result = written(_result(values, formula))
+    for figures in range(3, _MOST):
+        texts = tuple(written(value, figures) for value in values)
+        if NONE in (result, *texts) or written(_result(tuple(map(float, texts)), formula)) == result:
+            break
+    return texts, result
+
+
+def _result(values: tuple[float, ...], formula: Callable[..., float]) -> float | None:
+    try:
+        return formula(*values)
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with enough figures to show which one is the smaller."""
+    for figures in range(3, _MOST):
+        texts = written(first, figures), written(second, figures)
+        if NONE in texts:
+            break
+        told = float(texts[0]), float(texts[1])
+        if first == second or (told[0] != told[1] and (told[0] < told[1]) == (first < second)):
+            break
+    return texts
+
+
+def compared(first: float, second: float) -> str:
+    """ "0.443 < 1", "0.424 ≥ 0.103"."""
+    left, right = apart(first, second)
+    return f"{left} {'<' if first < second else '≥'} {right}"
+
+
+def drawn(draw: Draw) -> str:
+    """A draw before format 1.10 and the interval that it fell into: "0.654 in [0, 0.805)"."""
+    for figures in range(3, _MOST):
+        u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
+        if NONE in (u, low, high):
+            break
+        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
+            break
+    return f"{u} in [{low}, {high})"
+
+
+def signed(value: float) -> str:
+    """A score with two figures behind the point: "−0.31"."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def draw_sums(draw: Race | Draw) -> tuple[Sum, ...]:
+    """By how much a token won its race or, before format 1.10, where the draw fell."""
+    if isinstance(draw, Draw):
+        return (Sum("v", drawn(draw)),)
+    score = Sum("log p + luck", signed(draw.score))
+    if draw.rival is None:
+        return (score,)
+    return score, Sum(f"ahead of “{visible(draw.piece, draw.label)}” by", written(draw.gap))
+
+
+def equal_sum(drafted: str, own: str, passed: bool) -> Sum:
+    """The line that decides where the drafted token is compared with the target's own."""
+    return Sum("drafted", f"{drafted} {'=' if passed else '≠'} {own}", "accepted" if passed else "rejected")
