@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from app.engine.engine import Engine
-from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.process.messages import Event
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
 from app.lab.runs.compare import first_divergence
@@ -17,25 +17,9 @@ def events_of(engine: Engine, request: GenerationRequest) -> list[Event]:
     return list(engine.generate(request))
 
 
-def trace_of(events: list[Event]) -> Trace:
-    """The trace that a window would keep of these events."""
-    trace: Trace | None = None
-    for event in events:
-        if isinstance(event, Started):
-            trace = Trace(event.header)
-        elif isinstance(event, RoundFinished):
-            assert trace is not None
-            trace.rounds.append(event.round)
-        elif isinstance(event, Finished):
-            assert trace is not None
-            trace.totals = event.totals
-    assert trace is not None
-    return trace
-
-
 def answer(engine: Engine, prompt: str | None = "abcabcabd abc", **settings: Any) -> Trace:
     """Generate from a raw prompt; `settings` are those of GenerationRequest."""
-    return trace_of(events_of(engine, GenerationRequest(prompt=prompt, **settings)))
+    return engine.answer(GenerationRequest(prompt=prompt, **settings))
 
 
 def assert_same_answer(trace: Trace, expected: Trace, tokens: int | None = None) -> None:

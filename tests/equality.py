@@ -25,7 +25,6 @@ from app.engine.sampling.noise import luck
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest, Message
 from app.lab.runs.compare import LARGEST_ROUNDING
-from tests.answers import events_of, trace_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,8 +119,8 @@ class Baselines:
         plain = replace(request, strategy="none", cold=True)
         asked = replace(request, strategy=strategy, cold=True)
         if (engine, plain) not in self.known:
-            self.known[engine, plain] = trace_of(events_of(engine, plain))
-        trace = trace_of(events_of(engine, asked))
+            self.known[engine, plain] = engine.answer(plain)
+        trace = engine.answer(asked)
         assert recheck(trace) == []
         prompt = engine.tokenize(asked)[1]
         parting = first_parting(engine, prompt, self.known[engine, plain], trace)

@@ -16,7 +16,6 @@ from app.engine.fates import Verdict
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Sampling
-from tests.answers import events_of, trace_of
 
 PROMPT = {
     "category": "count",
@@ -178,7 +177,7 @@ def asked(engine: Engine, demo: DemoPrompt) -> Trace:
         max_tokens=128,
         cold=True,
     )
-    return trace_of(events_of(engine, request))
+    return engine.answer(request)
 
 
 def is_text(trace: Trace, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The speculative engine. No Qt, no network; usable from a script of five lines."""
+"""The speculative engine. No Qt, no network; usable from a script of ten lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
 
 if TYPE_CHECKING:
     from app.engine.engine import Engine
+    from app.engine.record.stats import Statistics
 
-__all__ = ["Engine", "GenerationRequest", "Message", "ModelOptions", "Sampling", "UserError"]
+__all__ = ["Engine", "GenerationRequest", "Message", "ModelOptions", "Sampling", "Statistics", "UserError"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from app.engine.engine import Engine
 
         return Engine
+    if name == "Statistics":
+        from app.engine.record.stats import Statistics
+
+        return Statistics
     raise AttributeError(name)

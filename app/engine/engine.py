@@ -34,8 +34,9 @@ from app.engine.process.messages import (
     Forced,
     ForcedText,
     Started,
+    trace_of,
 )
-from app.engine.record.trace import FORMAT
+from app.engine.record.trace import FORMAT, Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
@@ -151,6 +152,10 @@ class Engine:
         finally:
             if self._run is made:
                 self._run = None
+
+    def answer(self, request: GenerationRequest) -> Trace:
+        """Answer a request; returns the whole trace. Raises UserError."""
+        return trace_of(self.generate(request))
 
     def force(
         self,

@@ -32,7 +32,6 @@ from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.native.model import quantise
 from app.engine.record.trace import Trace
 from app.lab.runs.compare import first_divergence
-from tests.answers import events_of, trace_of
 from tests.benchmarks.measure import DEMO_PAIR, ROOT, as_user, one_thread
 
 TEMPERATURES = (0.8, 1.2)
@@ -126,7 +125,7 @@ def measured(
                         max_tokens=options.tokens,
                         cold=True,
                     )
-                    return trace_of(events_of(engine, request))
+                    return engine.answer(request)
 
                 baseline = baseline or answered("none")
                 yield {"key": key} | line_of(answered(lane), baseline)

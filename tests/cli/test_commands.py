@@ -33,7 +33,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
 from app.engine.params import params_of
 from app.engine.process.host import ProcessHome
-from app.engine.process.messages import Event, Failed, RoundFinished
+from app.engine.process.messages import Event, Failed, RoundFinished, Started
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
@@ -473,9 +473,10 @@ def test_the_record_of_an_engine_that_died_holds(command: Command, recorded: Pat
     """Also where the answer ends in the beginning of a stop text."""
     trace = read_trace(recorded)
     recorder = RunRecorder(None)
-    recorder.begin(msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",)))
+    header = msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",))
+    recorder.keep(Started(0, header))
     for round in trace.rounds:
-        recorder.add(round)
+        recorder.keep(RoundFinished(0, round, "", 0))
     recorder.fail("gone")
     assert recorder.trace is not None and recorder.trace.text == trace.text
     assert recheck(recorder.trace) == []

@@ -22,7 +22,7 @@ from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import FixedLength
 from app.engine.lengths.ewma import Ewma
 from app.engine.native import Context, Model
-from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started, trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.types import (
@@ -33,7 +33,7 @@ from app.engine.types import (
     Role,
     Sampling,
 )
-from tests.answers import CLEAR, answer, assert_same_answer, clear_prompt, events_of, trace_of
+from tests.answers import CLEAR, answer, assert_same_answer, clear_prompt, events_of
 from tests.files.tiny import Tiny
 
 LONG = "the quick brown fox jumps over the lazy dog. " * 10
@@ -724,7 +724,7 @@ def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path],
 
         def made(**changes: Any) -> Trace:
             request = GenerationRequest(prompt=prompt, sampling=sampling)
-            return trace_of(list(engine.generate(replace(request, **changes))))
+            return engine.answer(replace(request, **changes))
 
         whole, begun = made(max_tokens=20), made(max_tokens=11)
         added = made(max_tokens=20, continues=begun.token_ids)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.process.messages import RoundFinished
+from app.engine.process.messages import RoundFinished, trace_of
 from app.engine.types import GenerationRequest, Message, Sampling
-from tests.answers import events_of, trace_of
+from tests.answers import events_of
 from tests.equality import STRATEGIES, Baselines, drafted
 from tests.files.llama_models import (
     PROMPT,
@@ -52,7 +52,7 @@ def test_match_under_filters_is_plain_sampling(pair: Engine, baselines: Baseline
 def test_of_several_templates_the_default_one_is_used(pair: Engine) -> None:
     """The file has others for tools and for documents too."""
     request = GenerationRequest(messages=(Message("user", "Hello"),), max_tokens=1)
-    assert trace_of(events_of(pair, request)).header.prompt == (
+    assert pair.answer(request).header.prompt == (
         "<BOS_TOKEN><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Hello<|END_OF_TURN_TOKEN|>"
         "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
     )

@@ -16,7 +16,7 @@ from app.engine.errors import PromptError
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import read_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
-from tests.answers import answer, events_of, trace_of
+from tests.answers import answer
 from tests.commands import Command
 from tests.equality import NGRAMS, RENAME, REPEATED, STRATEGIES, Baselines, drafted
 
@@ -46,12 +46,12 @@ def test_verdicts_of_sampled_answers_are_recomputed(real_engine: Engine, rule: s
     request = replace(
         RENAME, sampling=Sampling(temperature=1.0, seed=3), strategy=f"suffix:verify={rule}", cold=True
     )
-    trace = trace_of(events_of(real_engine, request))
+    trace = real_engine.answer(request)
     assert sum(round.rejected for round in trace.rounds) > 0 and recheck(trace) == []
 
 
 def test_the_files_template_is_used_and_its_end_is_seen(real_engine: Engine) -> None:
-    trace = trace_of(events_of(real_engine, RENAME))
+    trace = real_engine.answer(RENAME)
     system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
     assert trace.header.prompt == (
         f"<|im_start|>system\n{system}<|im_end|>\n"
@@ -60,7 +60,7 @@ def test_the_files_template_is_used_and_its_end_is_seen(real_engine: Engine) -> 
     )
     last = trace.rounds[-1].emitted[-1]
     assert (last.piece, last.label) == (b"", "<|im_end|>")
-    stopped = trace_of(events_of(real_engine, replace(RENAME, stop=("zzz", "door"))))
+    stopped = real_engine.answer(replace(RENAME, stop=("zzz", "door")))
     assert stopped.totals.finish_reason is FinishReason.STOP
     assert stopped.totals.text and "door" not in stopped.totals.text
     own = (Message("system", "Say yes."), Message("user", "Yes?"))

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from app.engine.errors import UserError
-from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.process.messages import Event, Finished, RoundFinished, Started, trace_of
 from app.engine.record.recheck import recheck
-from app.engine.record.trace import Trace, line_of, parse_trace
+from app.engine.record.trace import line_of, parse_trace
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
 from app.lab.runs.record import RunRecord
@@ -55,13 +55,6 @@ def client_of(
 def answered(script: dict[str, Any], request: GenerationRequest = REQUEST, key: str = "") -> list[Event]:
     with serving(script) as server:
         return list(client_of(server, key=key).generate(request))
-
-
-def trace_of(events: list[Event]) -> Trace:
-    trace = Trace(next(event.header for event in events if isinstance(event, Started)))
-    trace.rounds += [event.round for event in events if isinstance(event, RoundFinished)]
-    trace.totals = next(event.totals for event in events if isinstance(event, Finished))
-    return trace
 
 
 def refusal(script: dict[str, Any], key: str = "", patience: float = 30.0) -> str:
@@ -196,7 +189,7 @@ def test_a_chat_is_written_by_the_server_s_template():
         messages=(Message("user", "Hello"),), max_tokens=4, template_options={"enable_thinking": False}
     )
     with serving(llama_server(*CHUNKS)) as server:
-        trace = trace_of(list(client_of(server).generate(request)))
+        trace = trace_of(client_of(server).generate(request))
         (templated,) = server.bodies("/apply-template")
 
     assert templated["messages"] == [{"role": "user", "content": "Hello"}]

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.process.messages import Finished, RoundFinished
+from app.engine.process.messages import Finished, RoundFinished, trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Round, Sampling
 from app.servers.client import ServerClient
-from tests.answers import trace_of
 from tests.servers.real_server import STORY, STRATEGIES, VARIABLE, find_server, running
 
 PROGRAM = find_server()
@@ -42,7 +41,7 @@ def serve(demo_pair: tuple[Path, Path]) -> Serve:
 
 
 def answer_of(client: ServerClient, request: GenerationRequest) -> Trace:
-    return trace_of(list(client.generate(request)))
+    return trace_of(client.generate(request))
 
 
 def fates(rounds: list[Round]) -> list[tuple[list[int], list[str]]]:

@@ -9,6 +9,7 @@ import pytest
 
 from app.engine.errors import SettingError
 from app.engine.fates import Verdict
+from app.engine.process.messages import trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
@@ -23,7 +24,6 @@ from app.lab.report.summary import summarise
 from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import ServerError
-from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, METRICS, SUMMARY, chunk, vllm
 from tests.servers.scripted import Answer, Asked, serving
 
@@ -149,7 +149,7 @@ def test_a_chat_goes_to_the_chat_endpoint_with_its_options():
             max_tokens=8,
             template_options={"enable_thinking": False},
         )
-        trace = trace_of(list(client.generate(request)))
+        trace = trace_of(client.generate(request))
         (body,) = server.bodies("/v1/chat/completions")
 
     assert body["messages"] == [{"role": "user", "content": "Hi"}] and body["model"] == "owner/model"

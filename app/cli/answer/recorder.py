@@ -7,8 +7,9 @@ from pathlib import Path
 
 from app.base.files import SHARED, reason, write_atomic
 from app.engine.errors import UserError
+from app.engine.process.messages import Event, Finished, RoundFinished, Started, kept
 from app.engine.record.trace import Trace, TraceWriter
-from app.engine.types import FinishReason, Round, Totals, TraceHeader
+from app.engine.types import FinishReason, Round, Totals
 
 
 class RunRecorder:
@@ -19,23 +20,18 @@ class RunRecorder:
         self._writer: TraceWriter | None = None
         self.trace: Trace | None = None
 
-    def begin(self, header: TraceHeader) -> None:
-        self.trace = Trace(header)
-        if self._path is not None:
+    def keep(self, event: Event) -> None:
+        """Keep what an event brings."""
+        self.trace = kept(self.trace, event)
+        if isinstance(event, Started) and self._path is not None:
             try:
-                self._writer = TraceWriter(self._path, header)
+                self._writer = TraceWriter(self._path, event.header)
             except OSError as error:
                 raise cannot_write(self._path, error) from error
-
-    def add(self, round: Round) -> None:
-        assert self.trace is not None
-        self.trace.rounds.append(round)
-        self._write(round)
-
-    def finish(self, totals: Totals) -> None:
-        assert self.trace is not None
-        self.trace.totals = totals
-        self._write(totals)
+        elif isinstance(event, RoundFinished):
+            self._write(event.round)
+        elif isinstance(event, Finished):
+            self._write(event.totals)
 
     def fail(self, message: str) -> None:
         """End the trace of an answer that broke off, unless it is over or did not begin."""
@@ -52,7 +48,7 @@ class RunRecorder:
             error=message,
         )
         with contextlib.suppress(UserError):  # the first failure is the one to report
-            self.finish(totals)
+            self.keep(Finished(0, totals))
 
     def close(self) -> None:
         if self._writer is not None:

@@ -19,7 +19,6 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import (
     DraftedAlone,
     Event,
-    Finished,
     PromptProgress,
     RoundFinished,
     Started,
@@ -113,12 +112,9 @@ def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, print
                 complain(PROG, told)
             if told := without_gpu(plan.target, event.header.pair):
                 complain(PROG, told)
-            recorder.begin(event.header)
-        elif isinstance(event, RoundFinished):
-            recorder.add(event.round)
+        recorder.keep(event)
+        if isinstance(event, RoundFinished):
             printer.add(event.text)
-        elif isinstance(event, Finished):
-            recorder.finish(event.totals)
 
 
 def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:

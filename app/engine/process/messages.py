@@ -7,6 +7,7 @@ no longer current.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from app.base.numbers import duration, significant
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
+from app.engine.record.trace import Trace
 from app.engine.types import (
     GenerationRequest,
     ModelOptions,
@@ -338,3 +340,23 @@ AnyEvent = (
     | LastWords
     | Failed
 )
+
+
+def kept(trace: Trace | None, event: Event) -> Trace | None:
+    """The trace of an answer with what its next event adds; None before it began."""
+    if isinstance(event, Started):
+        return Trace(event.header)
+    if trace is not None and isinstance(event, RoundFinished):
+        trace.rounds.append(event.round)
+    elif trace is not None and isinstance(event, Finished):
+        trace.totals = event.totals
+    return trace
+
+
+def trace_of(events: Iterable[Event]) -> Trace:
+    """The trace of a whole answer."""
+    trace: Trace | None = None
+    for event in events:
+        trace = kept(trace, event)
+    assert trace is not None, "an answer begins with Started"
+    return trace

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from app.engine.errors import SettingError, UserError
-from app.engine.process.messages import Finished, RoundFinished, Started
+from app.engine.process.messages import RoundFinished, kept
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job
@@ -171,13 +171,9 @@ class LoadRunner:
         problem = "It was stopped."  # before its first token
         try:
             for event in client.generate(self._request(job, said)):
-                if isinstance(event, Started):
-                    trace = Trace(event.header)
-                elif isinstance(event, RoundFinished) and trace is not None:
-                    trace.rounds.append(event.round)
+                trace = kept(trace, event)
+                if isinstance(event, RoundFinished):
                     came.append((time.perf_counter() - started, len(event.round.emitted)))
-                elif isinstance(event, Finished) and trace is not None:
-                    trace.totals = event.totals
         except UserError as error:
             trace, problem = None, str(error)
         return _Answered(self._record(job, trace, problem), time.perf_counter() - started, came)

@@ -14,7 +14,7 @@ import msgspec
 
 from app.engine.errors import PromptError, UserError
 from app.engine.process.host import EngineHome
-from app.engine.process.messages import Finished, RoundFinished, Started
+from app.engine.process.messages import Finished, RoundFinished, Started, kept
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, PairInfo
@@ -341,14 +341,11 @@ class Runner:
         try:
             request = self._request(job)
             for event in self._engine.generate(request, self.experiment.drafters):
+                trace = kept(trace, event)
                 if isinstance(event, Started):
-                    trace = Trace(event.header)
                     yield RunStarted(job, event.header)
-                elif isinstance(event, RoundFinished) and trace is not None:
-                    trace.rounds.append(event.round)
+                elif isinstance(event, RoundFinished):
                     yield RunRound(job, event.round, event.text)
-                elif isinstance(event, Finished) and trace is not None:
-                    trace.totals = event.totals
         except UserError as error:
             self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
             return

@@ -16,7 +16,7 @@ from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round
-from tests.answers import answer, assert_same_answer, events_of, trace_of
+from tests.answers import answer, assert_same_answer
 from tests.files.tiny import Tiny
 
 Make = Callable[[Tiny], Path]
@@ -101,7 +101,7 @@ def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
             strategy=f"{head}:n_max=6",
             max_tokens=24 - round.position,
         )
-        cold = trace_of(events_of(engine, request)).rounds[0]
+        cold = engine.answer(request).rounds[0]
         assert len(cold.drafted) == len(round.drafted)
         for warm_top, cold_top, token in zip(round.draft_top, cold.draft_top, cold.drafted, strict=True):
             by_id = dict(zip(cold_top.ids, cold_top.p, strict=True))
@@ -109,7 +109,7 @@ def test_a_draft_depends_on_the_text_alone(pair: tuple[Engine, str]) -> None:
             if token.id != warm_top.ids[0]:  # as probable: from here on the drafts differ
                 break
         # With one token to draft no later draft changes what is said of this one.
-        alone = trace_of(events_of(engine, replace(request, max_tokens=2))).rounds[0].head
+        alone = engine.answer(replace(request, max_tokens=2)).rounds[0].head
         assert round.head is not None and alone is not None
         assert round.head.norms == pytest.approx(alone.norms, rel=0.02)
         assert round.head.shares == pytest.approx(alone.shares, abs=0.01)

@@ -19,7 +19,7 @@ from app.engine.native import Context
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from tests.answers import answer, assert_same_answer, events_of, trace_of
+from tests.answers import answer, assert_same_answer, events_of
 from tests.equality import RULES, Baselines
 from tests.files.respelled import write_respelled
 from tests.files.tiny import Tiny, spelled
@@ -216,7 +216,7 @@ def test_the_next_answer_of_a_chat_reads_only_what_is_new(
     engine = respelled_engine
     first = Message("user", demo_prompts[0])
     request = GenerationRequest(messages=(first,), strategy="draft-simple", max_tokens=30, cold=True)
-    said = Message("assistant", trace_of(events_of(engine, request)).text)
+    said = Message("assistant", engine.answer(request).text)
     decoded: list[int] = []
     real = Context.decode
 
@@ -367,7 +367,7 @@ def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:
         request = GenerationRequest(
             messages=(Message("user", "ab"),), strategy="draft-simple:n_max=2", max_tokens=20
         )
-        trace = trace_of(events_of(engine, request))
+        trace = engine.answer(request)
     assert trace.text == "cdeabcdeabcdeabcd"  # and three tokens without text
     ends = {round.draft_end for round in trace.rounds}
     assert "the draft does not know the last token" in ends

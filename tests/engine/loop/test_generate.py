@@ -22,7 +22,7 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.sampling.rows import TargetRows
 from app.engine.types import GenerationRequest, Round, Sampling
-from tests.answers import answer, events_of, trace_of
+from tests.answers import answer, events_of
 from tests.equality import measured
 from tests.reference import probabilities, softmax
 
@@ -77,7 +77,7 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
         ignore_eos=False,
         cold=True,
     )
-    trace = trace_of(events_of(engine, request))
+    trace = engine.answer(request)
     assert recheck(trace) == []
     prompt = engine.tokenize(request)[1]
     drawn = sampling.temperature > 0 or rule

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from app.engine.engine import Engine
 from app.engine.fates import Origin, Verdict
+from app.engine.process.messages import trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, GenerationRequest, Sampling
-from tests.answers import events_of, trace_of
+from tests.answers import events_of
 
 CUT = (FinishReason.END, FinishReason.STOP)
 
@@ -132,4 +133,4 @@ def test_a_cold_answer_repeats_exactly(shared_engine: Engine, request: Generatio
 
 
 def _cold(engine: Engine, settings: dict) -> Trace:
-    return trace_of(events_of(engine, GenerationRequest(**settings, max_tokens=20, cold=True)))
+    return engine.answer(GenerationRequest(**settings, max_tokens=20, cold=True))

@@ -14,9 +14,9 @@ from app.engine.engine import Engine
 from app.engine.loop.pace import Pace
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.process.messages import Event, Finished, RoundFinished, Started, trace_of
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions
-from tests.answers import answer, trace_of
+from tests.answers import answer
 from tests.quiet import stays
 
 PATIENCE = 30.0

@@ -36,10 +36,11 @@ from app.engine.process.messages import (
     Shutdown,
     Started,
     Stop,
+    trace_of,
 )
 from app.engine.record.recheck import recheck
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role, Sampling
-from tests.answers import answer, assert_same_answer, trace_of
+from tests.answers import answer, assert_same_answer
 from tests.files.tiny import Tiny
 from tests.processes import started
 from tests.stopping import ATTEMPTS, stop_limit

@@ -24,7 +24,7 @@ from app.engine.process.messages import Failed, Generate, Load, Loaded, Stop
 from app.engine.templates.chat import ChatTemplate
 from app.engine.templates.process import Templates
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions
-from tests.answers import events_of, trace_of
+from tests.answers import events_of
 from tests.files.tiny import CHAT_TEMPLATE, CONTROL, Tiny
 from tests.processes import started
 
@@ -148,7 +148,7 @@ def test_no_space_is_put_where_a_spelling_is_parted(
 
 
 def test_a_raw_prompt_never_holds_control_tokens(engine: Engine) -> None:
-    trace = trace_of(events_of(engine, GenerationRequest(prompt="<|im_start|>x", max_tokens=1)))
+    trace = engine.answer(GenerationRequest(prompt="<|im_start|>x", max_tokens=1))
     assert trace.header.prompt_tokens == len("<|im_start|>x")
 
 
@@ -497,7 +497,7 @@ def test_stop_acts_while_a_template_renders(
 
 def test_a_chat_is_answered(engine: Engine) -> None:
     request = GenerationRequest(messages=(Message("user", "hello"),), max_tokens=5, ignore_eos=True)
-    trace = trace_of(events_of(engine, request))
+    trace = engine.answer(request)
     assert trace.header.prompt == "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
     assert trace.totals is not None and trace.totals.finish_reason is FinishReason.LENGTH
 

@@ -16,7 +16,7 @@ from app.engine.templates.completion import filled
 from app.engine.types import GenerationRequest, Message, TraceHeader
 from app.lab.depths import documents_of
 from app.lab.suites import LONG, read_suite
-from tests.answers import answer, events_of, trace_of
+from tests.answers import answer, events_of
 from tests.equality import Baselines, drafted
 from tests.files.llama_models import real_pair
 
@@ -89,7 +89,7 @@ def test_a_suffix_needs_a_prompt(engine: Engine) -> None:
 def test_token_ids_are_read_as_they_are(engine: Engine) -> None:
     of_text = answer(engine, "abcabcabd abc", max_tokens=16)
     ids = engine.prompt_ids(GenerationRequest(prompt="abcabcabd abc"))
-    trace = trace_of(events_of(engine, GenerationRequest(prompt_ids=ids, max_tokens=16)))
+    trace = engine.answer(GenerationRequest(prompt_ids=ids, max_tokens=16))
     assert trace.token_ids == of_text.token_ids
     assert trace.header.prompt_ids == ids
     assert trace.header.prompt.endswith("abcabcabd abc")

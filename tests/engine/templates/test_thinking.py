@@ -18,7 +18,6 @@ from app.engine.templates.options import LARGEST, TemplateOptions, check_options
 from app.engine.templates.process import Templates
 from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import GenerationRequest, Message, ModelOptions
-from tests.answers import events_of, trace_of
 from tests.files.tiny import CHAT_TEMPLATE, CONTROL, EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 
 HELLO = (Message("user", "hi"),)
@@ -207,14 +206,14 @@ def test_a_number_that_is_none_is_refused() -> None:
 def test_the_header_holds_what_the_template_was_told_and_read(thinking_file: Path) -> None:
     with Engine(thinking_file) as engine:
         told = GenerationRequest(messages=HELLO, template_options=switched(False), max_tokens=2)
-        trace = trace_of(events_of(engine, told))
+        trace = engine.answer(told)
         assert trace.header.template_options == OFF
         assert trace.header.prompt.endswith("assistant\n<think>\n\n</think>\n\n")
-        untold = trace_of(events_of(engine, GenerationRequest(messages=HELLO, max_tokens=2)))
+        untold = engine.answer(GenerationRequest(messages=HELLO, max_tokens=2))
         assert untold.header.template_options == {}
         assert untold.header.prompt.endswith("assistant\n")
         raw = GenerationRequest(prompt="hi", template_options=OFF, max_tokens=2)
-        assert trace_of(events_of(engine, raw)).header.template_options == {}
+        assert engine.answer(raw).header.template_options == {}
         with pytest.raises(SettingError, match="tools already"):
             next(engine.generate(GenerationRequest(messages=HELLO, template_options={"tools": True})))
 

@@ -37,7 +37,6 @@ from app.lab.runs.events import (
 from app.lab.runs.journal import Journal, changes, is_free, made_with
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import Runner
-from tests.answers import events_of, trace_of
 from tests.files.tiny import Tiny
 from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small
 
@@ -71,7 +70,7 @@ def test_the_tokens_are_those_of_the_engine_itself(pair_files: Files, engine: En
     for job, record in runner.records.items():
         request = experiment.request(0, experiment.lanes[job.lane].strategy)
         assert isinstance(request, GenerationRequest)
-        assert record.token_ids == trace_of(events_of(engine, request)).token_ids
+        assert record.token_ids == engine.answer(request).token_ids
 
 
 def talk(files: Files, **settings: Any) -> Experiment:

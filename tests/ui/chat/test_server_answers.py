@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.base.numbers import NONE as NOTHING
 from app.engine.fates import Verdict
+from app.engine.process.messages import trace_of
 from app.engine.record.recheck import recheck
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest
@@ -18,7 +19,6 @@ from app.ui.instruments.sums_panel import ROWS, Sums
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import Activity
 from app.ui.transcript.text.facts import facts_of
-from tests.answers import trace_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, vllm
 from tests.servers.scripted import (
     DRAFTING,
@@ -111,7 +111,7 @@ def test_sums_over_untold_answers_have_no_rounds_and_no_rates_of_them() -> None:
     with serving(vllm(*CHUNKS, told=SUMMARY, counted=True)) as server:
         client = ServerClient(server.address, "", lambda: False)
         request = GenerationRequest(prompt="a", strategy=SERVER, max_tokens=5)
-        untold = AnswerModel(trace_of(list(client.generate(request))))
+        untold = AnswerModel(trace_of(client.generate(request)))
     shown = {name: words(Sums.over([untold])) for name, _, words in ROWS}
     for unknown in ("rounds", "accepted / drafted", "accepted / emitted", "judged α", "τ", "tokens per pass"):
         assert shown[unknown] == NOTHING, unknown

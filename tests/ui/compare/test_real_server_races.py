@@ -10,13 +10,13 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from app.engine.engine import Engine
+from app.engine.process.messages import trace_of
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import GenerationRequest, Message, ModelOptions, Round
 from app.servers.client import KEEPS
 from app.ui.compare.place import ComparePlace
 from app.ui.widgets.icons import IconButton
-from tests.answers import trace_of
 from tests.servers.real_server import STORY, STRATEGIES, VARIABLE, find_server, running
 from tests.ui.compare.measuring import measured, opened
 from tests.ui.named import named
@@ -67,7 +67,7 @@ def ours(engine: Engine, strategy: str, told: Sequence[Trace]) -> Iterator[Trace
         request = GenerationRequest(
             prompt_ids=(*ids, first), strategy=strategy, max_tokens=tokens - 1, cold=not keeps
         )
-        yield trace_of(list(engine.generate(request)))
+        yield trace_of(engine.generate(request))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
