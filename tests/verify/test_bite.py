@@ -21,7 +21,7 @@ from app.engine.native import Context
 from app.engine.record.recheck import recheck
 from app.engine.rules import base, block, speculative
 from app.engine.rules.base import Drafted, Outcome
-from app.engine.rules.greedy import Greedy
+from app.engine.rules.greedy import GreedyRule
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.rows import TargetRows
@@ -271,15 +271,15 @@ def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, mo
 
 
 def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
-    real = Greedy.judge
+    real = GreedyRule.judge
 
-    def judge(self: Greedy, draft: Drafted) -> Outcome:
+    def judge(self: GreedyRule, draft: Drafted) -> Outcome:
         outcome = real(self, draft)
         if len(outcome.judged) > outcome.accepted:
             return msgspec.structs.replace(outcome, token=draft.ids[outcome.accepted])
         return outcome
 
-    monkeypatch.setattr(Greedy, "judge", judge)
+    monkeypatch.setattr(GreedyRule, "judge", judge)
     trace = answer(engine, strategy=STRATEGY, max_tokens=40, ignore_eos=True)
     assert any("rejected and emitted" in sentence for sentence in recheck(trace))
     with pytest.raises(AssertionError):

@@ -121,7 +121,7 @@ def block_chain(round: Round) -> tuple[BlockTest, ...]:
     )
 
 
-class Block(Rule):
+class BlockRule(Rule):
     """Accepts up to the last token whose draw passes, else draws from the block's residual. Keeps the
     target's law, and on average accepts at least as many tokens as the token-wise rule.
 

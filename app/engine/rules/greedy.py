@@ -30,7 +30,7 @@ class ArgmaxTest(TokenTest):
         return Sum(ARGMAX, best), equal_sum(named(self.drafted), best, self.passed)
 
 
-class Greedy(Rule):
+class GreedyRule(Rule):
     """Accepts while the drafted token is the target's argmax; then emits the argmax."""
 
     name = "greedy"

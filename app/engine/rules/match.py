@@ -35,7 +35,7 @@ class DrawTest(TokenTest):
         return *draw_sums(self.draw), Sum("drawn from p", own), last
 
 
-class Match(Rule):
+class MatchRule(Rule):
     """Draws from the target at every place; accepts while the drafted token is the one drawn.
 
     The emitted tokens are those that plain sampling with the same seed draws. A draft that drew with the same

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.engine.rules.base import Drafted, Outcome, Rule
-from app.engine.rules.block import Block
+from app.engine.rules.block import BlockRule
 from app.engine.rules.checks import Check, Judged
-from app.engine.rules.greedy import Greedy
-from app.engine.rules.match import Match
-from app.engine.rules.speculative import Speculative
+from app.engine.rules.greedy import GreedyRule
+from app.engine.rules.match import MatchRule
+from app.engine.rules.speculative import SpeculativeRule
 
-GREEDY, SPECULATIVE, MATCH, BLOCK = Greedy(), Speculative(), Match(), Block()
+GREEDY, SPECULATIVE, MATCH, BLOCK = GreedyRule(), SpeculativeRule(), MatchRule(), BlockRule()
 RULES: dict[str, Rule] = {rule.name: rule for rule in (GREEDY, SPECULATIVE, MATCH, BLOCK)}
 
 

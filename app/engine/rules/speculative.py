@@ -45,7 +45,7 @@ class RatioTest(TokenTest):
         )
 
 
-class Speculative(Rule):
+class SpeculativeRule(Rule):
     """Accepts with probability min(1, p/q), else draws from the residual max(p - q, 0). Keeps the target's
     law (Leviathan et al. 2023, Chen et al. 2023)."""
 
