@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractSlider,
@@ -279,7 +279,6 @@ class HelpPanel(QWidget):
 
     # ------------------------------------------------------------------ open and closed
 
-    @Slot()
     def toggle(self) -> None:
         """Open it; where it is open, take the focus there, and where that is, close it."""
         if self.isHidden():
@@ -304,7 +303,6 @@ class HelpPanel(QWidget):
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
 
-    @Slot()
     def close_panel(self) -> None:
         """Close it, and give the focus back."""
         self._before.give_back(self._otherwise)
@@ -312,7 +310,6 @@ class HelpPanel(QWidget):
 
     # ------------------------------------------------------------------ what it shows
 
-    @Slot()
     def _show_page(self) -> None:
         """Show the entries in which what was typed stands."""
         found = [section.found(self.field.text()) for section in self._sections]
@@ -324,7 +321,6 @@ class HelpPanel(QWidget):
             entries = sum(len(section.entries) for section in found)
             announce(self.field, f"{entries} found" if entries else NOTHING)
 
-    @Slot(QUrl)
     def _follow(self, link: QUrl) -> None:
         path = link.path()
         if link.scheme() == "copy":
@@ -371,7 +367,6 @@ class HelpPanel(QWidget):
         self.setMaximumWidth(round(min(WIDTH * self._theme.scale, self._area.width() * _MOST)))
         self.setMinimumWidth(round(_LEAST * self._theme.scale))
 
-    @Slot()
     def _restyle(self) -> None:
         self._fit()
         self.field.setClearButtonEnabled(not self._theme.less_motion)

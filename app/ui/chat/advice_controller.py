@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Slot
+from PySide6.QtCore import QEvent, QObject
 
 from app.engine.errors import UserError
 from app.engine.explain.advice import OTHER_DRAFTS, Remedy
@@ -99,13 +99,11 @@ class AdviceController(QObject):
             draft=remedy.draft or now.draft,
         )
 
-    @Slot()
     def _pair_changed(self) -> None:
         """Advise anew if that makes a difference: the session tells every step of loading."""
         if self._models() != self._card.models:
             self._refresh()
 
-    @Slot()
     def _refresh(self) -> None:
         if self._shown.answer is not None:
             self._shown.answer.tried = self._baseline.measured_versions()
@@ -148,7 +146,6 @@ class AdviceController(QObject):
     def _target(self) -> str:
         return self._settings.real(self._settings.now.target).path
 
-    @Slot()
     def _look_for_drafts(self) -> None:
         """Look for smaller drafts, once an answer is done whose draft is too large."""
         idle, answer = self._session.activity is Activity.READY, self._shown.answer
@@ -162,7 +159,6 @@ class AdviceController(QObject):
         last = self._shown.stored is not None and self._shown.turn == len(self._shown.chat.turns) - 1
         return last and (remedy.spec is None or bool(remedy.spec.parts))
 
-    @Slot(object)
     def _use(self, remedy: Remedy) -> None:
         self._page.prompt.setFocus()  # the button goes; Qt would move the focus anywhere
         tried = self._is_tried(remedy)
@@ -175,7 +171,6 @@ class AdviceController(QObject):
             self._tries = self._shown.answer
             self._go_on()
 
-    @Slot()
     def _go_on(self) -> None:
         """Answer again as soon as the engine is ready, and then measure that answer; unless someone does
         something else meanwhile."""

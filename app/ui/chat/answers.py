@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine.errors import UserError
 from app.engine.process.messages import Failed, PromptProgress
@@ -315,7 +315,6 @@ class AnswersController(QObject):
         unsaved = self._unsaved.get(chat_id)
         return unsaved.chat if unsaved is not None else None
 
-    @Slot()
     def save_unsaved(self) -> None:
         """Try to write what could not be written; the notices stay until it is."""
         for chat_id, answering in list(self._unsaved.items()):
@@ -344,7 +343,6 @@ class AnswersController(QObject):
             self._current.close()
         self.save_unsaved()
 
-    @Slot()
     def _over(self) -> None:
         over, self._current = self._current, None
         if over is not None and over.unsaved:
@@ -352,7 +350,6 @@ class AnswersController(QObject):
         if self._told:
             self._again.start()
 
-    @Slot(object)
     def _refused(self, failed: Failed) -> None:
         """Nothing was decoded: put the question back into the prompt box and show the error."""
         refused = self._current
@@ -364,7 +361,6 @@ class AnswersController(QObject):
         offers = [WayOut("Use completion", prompt.use_completion)] if _TEMPLATE in failed.message else []
         prompt.give_back(refused.question, failed.message, failed.hint, *offers)
 
-    @Slot(object)
     def _not_saved(self, error: UserError) -> None:
         cause = f"not saved: {error.message}"
         self._told[cause] = error

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import TraceError, UserError
 from app.engine.explain.facts import Tried
@@ -146,7 +146,6 @@ class BaselineController(QObject):
         self._versions: dict[str, Measurement | None] = {}  # read before, by trace
         chat.shown.answer_shown.connect(self._load)
 
-    @Slot()
     def measure(self) -> None:
         """Run the request again without and with drafts, or say why that is not possible."""
         request, answer = self._chat.request_of_answer(), self._chat.shown.answer
@@ -221,7 +220,6 @@ class BaselineController(QObject):
             self._load()  # the answer may have been read from the disk again meanwhile
         self.progressed.emit(None)
 
-    @Slot()
     def _load(self) -> None:
         """Load the stored measurement of the answer on the screen, if there is one."""
         answer, stored = self._chat.shown.answer, self._chat.shown.stored

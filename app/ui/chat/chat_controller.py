@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
@@ -84,7 +84,6 @@ class ChatController(QObject):
     def can_regenerate(self) -> bool:
         return bool(self.shown.chat.turns) and self._session.activity is Activity.READY
 
-    @Slot()
     def _explain_fates(self) -> None:
         """Let the legend explain the settings in use, or those of the recording on the screen."""
         recording = self.shown.recording
@@ -93,7 +92,6 @@ class ChatController(QObject):
 
     # ------------------------------------------------------------------ asking
 
-    @Slot(object)
     def send(self, question: Question) -> None:
         """Send a question to the pair; one that cannot be sent now goes back to the prompt box."""
         if self._session.pair is not None:  # without a pair, the notice shown before still gives the reason
@@ -117,13 +115,11 @@ class ChatController(QObject):
         self._cold = self.shown.chat.id
         self.send(Question(text))
 
-    @Slot(object, object)
     def _edit(self, turn: UserTurn, question: Question) -> None:
         """Send a changed message and continue from there."""
         self._page.prompt.setFocus()
         self._ask(turn.at or 0, question)
 
-    @Slot(object)
     def _regenerate_turn(self, turn: AnswerTurn) -> None:
         turns = self.shown.chat.turns
         if turn.at is None:
@@ -133,7 +129,6 @@ class ChatController(QObject):
         elif 0 < turn.at < len(turns) and isinstance(turns[turn.at], Answer):
             self._ask(turn.at, None)
 
-    @Slot(object)
     def _note_acted(self, turn: AnswerTurn) -> None:
         """Do what the button of a note offers: continue the answer, or answer again."""
         self._page.prompt.setFocus()  # the note goes; Qt would move the focus anywhere
@@ -164,7 +159,6 @@ class ChatController(QObject):
             request = request_to_go_on(trace, self._settings.now)
             self.answers.begin(self.shown.chat, at, None, request, trace)
 
-    @Slot()
     def regenerate(self) -> None:
         """Answer the last question once more."""
         turns = self.shown.chat.turns
@@ -211,11 +205,9 @@ class ChatController(QObject):
             template_options=header.template_options,
         )
 
-    @Slot()
     def _say_why_not(self) -> None:
         self._page.prompt.notices.tell(*why_not(self._session.activity))
 
-    @Slot()
     def stop(self) -> None:
         """Stop the answer, or the waiting for the models."""
         if self._waiting is not None:
@@ -223,7 +215,6 @@ class ChatController(QObject):
         else:
             self._session.stop()
 
-    @Slot()
     def _stop_overdue(self) -> None:
         self._page.prompt.notices.tell(
             "The engine has not stopped yet.",
@@ -242,7 +233,6 @@ class ChatController(QObject):
             self._page.prompt.put_back(question)
             self.shown.say_empty()
 
-    @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         activity = now.activity
         if activity is before.activity:
@@ -293,14 +283,12 @@ class ChatController(QObject):
         last = settings.mode if settings.mode != INFILL or pair is None or pair.fills_middle else MODES[0]
         return self._store.new(last, settings.system_prompt)
 
-    @Slot()
     def new_chat(self) -> None:
         """Begin an empty chat."""
         self._leave()
         self._show(self._new())
         self._page.prompt.setFocus()
 
-    @Slot(str)
     def open_chat(self, chat_id: str) -> None:
         """Show a saved chat; an answer that is being written for it continues on the screen."""
         if chat_id == self.shown.chat.id and not self._is_stale():
@@ -340,13 +328,11 @@ class ChatController(QObject):
         self.shown.open_trace(trace, file, self._new(), folds)
         self.unsent.show()
 
-    @Slot()
     def _close_recording(self) -> None:
         """Go back to the chat that was on the screen before, where there is one; its answer may be coming."""
         self.new_chat()
         self.open_last(self._before_recording)
 
-    @Slot()
     def clear(self) -> None:
         """Put the chat on the screen into the trash, where Undo finds it, and begin a new one."""
         if self.shown.chat.turns:
@@ -355,23 +341,19 @@ class ChatController(QObject):
         else:
             self.new_chat()
 
-    @Slot(str)
     def _deleted(self, chat_id: str) -> None:
         if chat_id == self.shown.chat.id:
             self.new_chat()
 
-    @Slot(str)
     def _change_mode(self, mode: str) -> None:
         self._change(lambda: self._store.set_mode(self.shown.chat, mode))
         if self._waiting is None:
             self.shown.say_empty()
 
-    @Slot(str)
     def _change_system(self, text: str) -> None:
         self._change(lambda: self._store.set_system_prompt(self.shown.chat, text))
         self.shown.show_system()
 
-    @Slot(dict)
     def _change_options(self, options: TemplateOptions) -> None:
         self._change(lambda: self._store.set_template_options(self.shown.chat, options))
 

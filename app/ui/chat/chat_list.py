@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QLineEdit, QListView, QMenu, QWidget
 
@@ -89,7 +89,6 @@ class ChatList(QWidget):
         self._toast.show()
         self._undo_timer.start()
 
-    @Slot()
     def hide_deleted(self) -> None:
         """Hide the offer to undo a deletion."""
         self._undo_timer.stop()
@@ -146,24 +145,20 @@ class ChatList(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def _words_changed(self) -> None:
         self._clear.setVisible(bool(self._field.text()))
         self._search_timer.start()
 
-    @Slot(QModelIndex)
     def _choose(self, index: QModelIndex) -> None:
         if index.isValid():
             self.chat_chosen.emit(index.data(ID))
 
-    @Slot()
     def undo(self) -> None:
         """Undo the deletion that is shown at the moment, if there is one."""
         if not self._toast.isHidden():
             self.hide_deleted()
             self.undo_requested.emit()
 
-    @Slot(QPoint)
     def _open_menu(self, place: QPoint) -> None:
         index = self._view.indexAt(place)
         if index.isValid():
@@ -230,7 +225,6 @@ class ChatList(QWidget):
 
     # ------------------------------------------------------------------ showing
 
-    @Slot()
     def _show_rows(self) -> None:
         self._search_timer.stop()
         if self._renaming():
@@ -257,18 +251,15 @@ class ChatList(QWidget):
     def _renaming(self) -> bool:
         return self._view.state() == QAbstractItemView.State.EditingState
 
-    @Slot()
     def _edited(self) -> None:
         if self._waiting:
             self._waiting = False
             self._show_rows()
 
-    @Slot()
     def _tick(self) -> None:
         self._rows.tick()
         self._view.viewport().update()
 
-    @Slot()
     def _restyle(self) -> None:
         colours = self._theme.palette
         self._new.setIcon(icon("plus", colours.text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine.errors import UserError
 from app.saved.chats.conversation import ChatHead
@@ -49,13 +49,11 @@ class ChatListController(QObject):
         look.timeout.connect(self._look)
         look.start()
 
-    @Slot()
     def refresh(self) -> None:
         """Read the list of chats again."""
         self._read()
         self._page.chats.set_current(self._shown.chat.id)
 
-    @Slot()
     def _look(self) -> None:
         """Read the list again where another window saved, renamed or deleted a chat."""
         if self._store.version() != self._version:
@@ -75,7 +73,6 @@ class ChatListController(QObject):
         self._page.prompt.notices.withdraw(_UNREAD)
         return heads
 
-    @Slot(str)
     def delete(self, chat_id: str) -> None:
         """Put a chat into the trash, where Undo finds it; an answer that is being written for it stops."""
         head = next((head for head in self.heads() if head.id == chat_id), None)
@@ -94,18 +91,15 @@ class ChatListController(QObject):
         self.deleted.emit(chat_id)
         self.refresh()
 
-    @Slot()
     def empty_trash(self) -> None:
         """Remove the deleted chats for good."""
         self._try(self._store.empty_trash)
         self._page.chats.hide_deleted()
 
-    @Slot(str, str)
     def _rename(self, chat_id: str, title: str) -> None:
         self._try(lambda: self._store.rename(chat_id, title))
         self.refresh()
 
-    @Slot()
     def _undo_delete(self) -> None:
         if not self._deleted:
             return

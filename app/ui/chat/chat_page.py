@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QWidget
 
@@ -58,7 +58,6 @@ class RecordingBar(QWidget):
         self.setAccessibleDescription(f"{self.name.text()}. {self.facts.text()}")
         self.show()
 
-    @Slot()
     def _apply_theme(self) -> None:
         palette = self._theme.palette
         self.setStyleSheet(
@@ -148,7 +147,6 @@ class ChatPage(QWidget):
         self._sidebar = wanted
         self._show_sidebar(wanted and not self._narrow)
 
-    @Slot()
     def toggle_sidebar(self) -> None:
         """Fold or unfold the list of chats; in a narrow window the choice is not saved."""
         shown = self.chats.isHidden()
@@ -162,7 +160,6 @@ class ChatPage(QWidget):
         self._instruments = wanted
         self._show_instruments(wanted and not self._cramped)
 
-    @Slot()
     def toggle_instruments(self) -> None:
         """Fold or unfold the instruments; in a narrow window the choice is not saved."""
         shown = self.instruments.isHidden()
@@ -208,7 +205,6 @@ class ChatPage(QWidget):
             room -= panel.minimumWidth() * (not panel.isHidden())
         self._middle.setMinimumWidth(min(self._scaled(MIDDLE), max(160, room)))
 
-    @Slot()
     def _fit(self) -> None:
         self._foot.setMaximumWidth(self._scaled(COLUMN))
         self.chats.setMinimumWidth(self._scaled(CHATS_LEAST))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -215,14 +215,12 @@ class PromptBox(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def _press(self) -> None:
         if self._busy:
             self.stop()
         else:
             self._send()
 
-    @Slot()
     def _send(self) -> None:
         if self._busy:
             if not self.unsent.is_blank:
@@ -243,7 +241,6 @@ class PromptBox(QWidget):
         self._sending = False
         self._tell_typed()
 
-    @Slot()
     def _tell_typed(self) -> None:
         if not self._sending:
             self.typed.emit()
@@ -255,14 +252,12 @@ class PromptBox(QWidget):
             return Question(text, self._suffix.edit.text())
         return Question(text if text.strip() else self.suggestion)
 
-    @Slot()
     def stop(self) -> None:
         """Ask to stop the answer in progress, if there is one; asking twice sends one signal."""
         if self._busy and not self._foot.is_stopping:
             self._foot.show_stopping()
             self.stop_requested.emit()
 
-    @Slot()
     def _recall(self) -> None:
         if self._last is None:
             return
@@ -270,7 +265,6 @@ class PromptBox(QWidget):
         if self._last.suffix is not None and self._suffix.edit.is_empty():
             self._suffix.edit.set_text(self._last.suffix)
 
-    @Slot(str)
     def _mode_chosen(self, mode: str) -> None:
         self._wished = mode
         self._refresh()
@@ -278,23 +272,19 @@ class PromptBox(QWidget):
             self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.mode_changed.emit(mode)
 
-    @Slot(str)
     def _mode_refused(self, mode: str) -> None:
         if by_mouse(self._mode):
             self._to_prompt()
         self.notices.tell(*self._why_not[mode])
 
-    @Slot(bool)
     def _toggle_system(self, opened: bool) -> None:
         self._refresh()
         (self._system if opened else self._edit).setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot(str)
     def _system_edited(self, text: str) -> None:
         self._refresh()
         self.system_changed.emit(text)
 
-    @Slot()
     def _to_prompt(self) -> None:
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -318,7 +308,6 @@ class PromptBox(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(FRAME + self._foot.minimumSizeHint().width(), super().minimumSizeHint().height())
 
-    @Slot()
     def _restyle(self) -> None:
         self._system.edit.use_font(self._theme.sans(0.5))
         self._suffix.edit.use_font(self._theme.mono(0))
@@ -359,7 +348,6 @@ class UnsentWords(QObject):
         self._kept = self._owed.get(self._id, self._kept)
         self._prompt.set_unsent(self._kept)
 
-    @Slot()
     def keep(self) -> None:
         """Save the words, where they changed or their chat was saved for the first time."""
         chat_id, words = self._chat_id(), self._words()
@@ -369,7 +357,6 @@ class UnsentWords(QObject):
         if error := self._write():
             self._prompt.notices.tell(error, cause=_CAUSE)
 
-    @Slot()
     def _write(self) -> UserError | None:
         """Write what is not written yet; the notice stays until it is. Returns why it cannot be."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QMimeData, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -149,7 +149,6 @@ class PromptEdit(QPlainTextEdit):
         super().resizeEvent(event)
         self._grow()
 
-    @Slot()
     def _grow(self) -> None:
         lines = max(1, round(self.document().size().height()))  # wrapped lines, not pixels
         shown = min(lines, self.most_lines)
@@ -244,7 +243,6 @@ class SystemPrompt(QWidget):
             self.edit.set_text(text)
         self._timer.stop()
 
-    @Slot()
     def tell(self) -> None:
         """Report an edit now, if there was one."""
         self._timer.stop()
@@ -293,13 +291,11 @@ class GapSuffix(QWidget):
         """Say why the loaded target cannot fill the gap; "" where it can."""
         self._words.setText(why or GAP_WORDS)
 
-    @Slot()
     def _offer(self) -> None:
         cursor = self._prefix.textCursor()
         self._words.setMinimumHeight(self.move_here.sizeHint().height())  # the button moves nothing
         self.move_here.setVisible(not cursor.atEnd() and not cursor.atStart())
 
-    @Slot()
     def _move(self) -> None:
         """Move the text behind the cursor to the start of the text after the gap; both fields can undo it."""
         cursor = self._prefix.textCursor()

@@ -3,7 +3,7 @@ box."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
@@ -110,13 +110,11 @@ class ThinkingChoice(QWidget):
             self.efforts.addItems(list(dict.fromkeys((*thinking.efforts, effort))))
             self.efforts.setCurrentText(effort)
 
-    @Slot(bool)
     def _switched(self, on: bool) -> None:
         if by_mouse(self.switch):
             self.left.emit()
         self._pick(switched(on))
 
-    @Slot(int)
     def _effort_picked(self, index: int) -> None:
         self._pick({EFFORT: self.efforts.itemText(index)})
 

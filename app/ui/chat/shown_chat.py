@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.record.trace import Salvaged, Trace
 from app.engine.types import FinishReason, TraceHeader
@@ -231,13 +231,11 @@ class ShownChat(QObject):
             self.chat = self.live.chat
             self.chat_changed.emit(self.id)
 
-    @Slot()
     def _began(self) -> None:
         self.asked()
         announce(self._page.transcript, "The answer begins.")
         self.context_changed.emit()
 
-    @Slot()
     def _ended(self) -> None:
         """Take over the finished answer."""
         live = self.live
@@ -262,7 +260,6 @@ class ShownChat(QObject):
         self._page.instruments.set_answer(answer)
         self.answer_shown.emit()
 
-    @Slot(object, int, int)
     def _clicked(self, turn: AnswerTurn, index: int, place: int) -> None:
         """A token was clicked: pin its round, or inspect the round that is pinned."""
         again = turn.answer is self.answer and turn.answer.pinned_at == index
@@ -271,7 +268,6 @@ class ShownChat(QObject):
         if again:
             self.inspect_requested.emit(turn.answer, index)
 
-    @Slot(object, int)
     def _inspect(self, turn: AnswerTurn, index: int) -> None:
         self._choose_answer_of(turn)
         self.inspect_requested.emit(turn.answer, index)
@@ -280,7 +276,6 @@ class ShownChat(QObject):
         if turn.answer is not self.answer:
             self._choose(turn.answer)
 
-    @Slot()
     def _pinned(self) -> None:
         """Show the tokens of the round that was pinned here. While another place pins rounds, the text stays
         as it was left."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
@@ -33,18 +33,15 @@ class SumsController(QObject):
         chat.shown.answer_shown.connect(self._renew)
         self.since_reset.changed.connect(self._renew)
 
-    @Slot()
     def _open(self) -> None:
         self._show()
         self.popover.open_below(self._page.instruments.head.sums)
 
-    @Slot(bool)
     def _reset(self, forget: bool) -> None:
         if forget:
             self._session.forget()
         self.since_reset.reset()
 
-    @Slot()
     def _renew(self) -> None:
         if self.popover.isVisible():
             self._soon.request()

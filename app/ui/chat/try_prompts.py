@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
@@ -100,7 +100,6 @@ class TryPanel(QWidget):
                 self.model.set_choice(TARGETS[target if target in known else known[0]])
         self._show_group()
 
-    @Slot()
     def _show_group(self) -> None:
         name = self.model.choice()
         self._help.setText(
@@ -221,20 +220,17 @@ class TryController(QObject):
         self._box.setFocus(Qt.FocusReason.OtherFocusReason)
         self.refresh()
 
-    @Slot()
     def _leave(self) -> None:
         """Give the user's settings back, once the chat of a prompt is left and the engine can load models."""
         if self._lent_to and self._chat.shown.chat.id != self._lent_to:
             self._give_back()
 
-    @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         """Where a prompt's models could not be loaded, its strategy and sampling go with them."""
         if self._lent_to and now.failed is not None and now.failed is not before.failed:
             self._give_back()
         self._leave()
 
-    @Slot()
     def _give_back(self) -> None:
         """Use the user's settings again, from the next answer on."""
         before, now = self._settings.before, self._settings.now
@@ -251,7 +247,6 @@ class TryController(QObject):
 
     # ------------------------------------------------------------------ showing
 
-    @Slot()
     def _dismiss(self) -> None:
         self._dismissed = self._chat.question
 
@@ -268,7 +263,6 @@ class TryController(QObject):
         )
         return asked[0] if asked else None
 
-    @Slot()
     def refresh(self) -> None:
         """Update what is offered, and the remark, after the chat or the settings changed."""
         box, settings = self._box, self._settings.now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
 
 from app.engine.errors import UserError
@@ -117,7 +117,6 @@ class VersionsController(QObject):
         page.transcript.version_requested.connect(self._show)
         page.transcript.comparison_requested.connect(self._compare)
 
-    @Slot(object, int)
     def _show(self, turn: AnswerTurn, version: int) -> None:
         """Let the chat go on from another version."""
         shown = self._shown
@@ -138,7 +137,6 @@ class VersionsController(QObject):
         self._page.transcript.show_turn_at(turn.at)
         self.changed.emit()
 
-    @Slot(object, object)
     def _compare(self, turn: AnswerTurn, anchor: QWidget) -> None:
         """Open the table of the versions beside their arrows."""
         chat, answer = self._shown.chat, self._answer(turn)

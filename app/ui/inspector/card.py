@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
@@ -68,7 +68,6 @@ class DrawButton(QPushButton):
         self.setVisible(law is not None)
         self._show()
 
-    @Slot()
     def start(self) -> None:
         """Draw a thousand times."""
         if self._law is None:
@@ -81,7 +80,6 @@ class DrawButton(QPushButton):
             self._timer.start()
             self._go_on()
 
-    @Slot()
     def _go_on(self) -> None:
         assert self.tally is not None
         self.tally.draw(min(_AT_ONCE, DRAWS - self.tally.total))
@@ -108,7 +106,6 @@ class DrawButton(QPushButton):
             self.setAccessibleDescription(said)
         self.drew.emit()
 
-    @Slot()
     def _restyle(self) -> None:
         self.setFont(self._theme.sans(-1))
         widest = max(self.fontMetrics().horizontalAdvance(_FIRST + self._key), 1)
@@ -156,13 +153,11 @@ class Card(QWidget):
         """The height that the content needs."""
         return round(self._flow(None, width)[1])
 
-    @Slot()
     def _take_fonts(self) -> None:
         self._ink = Ink(self._theme)
         self._place_button()
         self.update()
 
-    @Slot()
     def _drew(self) -> None:
         """Say the bars as they are now."""
         content, drawn = self._content, self._drawn

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QToolTip
 
@@ -330,10 +330,8 @@ class Figure(QFrame):
         self.note.set_text(content.note)
         self.caption.setText(content.words)
 
-    @Slot(object)
     def _not_saved(self, error: UserError) -> None:
         self.caption.setText(str(error))
 
-    @Slot()
     def _fit(self) -> None:
         self.bars.updateGeometry()

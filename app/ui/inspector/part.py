@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, SignalInstance, Slot
+from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -49,13 +49,11 @@ class InspectorPart(QWidget):
             (answer.moved, self._redraw), (answer.pinned, self._redraw),
         )  # fmt: skip
 
-    @Slot()
     def _grow(self) -> None:
         self._stale = True
         if self.in_sight:
             self._soon.request()
 
-    @Slot()
     def _redraw(self) -> None:
         self._stale = True
         if self.in_sight:

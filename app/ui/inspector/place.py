@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, SignalInstance, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, SignalInstance
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDropEvent,
@@ -84,7 +84,6 @@ class TraceFiles(QObject):
         answer = self._inspection.answer
         self.save.setEnabled(answer is not None and bool(answer.rounds) and not answer.live)
 
-    @Slot()
     def _ask_to_open(self) -> None:
         path = self._choose(self._window, "", PATTERN)
         if path:
@@ -95,7 +94,6 @@ class TraceFiles(QObject):
         self.message.hide()
         self._open_trace(file, self.message.tell)
 
-    @Slot()
     def _ask_to_save(self) -> None:
         answer = self._inspection.answer
         assert answer is not None and answer.trace is not None
@@ -188,7 +186,6 @@ class InspectorPlace(PlaceWidget):
 
     # ------------------------------------------------------------------ the answer that it shows
 
-    @Slot()
     def _show_answer(self) -> None:
         """Show the answer of the inspection, another one or the same under another name."""
         shown = self._inspection.answer
@@ -219,23 +216,19 @@ class InspectorPlace(PlaceWidget):
             (answer.ended, self._end), (answer.moved, self._move), (answer.pinned, self._pinned),
         )  # fmt: skip
 
-    @Slot()
     def _grow(self) -> None:
         if self._stack.currentWidget() is self._empty:
             self._show_state()
         self._follow.request()
 
-    @Slot()
     def _move(self) -> None:
         self._show_state()
         self._show_round()
 
-    @Slot()
     def _end(self) -> None:
         self._show_state()
         self._follow.now()
 
-    @Slot()
     def _show_state(self) -> None:
         """Show the head, and the rounds or why there are none."""
         answer = self._inspection.answer
@@ -247,7 +240,6 @@ class InspectorPlace(PlaceWidget):
         self.hint.setText(hint)
         self._stack.setCurrentWidget(self._empty if title else self._body)
 
-    @Slot()
     def _show_round(self) -> None:
         """Frame the inspected round in the text."""
         self.text.catch_up()  # the answer tells this place before its text
@@ -257,7 +249,6 @@ class InspectorPlace(PlaceWidget):
             self.text.frame_round(turn, None if following else self.answer.inspected)
         self._fit()
 
-    @Slot()
     def _outline_source(self) -> None:
         """Outline the tokens of the text that the inspected round's draft was copied from."""
         for turn in self.text.turns:
@@ -265,16 +256,13 @@ class InspectorPlace(PlaceWidget):
 
     # ------------------------------------------------------------------ what people do
 
-    @Slot(object, int, int)
     def _token_clicked(self, _turn: AnswerTurn, index: int, place: int) -> None:
         self.answer.pin(index, place)
 
-    @Slot()
     def _pinned(self) -> None:
         self._show_round()
         QTimer.singleShot(0, self, self._reveal)  # once its cards are laid out
 
-    @Slot()
     def _reveal(self) -> None:
         """Bring the chosen round into sight, at the card of a chosen token."""
         if self.answer.pinned_at is not None:
@@ -286,7 +274,6 @@ class InspectorPlace(PlaceWidget):
         if not KEYS.act(self, event):
             super().keyPressEvent(event)
 
-    @Slot()
     def leave(self) -> None:
         """Go back to the place that led here."""
         self._inspection.leave()
@@ -336,7 +323,6 @@ class InspectorPlace(PlaceWidget):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         """Give the text the height of its words, but not more than its share."""
         self.timeline.set_compact(self.height() < _TALL * self._theme.scale)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from PySide6.QtCore import QElapsedTimer, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -202,7 +202,6 @@ class SlowMotion(QWidget):
             painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, fitting)
             left += metrics.horizontalAdvance(text) + 2 * _PADDING
 
-    @Slot()
     def _restyle(self) -> None:
         self.updateGeometry()
         self.update()
@@ -292,17 +291,14 @@ class Player(QObject):
 
     # ------------------------------------------------------------------ by hand
 
-    @Slot()
     def first(self) -> None:
         """Go before the first round."""
         self.seek(0)
 
-    @Slot()
     def back(self) -> None:
         """Take back the round that is coming in slow motion, else the last one that is shown."""
         self.seek(self.answer.cursor - (not self._phases))
 
-    @Slot()
     def step(self) -> None:
         """Show the next round, in slow motion the end of its next moment. After the last one the engine makes
         one more."""
@@ -331,7 +327,6 @@ class Player(QObject):
 
     # ------------------------------------------------------------------ by the clock
 
-    @Slot()
     def toggle(self) -> None:
         """Play or pause."""
         if self.playing:
@@ -417,7 +412,6 @@ class Player(QObject):
     def _now(self) -> float:
         return self._from + self._clock.elapsed() / 1000 * self.speed.factor
 
-    @Slot()
     def _tick(self) -> None:
         if self.speed.beat:
             self._beat()
@@ -464,7 +458,6 @@ class Player(QObject):
         self.phase = phase
         self.phased.emit(phase)
 
-    @Slot(int, int)
     def _arrived(self, first: int, _last: int) -> None:
         """Show a round that the engine has just made in slow motion; at true speed it is shown already."""
         asked, self._asked = self._asked, False
@@ -474,7 +467,6 @@ class Player(QObject):
             elif asked:
                 self.step()
 
-    @Slot()
     def _over(self) -> None:
         """The engine has ended the answer."""
         self._asked = False

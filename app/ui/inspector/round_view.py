@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -84,7 +84,6 @@ class BlockChain(QWidget):
         self.setAccessibleDescription(" ".join([_WORDS, *map(_spoken, links)]))
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         self.setFixedHeight(self.sizeHint().height())
         self.update()
@@ -179,7 +178,6 @@ class CopiedLabel(QLabel):
         self._copied = copied
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         copied, palette = self._copied, self._theme.palette
         self.setVisible(copied is not None and copied.places > 0)

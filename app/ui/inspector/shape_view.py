@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 
-from PySide6.QtCore import QTimer, SignalInstance, Slot
+from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
@@ -120,7 +120,6 @@ class ShapeView(InspectorPart):
             (answer.moved, self._move), (answer.measured, self._redraw),
         )  # fmt: skip
 
-    @Slot()
     def _move(self) -> None:
         """Follow the cursor; where it went back and no mark is near, once it rests: alternatives are folded
         again then. While it moves it has the time of a frame for itself."""
@@ -181,7 +180,6 @@ class ShapeView(InspectorPart):
             later = (mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0)
             self._marks[known + 1 :] = list(later)
 
-    @Slot(bool)
     def rest(self, rests: bool) -> None:
         """Whether to read no alternatives: a file is being opened, which would take longer."""
         self._rests = rests
@@ -196,7 +194,6 @@ class ShapeView(InspectorPart):
         if behind and not self._rests and not self._fold_soon.isActive():
             self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
 
-    @Slot()
     def _fold(self) -> None:
         """Fold alternatives for a moment, and draw them where that makes a difference."""
         if not self.in_sight:
@@ -244,7 +241,6 @@ class ShapeView(InspectorPart):
         for at in range(_MOST):
             self._grid.setColumnStretch(at, 1 if at < columns else 0)
 
-    @Slot()
     def _apply_theme(self) -> None:
         self.cost.apply_theme()
         self._place()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
@@ -374,7 +374,6 @@ class Timeline(InspectorPart):
         if self.answer.inspected is not None and not self._away:
             self._axis.show(self.answer.inspected)
 
-    @Slot()
     def _fit(self) -> None:
         theme = self._theme
         self._axis.scale = theme.scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QWidget
 
@@ -102,7 +102,6 @@ class WhatIfPanel(QWidget):
         assert header is not None
         return StrategySpec.parse(header.strategy)
 
-    @Slot()
     def _changed(self) -> None:
         self.names[0].setText(f"{self.longest.accessibleName()} {self.longest.value()}")
         self.names[1].setText(f"p_min {self.p_min.value() / _PERCENT:.2f}")
@@ -276,7 +275,6 @@ class TransportBar(QWidget):
             (answer.ended, self._follow.now),
         )  # fmt: skip
 
-    @Slot()
     def _show(self) -> None:
         """Show where the cursor is, and what can be done."""
         answer, player = self.answer, self.player
@@ -302,19 +300,15 @@ class TransportBar(QWidget):
             self.hold.setChecked(self._session.holds_next)
         self.speed.setCurrentText(next(words for words, speed in SPEEDS.items() if speed == player.speed))
 
-    @Slot()
     def _seek(self) -> None:
         self.player.seek(self.slider.value())
 
-    @Slot()
     def _choose_speed(self) -> None:
         self.player.set_speed(SPEEDS[self.speed.currentText()])
 
-    @Slot(bool)
     def _hold(self, held: bool) -> None:
         self._session.holds_next = held
 
-    @Slot()
     def _open_what_if(self) -> None:
         self.what_if.set_answer(self.answer)
         self._panel.open_below(self.ask)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Signal
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
@@ -249,7 +249,6 @@ class CostPlot(PlotCard):
         self.canvas.set_level(1.0, "no gain")
         self._place_words()
 
-    @Slot()
     def _place_words(self) -> None:
         """Keep the words clear of the ring and, where there is room, of the lines."""
         if not self.canvas.has_view or not self._words.isVisible():
@@ -328,7 +327,6 @@ class CostPlot(PlotCard):
         if text != self.message.text():
             self.set_message(text)
 
-    @Slot(object)
     def _hover(self, k: int | None) -> None:
         inside = k is not None and 0 <= k <= self.answer.priced.longest
         self.read_out(k if inside else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.engine.types import FinishReason
@@ -85,7 +85,6 @@ class InstrumentsHead(QWidget):
         for button in (self.sums, self.reset, self.fold):
             button.setStyleSheet(flat_button(palette))
 
-    @Slot()
     def _reset_clicked(self) -> None:
         if self.answer.start:
             self.all_requested.emit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -111,7 +111,6 @@ class InstrumentsPanel(QScrollArea):
             (answer.pointed, self._show_round), (answer.pinned, self._show_round),
         )  # fmt: skip
 
-    @Slot()
     def _start(self) -> None:
         """Show an answer that was chosen or has begun; the zoom and the reading of the one before are
         dropped."""
@@ -126,14 +125,12 @@ class InstrumentsPanel(QScrollArea):
         self._stale = True
         return True
 
-    @Slot()
     def _grow(self) -> None:
         if not self._put_off():
             self._plots.request()
             self._numbers.request()
             self._costs.request()
 
-    @Slot()
     def _move(self) -> None:
         self._read_nothing_out()
         if not self._put_off():
@@ -146,12 +143,10 @@ class InstrumentsPanel(QScrollArea):
             self._stale = False
             self._show_all()
 
-    @Slot()
     def reset(self) -> None:
         """Let the statistics and the plots begin with the next round."""
         self._count_from(self.answer.cursor)
 
-    @Slot()
     def show_all(self) -> None:
         """Undo a reset: all rounds of the answer count."""
         self._count_from(0)
@@ -167,7 +162,6 @@ class InstrumentsPanel(QScrollArea):
 
     # ---------------------------------------------------------------------- what it then shows
 
-    @Slot()
     def _show_all(self) -> None:
         """Draw all parts now."""
         if self._put_off():
@@ -177,7 +171,6 @@ class InstrumentsPanel(QScrollArea):
         self._numbers.now()
         self._costs.now()
 
-    @Slot()
     def _draw(self) -> None:
         answer = self.answer
         if answer.last >= answer.start:
@@ -220,7 +213,6 @@ class InstrumentsPanel(QScrollArea):
         answer = self.answer
         return answer.pointed_at if answer.pointed_at is not None else answer.pinned_at
 
-    @Slot()
     def _show_round(self) -> None:
         if self._put_off():
             return
@@ -238,14 +230,12 @@ class InstrumentsPanel(QScrollArea):
 
     # -------------------------------------------------------------------------- what people do
 
-    @Slot(object)
     def _hover(self, index: int | None) -> None:
         index = self._counted(index) if index is not None else None
         for card in self.cards:
             card.read_out(index if card.canvas is self.sender() else None)
         self.answer.point(index)
 
-    @Slot(int)
     def _click(self, index: int) -> None:
         at = self._counted(index)
         if at is not None and at == self.answer.pinned_at:
@@ -253,11 +243,9 @@ class InstrumentsPanel(QScrollArea):
         elif at is not None:
             self.answer.pin(at)
 
-    @Slot()
     def _inspect(self) -> None:
         self.inspect_requested.emit(self.answer.inspected)
 
-    @Slot(int)
     def _step(self, by: int) -> None:
         pinned = self.answer.pinned_at
         at = self._counted((self.answer.cursor if pinned is None else pinned) + by)
@@ -278,29 +266,24 @@ class InstrumentsPanel(QScrollArea):
         else:
             super().keyPressEvent(event)
 
-    @Slot()
     def _unpin(self) -> None:
         self._read_nothing_out()
         self.answer.pin(None)
 
-    @Slot(float, float)
     def _zoom(self, factor: float, at: float) -> None:
         self._span.zoom(factor, at)
         self._draw()
 
-    @Slot(float)
     def _pan(self, by: float) -> None:
         self._span.pan(by)
         self._draw()
 
-    @Slot()
     def _show_all_rounds(self) -> None:
         self._span.show_all()
         self._draw()
 
     # --------------------------------------------------------------------------------- the look
 
-    @Slot()
     def _apply_theme(self) -> None:
         palette = self._theme.palette
         self.setStyleSheet(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QFont
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
@@ -147,7 +147,6 @@ class PlotCard(QWidget):
         self.message.setVisible(bool(text))
         self._place_message()
 
-    @Slot()
     def _place_message(self) -> None:
         plot = self.canvas.plot_rect().toRect()
         height = min(self.message.heightForWidth(plot.width()), plot.height())
@@ -172,7 +171,6 @@ class PlotCard(QWidget):
         table.setEnabled(self.answer.last >= self.answer.start)
         return menu
 
-    @Slot()
     def save_picture(self) -> None:
         """Ask for a file, and save a picture of the plot with its title row."""
         path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
@@ -185,7 +183,6 @@ class PlotCard(QWidget):
             self.canvas.mark(marked)
             self._write(Path(path), picture)
 
-    @Slot()
     def save_table(self) -> None:
         """Ask for a file, and save the data, one line per round."""
         path = self._ask(self, f"{self.file_name}.csv", "CSV table (*.csv)")

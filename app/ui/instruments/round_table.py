@@ -14,7 +14,6 @@ from PySide6.QtCore import (
     QSize,
     Qt,
     Signal,
-    Slot,
 )
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
@@ -276,7 +275,6 @@ class RoundTable(QWidget):
         above = self.inspect, self.times, self.draft, header
         return sum(part.sizeHint().height() for part in above) + 8
 
-    @Slot()
     def _apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
         self.title.setFont(theme.sans(0, QFont.Weight.Medium))
@@ -304,7 +302,6 @@ class RoundTable(QWidget):
         self._fit_columns()
         self.view.viewport().update()
 
-    @Slot()
     def _fit_columns(self) -> None:
         """Give numbers and verdicts fixed widths, and the token the rest. Where that is too little, first the
         bar becomes narrower, then draft_p is hidden, which sampled drafts repeat as q."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
@@ -98,19 +98,16 @@ class SinceReset(QObject):
             Statistics.pooled([self._ended.statistics, self._last]), (*self._ended.headers, answer.header)
         )
 
-    @Slot()
     def _begin(self) -> None:
         assert self._answer is not None
         self._folded = self._since = len(self._answer.rounds)
 
-    @Slot()
     def _end(self) -> None:
         assert self._answer is not None
         if self._answer.totals is not None and self._last.rounds and not self._since:
             self._last.end_whole(self._answer.totals)
             self.changed.emit()
 
-    @Slot(int, int)
     def _grow(self, _first: int, last: int) -> None:
         assert self._answer is not None
         for round in self._answer.rounds[self._folded : last + 1]:
@@ -225,21 +222,17 @@ class SumsPanel(QWidget):
         table = ["\t".join(row) for row in rows]
         return "\n".join([*table, "", f"{self.scopes.choice()}:", self.lines.toPlainText()])
 
-    @Slot()
     def _show_lines(self) -> None:
         lines = "\n".join(self._sums[SCOPES.index(self.scopes.choice())].lines())
         if lines != self.lines.toPlainText():
             self.lines.setPlainText(lines or "Nothing was drafted.")
 
-    @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text())
 
-    @Slot()
     def _reset(self) -> None:
         self.reset_requested.emit(self.forget.isChecked())
 
-    @Slot()
     def _fit(self) -> None:
         font = self._theme.mono(-1)
         self.lines.document().setDefaultFont(font)  # the widget's own is that of the style sheet

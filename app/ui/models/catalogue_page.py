@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
@@ -74,7 +74,6 @@ class CataloguePage(QScrollArea):
 
     # ------------------------------------------------------------------ asking the Hub
 
-    @Slot()
     def ask(self) -> None:
         """Ask the Hub for names and sizes of all pairs, one after the other."""
         self.notice.clear()
@@ -104,7 +103,6 @@ class CataloguePage(QScrollArea):
         if not self._session.is_offline:
             self.notice.tell(error)
 
-    @Slot()
     def _show_state(self) -> None:
         if self._session.is_offline:
             words = "Offline: names and sizes as listed. Pairs can be fetched once offline mode is off."
@@ -124,24 +122,20 @@ class CataloguePage(QScrollArea):
 
     # ------------------------------------------------------------------ what changed elsewhere
 
-    @Slot()
     def _show_room(self) -> None:
         for card in self.cards:
             card.show_room()
 
-    @Slot()
     def _show_progress(self) -> None:
         if self.isVisible():
             for card in self.cards:
                 card.show_progress()
 
-    @Slot()
     def _look(self) -> None:
         if self.isVisible():
             for card in self.cards:
                 card.refresh()
 
-    @Slot()
     def _offline_changed(self) -> None:
         self.question.drop()
         self.notice.clear()
@@ -161,7 +155,6 @@ class CataloguePage(QScrollArea):
         super().resizeEvent(event)
         self._arrange()
 
-    @Slot()
     def _arrange(self) -> None:
         """Use as many columns as there is room for; the cards of a row are equally high."""
         room = self.viewport().width() - 48

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from app.engine.errors import UserError
@@ -111,7 +111,6 @@ class DownloadRow(QWidget):
         cancelled = self.download.trouble is Trouble.NOT_DELETED
         self.dismiss.setVisible(cancelled or (self.download.is_over and not self._in_pair))
 
-    @Slot()
     def tick(self) -> None:
         """Update what depends on the time."""
         self.state.setText(state_words(self.download, self._session.retry_in(self.download)))
@@ -131,7 +130,6 @@ class DownloadRow(QWidget):
         if self.token is not None:
             self.token.setVisible(wanted)
 
-    @Slot()
     def _token_saved(self) -> None:
         self._do(DownloadQueue.resume)
 
@@ -142,7 +140,6 @@ class DownloadRow(QWidget):
             self.message.setText(str(error))
             self.message.show()
 
-    @Slot()
     def _ask_to_delete(self) -> None:
         if self._confirmation() is None:
             self._do(DownloadQueue.delete if self.download.is_over else DownloadQueue.cancel)

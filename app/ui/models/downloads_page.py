@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QStackedLayout, QWidget
 
@@ -49,7 +49,6 @@ class DownloadStrip(QWidget):
         self.is_busy = False
         self.refresh()
 
-    @Slot()
     def refresh(self) -> None:
         """Sum up the queue."""
         items = self._session.downloads.values()
@@ -136,13 +135,11 @@ class GroupCard(QFrame):
             self.use.setVisible(whole)
             self.dismiss.setVisible(whole)
 
-    @Slot()
     def _use(self) -> None:
         self.notice.clear()
         target, draft = self._items
         self._session.use(self.notice.tell, target=target.path, draft=draft.path)
 
-    @Slot()
     def _dismiss(self) -> None:
         try:
             for item in self._items:
@@ -192,7 +189,6 @@ class DownloadsPage(QWidget):
         if queue.notice:
             self.notice.tell(queue.notice)
 
-    @Slot()
     def refresh(self) -> None:
         """Show the queue as it is now."""
         problem = self._session.queue_problem
@@ -218,13 +214,11 @@ class DownloadsPage(QWidget):
     def rows(self) -> list[DownloadRow]:
         return [row for card in self.groups.values() for row in card.rows.values()]
 
-    @Slot()
     def _show_time(self) -> None:
         for row in self.rows:
             if row.download.state is State.WAITING:
                 row.tick()
 
-    @Slot()
     def _fit(self) -> None:
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 48)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QStackedWidget, QWidget
 
@@ -128,7 +128,6 @@ class DraftsPage(QWidget):
         if place >= 0:
             self.target.setCurrentIndex(place)
 
-    @Slot()
     def _list_targets(self) -> None:
         """List the models of the library, and the chat's target, which need not be one of them."""
         models = [model for model in self._session.models if model.is_read and not model.refusal]
@@ -146,7 +145,6 @@ class DraftsPage(QWidget):
         if self.chosen != before:
             self._target_chosen()
 
-    @Slot()
     def _target_chosen(self) -> None:
         self._drafts.begin(self.chosen)
         self.notice.clear()
@@ -159,7 +157,6 @@ class DraftsPage(QWidget):
             self._session.library.find_drafts(Path(self.chosen))
             self._asked.ask(partial(self._work.kept.read, self.chosen))
 
-    @Slot(object)
     def _drafts_found(self, found: DraftsChanged) -> None:
         if str(found.target) == self.chosen:
             self._drafts.candidates, self._drafts.reading = found.candidates, found.reading
@@ -170,14 +167,12 @@ class DraftsPage(QWidget):
             self._drafts.kept = kept
             self._show()
 
-    @Slot()
     def _add(self) -> None:
         self._drafts.add(ask_for_files(self))
         self._show()
 
     # ------------------------------------------------------------------ measuring
 
-    @Slot()
     def _measure(self) -> None:
         self.notice.clear()
         if self._work.at_work:
@@ -207,7 +202,6 @@ class DraftsPage(QWidget):
         target = self._chat.pair().target
         return target if target.path == self.chosen else ModelOptions(self.chosen)
 
-    @Slot()
     def _over(self) -> None:
         self._look()
         if (results := self._work.results) is not None:
@@ -215,7 +209,6 @@ class DraftsPage(QWidget):
 
     # ------------------------------------------------------------------ showing
 
-    @Slot()
     def _show(self) -> None:
         work, drafts, results = self._work, self._drafts, self._drafts.results
         held = next((button for button in (self.measure, self.strip.cancel) if button.hasFocus()), None)
@@ -251,12 +244,10 @@ class DraftsPage(QWidget):
 
     # ------------------------------------------------------------------ what the user does with them
 
-    @Slot(str)
     def _use(self, path: str) -> None:
         in_chat = self._chat.pair().target.path == self.chosen
         self._session.use(self.notice.tell, target=KEEP if in_chat else self.chosen, draft=path)
 
-    @Slot()
     def _compare(self) -> None:
         """Set up a lane for each of the best drafts, with the draft length that was predicted best."""
         results = self._drafts.results
@@ -274,16 +265,13 @@ class DraftsPage(QWidget):
         )
         self._chat.compare_lanes(lanes, results.report.sampling)
 
-    @Slot()
     def _open_exports(self) -> None:
         self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
 
-    @Slot()
     def _save_json(self) -> None:
         if (results := self._drafts.results) is not None:
             self._save("drafts.json", "JSON (*.json)", results.report.to_json())
 
-    @Slot()
     def _save_csv(self) -> None:
         if (results := self._drafts.results) is not None:
             names = DraftScore.__struct_fields__

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QWidget
 
@@ -246,7 +246,6 @@ class DraftsTable(TextTable):
         self.setCellWidget(row, USE, button)
         return button
 
-    @Slot(QModelIndex)
     def _use_row(self, index: QModelIndex) -> None:
         if index.isValid():
             self.use_wanted.emit(self.lines[index.row()].path)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.base.paths import Paths
 from app.engine.errors import UserError
@@ -114,7 +114,6 @@ class HubSession(QObject):
         """Whether HF_HUB_OFFLINE overrides the switch."""
         return is_forced_offline()
 
-    @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         if "offline" in names:
             if self.queue is not None:

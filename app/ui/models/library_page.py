@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QSplitter, QStackedWidget, QWidget
 
@@ -101,7 +101,6 @@ class LibraryPage(QWidget):
         else:
             self._session.library.refresh()
 
-    @Slot()
     def _show(self) -> None:
         models = self._session.models
         if (notice := self._session.library.notice) != self._noticed:
@@ -128,7 +127,6 @@ class LibraryPage(QWidget):
             self.table.selectRow(0)
         self._chosen()
 
-    @Slot()
     def _chosen(self) -> None:
         self.details.show_model(self.table.current)
 

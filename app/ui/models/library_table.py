@@ -14,7 +14,6 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
     Signal,
-    Slot,
 )
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
@@ -181,7 +180,6 @@ class LibraryTable(QTableView):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _measure(self) -> None:
         """Measure how wide each column wants to be: once for all models, however often the table is
         resized."""

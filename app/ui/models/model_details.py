@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
@@ -176,7 +176,6 @@ class ModelDetails(QWidget):
             self.remove.set_tooltip(f"Remove {subject} from the list; the files stay")
         self.delete.setVisible(model.can_delete)
 
-    @Slot(object)
     def _show_drafts(self, told: DraftsChanged) -> None:
         if self.model is None or told.target != self.model.path:
             return
@@ -205,7 +204,6 @@ class ModelDetails(QWidget):
         row = self.drafts.current
         return self.candidates[row] if 0 <= row < len(self.candidates) else None
 
-    @Slot()
     def _draft_chosen(self) -> None:
         candidate = self._chosen()
         self.pair.setEnabled(
@@ -215,19 +213,16 @@ class ModelDetails(QWidget):
         self.best.setEnabled(judged)
         self.best.setToolTip(BEST if judged else NONE_TO_JUDGE)
 
-    @Slot()
     def _use_pair(self) -> None:
         candidate = self._chosen()
         if self.model is not None and candidate is not None and self.pair.isEnabled():
             self.notice.clear()
             self._session.use(self.notice.tell, target=self.model.path, draft=candidate.model.path)
 
-    @Slot()
     def _find_best(self) -> None:
         if self.model is not None:
             self.drafts_wanted.emit(self.model.path)
 
-    @Slot()
     def _use_target(self) -> None:
         """Load the target. The draft stays, unless it is known that it cannot serve this target."""
         if self.model is None:
@@ -240,18 +235,15 @@ class ModelDetails(QWidget):
         self.notice.clear()
         self._session.use(self.notice.tell, target=self.model.path, draft=None if cannot else KEEP)
 
-    @Slot()
     def _use_draft(self) -> None:
         if self.model is not None:
             self.notice.clear()
             self._session.use(self.notice.tell, draft=self.model.path)
 
-    @Slot()
     def _reveal(self) -> None:
         if self.model is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.model.path.parent)))
 
-    @Slot()
     def _remove(self) -> None:
         place = self._session.place_of(self.model) if self.model is not None else None
         if place is None:
@@ -261,7 +253,6 @@ class ModelDetails(QWidget):
         except UserError as error:
             self.notice.tell(error)
 
-    @Slot()
     def _ask_to_delete(self) -> None:
         self.asking.ask(self._confirmation)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QWidget
 
 from app.engine.errors import UserError
@@ -135,7 +135,6 @@ class PairCard(QFrame):
         """Update the light: the free memory is known, or has changed."""
         self.light.set_fit(self._session.fit(self.weight))
 
-    @Slot()
     def refresh(self) -> None:
         """Look up what is here now, and what is being downloaded."""
         self._look_up()
@@ -154,7 +153,6 @@ class PairCard(QFrame):
                 name.setText(_model_name(entry.file))
         self.show_progress()
 
-    @Slot()
     def show_progress(self) -> None:
         """Show how far the download is, or what can be done."""
         items = self._items()
@@ -244,12 +242,10 @@ class PairCard(QFrame):
         else:
             self._offer("Fetching…", None)
 
-    @Slot()
     def _act(self) -> None:
         self.notice.clear()
         self._action()
 
-    @Slot()
     def _use(self) -> None:
         self.notice.clear()
         if target := self._paths["target"]:
@@ -259,7 +255,6 @@ class PairCard(QFrame):
         self._fetching.ask(self._fetch)
         self.show_progress()
 
-    @Slot()
     def _pause(self) -> None:
         self.notice.clear()
         for item in self._items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QLabel, QStackedWidget, QWidget
 
@@ -89,7 +89,6 @@ class ModelsPlace(PlaceWidget):
         """The current view, one of VIEWS."""
         return VIEWS[self._pages.currentIndex()]
 
-    @Slot(str)
     def show_view(self, view: str) -> None:
         """Show one of VIEWS."""
         self.views.set_choice(view)
@@ -107,29 +106,24 @@ class ModelsPlace(PlaceWidget):
         self.drafts.close_page()
         self.session.close()
 
-    @Slot(object)
     def _show_in_library(self, path: Path | str | None) -> None:
         self.show_view("Library")
         if path:
             self.library.show_model(Path(path))
 
-    @Slot(object)
     def _show_drafts(self, target: Path) -> None:
         self.drafts.show_target(target)
         self.show_view("Drafts")
 
-    @Slot()
     def _show_strip(self) -> None:
         self.strip.refresh()
         self.strip.setVisible(self.strip.is_busy and self.view != "Downloads")
 
-    @Slot()
     def _show_room(self) -> None:
         room = self.session.room
         self._room.setText(room_words(room) if room is not None else "")
         self._fit()
 
-    @Slot()
     def _show_offline(self) -> None:
         session = self.session
         words = self.offline.show_mode(session.is_offline, forced=session.is_forced_offline)

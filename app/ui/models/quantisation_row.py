@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
@@ -210,7 +210,6 @@ class QuantisationRow(QFrame):
             self._say(joined(percent(share(download)) if running else "", words))
         self._offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
 
-    @Slot()
     def _act(self) -> None:
         self._action()
 
@@ -240,7 +239,6 @@ class QuantisationRow(QFrame):
         self.button.setAccessibleName(f"{words} {self.quantisation.name}")
         self.button.setEnabled(action is not None)
 
-    @Slot()
     def _fit(self) -> None:
         scale = self._theme.scale
         narrow = self.width() < WORDLESS * scale

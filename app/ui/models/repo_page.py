@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QLineEdit, QScrollArea, QStackedLayout, QWidget
 
@@ -73,7 +73,6 @@ class TokenPanel(QWidget):
         self.notice.clear()
         self._show_token()
 
-    @Slot()
     def _show_token(self) -> None:
         known = kept_token() is not None
         self.words.setText(WITH if known else WITHOUT)
@@ -82,14 +81,12 @@ class TokenPanel(QWidget):
         self.save.setVisible(not known)
         self._refresh()
 
-    @Slot()
     def _show_field(self) -> None:
         self.other.hide()
         self.field.show()
         self.save.show()
         self.field.setFocus()
 
-    @Slot()
     def _refresh(self) -> None:
         offline = self._session.is_offline
         self.field.setEnabled(not offline)
@@ -99,7 +96,6 @@ class TokenPanel(QWidget):
         self.save.setToolTip("Offline: the Hub has to check a token first." if offline else "")
         self.page.setEnabled(not offline)
 
-    @Slot()
     def _save(self) -> None:
         if self.save.isEnabled() and not self._question.pending:
             self.notice.clear()
@@ -116,7 +112,6 @@ class TokenPanel(QWidget):
         self.notice.tell(error)
         self._refresh()
 
-    @Slot()
     def _open_page(self) -> None:
         QDesktopServices.openUrl(QUrl(f"{self._session.hub.endpoint}/{self._repo}"))
 
@@ -206,7 +201,6 @@ class RepoPage(QWidget):
         self._name, self._file, self._revision = repo, file, revision
         self.ask()
 
-    @Slot()
     def ask(self) -> None:
         """Ask the Hub what the repository holds."""
         self._repo = None
@@ -298,23 +292,19 @@ class RepoPage(QWidget):
             self.token.show()
         self._scroll.ensureWidgetVisible(self.notice)
 
-    @Slot()
     def _show_room(self) -> None:
         for row in self.rows:
             row.show_room()
 
-    @Slot()
     def _show_progress(self) -> None:
         if self.isVisible():
             for row in self.rows:
                 row.show_progress()
 
-    @Slot()
     def _look(self) -> None:
         for row in self.rows:
             row.refresh()
 
-    @Slot()
     def _offline_changed(self) -> None:
         if self._repo is None and self._name:
             self.ask()
@@ -325,6 +315,5 @@ class RepoPage(QWidget):
         super().showEvent(event)
         self._look()  # a hidden page is not kept up to date
 
-    @Slot()
     def _browse(self) -> None:
         QDesktopServices.openUrl(QUrl(f"{self._session.hub.endpoint}/{self._name}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from app.engine.errors import UserError
@@ -76,7 +76,6 @@ class SearchPage(QWidget):
         self._restyle()
         self._offline_changed()
 
-    @Slot()
     def search(self) -> None:
         """Ask the Hub for the text in the field."""
         words = self.field.text().strip()
@@ -110,7 +109,6 @@ class SearchPage(QWidget):
         self._refresh()
         self._say(error.message, error.hint, again=True)
 
-    @Slot()
     def _chosen(self) -> None:
         row = self.list.current
         if row >= 0:
@@ -126,7 +124,6 @@ class SearchPage(QWidget):
         self._again.setVisible(again)
         self._stack.setCurrentIndex(0)
 
-    @Slot()
     def _offline_changed(self) -> None:
         self.question.drop()
         self._refresh()
@@ -137,13 +134,11 @@ class SearchPage(QWidget):
         else:
             self._say(*EMPTY)
 
-    @Slot()
     def _refresh(self) -> None:
         offline = self._session.is_offline
         self.field.setEnabled(not offline)
         self.button.setEnabled(not offline and bool(self.field.text().strip()) and not self.question.pending)
         self.button.setToolTip("Offline mode is on." if offline else "")
 
-    @Slot()
     def _restyle(self) -> None:
         self._lens.setIcon(icon("search", self._theme.palette.secondary))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QGridLayout, QSlider, QWidget
 
@@ -102,7 +102,6 @@ class LayersField(QWidget):
         self.set_value(value)
         self.edited.emit()
 
-    @Slot()
     def _typed(self) -> None:
         error = self._box.error()
         if error is None:
@@ -110,7 +109,6 @@ class LayersField(QWidget):
         self._show(box=False)
         self.edited.emit()
 
-    @Slot(int)
     def _slid(self, value: int) -> None:
         self._take(value)
         self._show()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.base.paths import Paths
 from app.engine.errors import UserError
@@ -132,7 +132,6 @@ class DraftJudge(QObject):
         for signal in (target.edited, draft.edited, draft.opened, session.changed, library.judged):
             signal.connect(self._show)
 
-    @Slot()
     def _show(self) -> None:
         target, draft = self._target.path, self._draft.path
         if target is None or draft is None or not self._draft.isVisible():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -59,11 +59,9 @@ class BuildText(QWidget):
         self._row.insertWidget(0, self._choice)
         self._picked(self._choice.choice())
 
-    @Slot(str)
     def _picked(self, choice: str) -> None:
         self._command.set_text(self._commands[choice])
 
-    @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._command.text())
 
@@ -204,7 +202,6 @@ class ModelForm(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def reset(self) -> None:
         """Return to the defaults, without workers: the other form should have none either."""
         had_workers = bool(self.workers.value())
@@ -213,12 +210,10 @@ class ModelForm(QWidget):
             self.workers_changed.emit("")
         self.changed.emit()
 
-    @Slot()
     def _edited(self) -> None:
         self._check()
         self.changed.emit()
 
-    @Slot()
     def _workers_edited(self) -> None:
         rpc = self.workers.value()
         self.set_workers(rpc)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
@@ -165,7 +165,6 @@ class ModelPanel(QWidget):
         self.tell(message, hint, *offers)
         self._refresh()
 
-    @Slot(str)
     def take_workers(self, rpc: str) -> None:
         """The workers were edited in the other model's panel: they serve the pair."""
         self.form.set_workers(rpc)
@@ -267,7 +266,6 @@ class ModelPanel(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def _ask(self) -> None:
         known = self._path is not None and not self._path.startswith(OWN)
         folder = str(Path(self._path or "").parent) if known else str(Path.home())
@@ -280,12 +278,10 @@ class ModelPanel(QWidget):
         self.notice.clear()
         self._edited()
 
-    @Slot()
     def _edited(self) -> None:
         self._refresh()
         self.edited.emit()
 
-    @Slot()
     def _send(self) -> None:
         self.applied.emit(self.options())
 
@@ -296,7 +292,6 @@ class ModelPanel(QWidget):
         self.form.setVisible(self._path is not None)
         self.opened.emit()
 
-    @Slot()
     def _refresh(self) -> None:
         pending = self.pending()
         if self._has_form():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
@@ -81,14 +81,12 @@ class OffloadController(QObject):
 
     # ------------------------------------------------------------------ when to ask
 
-    @Slot()
     def _look_again(self) -> None:
         """Ask again: what is known may be out of date."""
         self._listed_for = self._measured_for = self._lightened_for = self._fatal = None
         self._wait()
         self._timer.start(0)
 
-    @Slot()
     def _edited(self) -> None:
         self._wait()
         self._timer.start(DELAY)
@@ -105,7 +103,6 @@ class OffloadController(QObject):
         if pair != self._measured_for:
             panel.memory.wait(_files_of(pair))
 
-    @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         # Loading or unloading a pair changes the free memory.
         if now.activity is not before.activity and now.activity in IDLE:
@@ -115,7 +112,6 @@ class OffloadController(QObject):
     def _panel(self) -> ModelPanel | None:
         return next((panel for panel in self._panels if panel.isVisible()), None)
 
-    @Slot()
     def _ask(self) -> None:
         """Ask the next question, if there is one; each answer calls this again."""
         panel = self._panel()
@@ -244,7 +240,6 @@ class OffloadController(QObject):
         files = self._library.suiting(target.path) if self._library is not None else ()
         return {self._real(ModelOptions(file.path)).path: file for file in files}
 
-    @Slot()
     def _drafts_found(self) -> None:
         self._more_drafts = True
         if self._lightened_for is not None and not self._asking:
@@ -259,7 +254,6 @@ class OffloadController(QObject):
             self._deadly = pair
         self._ask()
 
-    @Slot(object)
     def _take_lighter(self, lighter: LighterPair) -> None:
         panel = self._panel()
         if panel is not None:
@@ -272,7 +266,6 @@ class OffloadController(QObject):
 
     # ------------------------------------------------------------------ fit for me
 
-    @Slot()
     def _fit(self) -> None:
         panel = self._panel()
         if panel is None or self._session.activity not in IDLE:

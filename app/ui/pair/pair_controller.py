@@ -6,7 +6,7 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.base.paths import OWN, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR, OwnPair
@@ -42,12 +42,10 @@ class PairChips(QObject):
         settings.changed.connect(self._settings_changed)
         self.show()
 
-    @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         if names & {"target", "draft", "strategy"}:
             self.show()
 
-    @Slot()
     def show(self) -> None:
         """Show the pair as it is known now."""
         settings, pair = self._settings.now, self._session.pair
@@ -146,14 +144,12 @@ class PairController(QObject):
             panel.set_options(options)
             panel.set_recent(settings.recent_models)
 
-    @Slot(object)
     def _target_applied(self, options: ModelOptions) -> None:
         if self._may_load(self._target.panel):
             now = self._settings.now
             draft = self._beside(self._draft.panel, now.draft)
             self.load(options, draft, carried=draft == now.draft and options.path != now.target.path)
 
-    @Slot(object)
     def _draft_applied(self, options: ModelOptions | None) -> None:
         if self._may_load(self._draft.panel):
             target = self._beside(self._target.panel, self._settings.now.target)
@@ -166,7 +162,6 @@ class PairController(QObject):
             return False
         return True
 
-    @Slot()
     def _edited(self) -> None:
         """Say in both panels that each one's Apply loads the other's changes too."""
         panels = (self._target.panel, self._draft.panel)
@@ -209,7 +204,6 @@ class PairController(QObject):
             self._settings.real(target), self._settings.real(draft) if draft is not None else None, carried
         )
 
-    @Slot(object)
     def use_own(self, pair: OwnPair) -> None:
         """Load a pair that comes with Draftscope, with the strategy that suits it."""
         if self._may_load(self._target.panel):
@@ -225,7 +219,6 @@ class PairController(QObject):
         self._settings.change(server=address)
         self._session.load(ModelOptions(address), None)
 
-    @Slot(object)
     def _server_described(self, info: PairInfo) -> None:
         if self._may_load(self._target.panel):
             self.use_server(info.target.path)
@@ -245,7 +238,6 @@ class PairController(QObject):
             return ()
         return (WayOut(offer.words, partial(self._load_instead, offer.target, offer.draft)),)
 
-    @Slot(object, object, object)
     def _lighter_chosen(self, panel: ModelPanel, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair that takes less memory, with a strategy that it can be used with."""
         if self._may_load(panel):
@@ -261,7 +253,6 @@ class PairController(QObject):
         )
         return dataclasses.replace(options, path=path)
 
-    @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         if now.failed is not None and now.failed is not before.failed:
             self._load_failed(now.failed)
@@ -370,7 +361,6 @@ class PairController(QObject):
         kept = f"{pair.target.name} is still loaded." if pair is not None else kept
         self._notices.tell(failed.message, f"{failed.hint} {kept}".strip(), *ways_out, cause=CAUSE)
 
-    @Slot(object)
     def _run_died(self, failed: Failed) -> None:
         """Offer the next safe setting, if there is one; the answer itself says what happened."""
         self._by_hand = False

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.engine.devices.memory import Device, offload_devices
@@ -210,7 +210,6 @@ class Placement(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def _toggled(self) -> None:
         before = self.chosen
         checked = {row.name for row in self.rows if row.check.isChecked()}
@@ -223,16 +222,13 @@ class Placement(QWidget):
             main_gpu=after.index(main) if main in after else 0,
         )
 
-    @Slot()
     def _mode_edited(self) -> None:
         self._change(split_mode=str(self._mode.value()))
 
-    @Slot(str)
     def _shares_picked(self, choice: str) -> None:
         shares = dict.fromkeys(self.chosen, 1.0) if choice == BY_HAND else None
         self._change(tensor_split=shares_option(shares, self.chosen))
 
-    @Slot()
     def _share_edited(self) -> None:
         if any(row.error() for row in self.rows):
             self._show_error()
@@ -241,7 +237,6 @@ class Placement(QWidget):
         shares = {row.name: row.share() for row in self.rows}
         self._change(tensor_split=shares_option(shares, self.chosen))
 
-    @Slot(int)
     def _main_picked(self, place: int) -> None:
         self._change(main_gpu=place)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.engine.errors import SettingError
@@ -63,7 +63,6 @@ class ServerForm(QWidget):
             self.key.clear()
         self._show()
 
-    @Slot()
     def _act(self) -> None:
         """Ask the server, or stop asking it."""
         if self._servers.known(self._at).asking:
@@ -79,7 +78,6 @@ class ServerForm(QWidget):
         self._at, self._asked = address, True
         self._servers.ask(address, key, keep=self.keep.isChecked())
 
-    @Slot(str)
     def _changed(self, address: str) -> None:
         if address != self._at:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.engine.devices.memory import Device
@@ -80,7 +80,6 @@ class WorkerList(QWidget):
         else:
             self._notice.clear()
 
-    @Slot()
     def _add(self) -> None:
         text = self._address.text().strip()
         if not text:

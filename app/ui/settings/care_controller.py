@@ -76,7 +76,6 @@ class CareController(QObject):
             pair = self._session.pair
             put(f"{_BUSY}, on {pair.devices}" if pair is not None else _BUSY)
 
-    @Slot(str)
     def tell_bug(self, what: str) -> None:
         """Say that a part of this program failed."""
         hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
@@ -95,7 +94,6 @@ class CareController(QObject):
 
         notices.tell(message, hint, WayOut("Copy a report", copy), cause=cause)
 
-    @Slot()
     def check(self) -> None:
         """Look for what is wrong, and say what would be done about it."""
         self._view.show_check("Looking through your data…", busy=True)

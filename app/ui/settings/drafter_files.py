@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine.drafters.foreign import foreign_kinds
@@ -95,7 +95,6 @@ class DrafterFiles(QWidget):
         kit.row((kit.column(name, told, spacing=2), 1), (remove, 0, Qt.AlignmentFlag.AlignTop), on=row)
         return row
 
-    @Slot()
     def _add(self) -> None:
         folder = str(Path(self._files[-1]).parent) if self._files else str(Path.home())
         chosen = ask_for_drafter(self, folder)
@@ -103,7 +102,6 @@ class DrafterFiles(QWidget):
             file = str(Path(chosen).absolute())
             self.files_changed.emit(tuple(dict.fromkeys((*self._files, file))))
 
-    @Slot()
     def _read_again(self) -> None:
         self.files_changed.emit(self._files)
 
@@ -133,7 +131,6 @@ class DraftersController(QObject):
         self._files.set_files(files, problems)
         self._session.drafters = tuple(file for file in files if file not in problems)
 
-    @Slot(object)
     def _files_changed(self, files: tuple[str, ...]) -> None:
         """Use exactly these drafter files; what they bring is offered at once."""
         settings = self._settings

@@ -3,7 +3,7 @@ the network."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLabel, QLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -122,7 +122,6 @@ class NetworkSettings(SettingsSection):
         self.add_row("Offline mode", switch)
         self.add_row("Hub token", token)
 
-    @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         if "offline" in names:
             self._show_offline(forced=not self.offline.isEnabled())
@@ -146,7 +145,6 @@ class NetworkSettings(SettingsSection):
         self.remove.setVisible(kept is not None and not kept.by_variable)
         self.asking.refresh()
 
-    @Slot()
     def _ask(self) -> None:
         self.notice.clear()
         self.asking.ask(self._confirmation)

@@ -7,7 +7,7 @@ import platform
 import sys
 
 import PySide6
-from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -149,7 +149,6 @@ class SettingsPage(QScrollArea):
         self._labels.append(label)
         return label
 
-    @Slot()
     def _show_theme(self) -> None:
         for label in self._labels:  # one column width in all the forms
             # Fixed, because a label keeps asking for the minimum width that it had when it was styled.
@@ -163,7 +162,6 @@ class SettingsPage(QScrollArea):
         self._scale.set_value(self._theme.scale)
         self._scale_error.clear()
 
-    @Slot()
     def _scale_edited(self) -> None:
         self._scale_error.setText(self._scale.problem())
         if self._scale.error() is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_command import template_kwargs
@@ -52,7 +52,6 @@ class ChipsController(QObject):
 
     # ------------------------------------------------------------------ showing
 
-    @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         strategy = self._settings.now.strategy
         # A change from a panel is shown there already, as it was typed.
@@ -63,14 +62,12 @@ class ChipsController(QObject):
         if names & SHOWN:
             self.show()
 
-    @Slot()
     def show_panels(self) -> None:
         """Show strategy and sampling in their panels, and on the chips; strategies may have come or gone."""
         self._strategy.panel.set_spec(self._settings.now.strategy)
         self._sampling.panel.set_options(self._options())
         self.show()
 
-    @Slot()
     def show(self) -> None:
         """Show the settings in use on the chips, and in the strategy panel what the strategy is used with."""
         settings, pair, server = self._settings.now, self._session.pair, self._session.server
@@ -102,7 +99,6 @@ class ChipsController(QObject):
 
     # ------------------------------------------------------------------ changing
 
-    @Slot(object)
     def _sampling_changed(self, options: AnswerOptions) -> None:
         self._settings.change(sampling=options.sampling, max_tokens=options.max_tokens, stop=options.stop)
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine.drafters.ngram_cache import NgramCacheParams
@@ -60,7 +60,6 @@ class LookupMaker(QWidget):
         """Say why there is no lookup cache."""
         self._say(words, "error")
 
-    @Slot()
     def _ask(self) -> None:
         texts = ask_for_texts(self)
         output = ask_for_output(self, str(Path(texts[0]).parent)) if texts else ""
@@ -83,7 +82,6 @@ class LookupCacheController(QObject):
         self._settings = settings
         self._maker.wanted.connect(self._make)
 
-    @Slot(object, str)
     def _make(self, texts: tuple[str, ...], output: str) -> None:
         if self._session.activity is not Activity.READY or self._session.server is not None:
             self._maker.show_failure("It needs a model that is loaded here and writes nothing at the moment.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
@@ -61,7 +61,6 @@ class PresetRow(QWidget):
         self.field.installEventFilter(self)
         kit.row((self.button, 1), (self.field, 1), self.rename, self.delete, spacing=4, on=self)
 
-    @Slot()
     def edit(self) -> None:
         """Let the name be edited; Enter saves it, Escape does not."""
         self.field.setText(self.name)
@@ -90,7 +89,6 @@ class PresetRow(QWidget):
             self._leave()
         return True
 
-    @Slot()
     def _finish(self) -> None:
         name = " ".join(self.field.text().split())
         if name and name != self.name:
@@ -218,14 +216,12 @@ class PresetsPanel(QWidget):
     def _name(self) -> str:
         return " ".join(self.field.text().split())
 
-    @Slot()
     def _name_changed(self) -> None:
         name = self._name
         self.save.setEnabled(bool(name))
         known = any(row.name == name for row in self.rows)
         self.save.setText("Replace" if known else "Save")
 
-    @Slot()
     def _save(self) -> None:
         if self._name:
             self.save_requested.emit(self._name)
@@ -268,13 +264,11 @@ class PresetsController(QObject):
         settings.changed.connect(self._mark)
         self._show()
 
-    @Slot()
     def _mark(self) -> None:
         """Mark the presets that are in use."""
         settings = self._settings.now
         self._panel.set_current([preset.name for preset in self.presets if preset.in_use(settings)])
 
-    @Slot(str)
     def _choose(self, name: str) -> None:
         self._panel.notice.clear()
         try:
@@ -284,7 +278,6 @@ class PresetsController(QObject):
             return
         self.applied.emit()
 
-    @Slot(str)
     def _save(self, name: str) -> None:
         made = Preset.of(name, self._settings.now)
 
@@ -296,7 +289,6 @@ class PresetsController(QObject):
         if self._change(saved):
             self._panel.field.clear()
 
-    @Slot(str, str)
     def _rename(self, name: str, wanted: str) -> None:
         def renamed(presets: Presets) -> Presets:
             if any(preset.name == wanted for preset in presets):
@@ -309,7 +301,6 @@ class PresetsController(QObject):
         if self._change(renamed):
             self._panel.focus_row(wanted)
 
-    @Slot(str)
     def _delete(self, name: str) -> None:
         found: list[tuple[int, Preset]] = []
 
@@ -321,7 +312,6 @@ class PresetsController(QObject):
             self._deleted = found[0]
             self._panel.show_deleted(name)
 
-    @Slot()
     def _undo(self) -> None:
         if self._deleted is None:
             return

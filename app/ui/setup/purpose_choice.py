@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.engine.explain.purposes import PURPOSES, FirstStrategy, first_strategy
@@ -73,7 +73,6 @@ class PurposeChoice(QWidget):
     def _spec(self) -> StrategySpec | None:
         return self._first.spec if self._first is not None else None
 
-    @Slot()
     def _show(self) -> None:
         at = self.choice.currentIndex() - 1
         self._first, self._times = None, self._known_times()
@@ -88,7 +87,6 @@ class PurposeChoice(QWidget):
         self.use.setText("In use" if taken else f"Use {spec}")
         self.use.setEnabled(not taken)
 
-    @Slot()
     def _use(self) -> None:
         self.choice.setFocus()  # the button can no longer be pressed, and Qt would go on to just anything
         self.taken.emit(self._spec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.engine.params import params_of
@@ -127,7 +127,6 @@ class SamplingPanel(QWidget):
             self._stop.blockSignals(False)
             self._typing.forget()
 
-    @Slot()
     def _edited(self) -> None:
         if not self._form.valid():
             return  # the form says what is wrong; the last valid options stay in use
@@ -138,7 +137,6 @@ class SamplingPanel(QWidget):
             self._options = options
             self.options_changed.emit(options)
 
-    @Slot()
     def _restyle(self) -> None:
         self._stop.setFont(self._theme.mono())
         self._stop.setFixedHeight(self._stop.fontMetrics().lineSpacing() * STOP_LINES + 24)

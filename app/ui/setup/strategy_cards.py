@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.compat import HEAD_STRATEGIES
@@ -77,7 +77,6 @@ class StrategyCard(QFrame):
         self._n_ctx = n_ctx
         self._show_memory()
 
-    @Slot()
     def _show_memory(self) -> None:
         """Say what the strategy keeps with the settings shown."""
         most = self.kind.memory_at(self.part().params, self._n_ctx) if self.kind is not None else 0
@@ -190,7 +189,6 @@ class StrategyCards(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
     def _add_wanted(self) -> None:
         self._for = ""
         self._list.open_at(self.add, "Strategies to add", self._choices(""))
@@ -199,7 +197,6 @@ class StrategyCards(QWidget):
         self._for = card.name
         self._list.open_at(card.picker, "Strategies", self._choices(card.name), card.name)
 
-    @Slot(str)
     def _picked(self, name: str) -> None:
         """Replace the strategy that the list was opened from, or append one."""
         taken = () if name == NONE else (self._card(name).part(),)
@@ -222,7 +219,6 @@ class StrategyCards(QWidget):
         shown = self.shown
         self._go_to(shown[min(at, len(shown) - 1)].picker)
 
-    @Slot()
     def _edited(self) -> None:
         cards = [self._cards[name] for name in self._names()]
         self._change(
@@ -284,7 +280,6 @@ class StrategyCards(QWidget):
             return "draft model" if self._has_draft else "needs a draft model, none is chosen"
         return "from outside" if isinstance(kind, ForeignKind) else ""
 
-    @Slot()
     def _restyle(self) -> None:
         colours = self._theme.palette
         self.add.setIcon(icon("plus", colours.secondary, colours.faint))

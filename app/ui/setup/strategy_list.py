@@ -15,7 +15,6 @@ from PySide6.QtCore import (
     QSize,
     Qt,
     Signal,
-    Slot,
 )
 from PySide6.QtGui import (
     QColor,
@@ -116,7 +115,6 @@ class StrategyList(QFrame):
         top = max(room.top(), min(corner.y(), room.bottom() + 1 - height))
         self.setGeometry(left, top, width, height)
 
-    @Slot(QModelIndex)
     def _take(self, index: QModelIndex) -> None:
         if index.flags() & Qt.ItemFlag.ItemIsEnabled:
             self.close()
@@ -243,7 +241,6 @@ class StrategyPicker(QAbstractButton):
         assert layout is not None
         return layout.sizeHint()
 
-    @Slot()
     def _restyle(self) -> None:
         side = round(14 * self._theme.scale)
         ratio = self.devicePixelRatio()

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
@@ -85,7 +85,6 @@ class RuleChoice(QWidget):
         set_role(self._heading, role="secondary" if idle else "strong")
         self._explain()
 
-    @Slot(str)
     def _picked(self, choice: str) -> None:
         self._explain()
         self.picked.emit(choice)
@@ -234,41 +233,33 @@ class StrategyPanel(QWidget):
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot(object)
     def _parts_changed(self, parts: tuple[StrategyPart, ...]) -> None:
         self._change(dataclasses.replace(self._spec, parts=parts))
 
-    @Slot(object)
     def _purpose_taken(self, spec: StrategySpec) -> None:
         """The rule of verification stays: it belongs to the sampling, not to the work."""
         self._change(dataclasses.replace(spec, verification=self._spec.verification))
 
-    @Slot(str)
     def _strategy_read(self, text: str) -> None:
         self._purpose_taken(StrategySpec.parse(text))
 
-    @Slot(object)
     def _purpose_compared(self, spec: StrategySpec) -> None:
         self.compare_wanted.emit(str(spec))
 
-    @Slot(str)
     def _length_picked(self, choice: str) -> None:
         form = self._form(LENGTHS[choice])
         rule = form.value() if form is not None and form.valid() else LENGTHS[choice]()
         self._change(dataclasses.replace(self._spec, length=rule))
 
-    @Slot()
     def _length_edited(self) -> None:
         form = self._form(type(self._spec.length))
         if form is not None and form.valid():
             self._change(dataclasses.replace(self._spec, length=form.value()))
 
-    @Slot(str)
     def _rule_picked(self, choice: str) -> None:
         rule = RULES.get(choice)
         self._change(dataclasses.replace(self._spec, verification=rule))
 
-    @Slot(str)
     def _typed(self, text: str) -> None:
         try:
             spec = StrategySpec.parse(text)

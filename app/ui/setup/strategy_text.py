@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
@@ -63,7 +63,6 @@ class SpecText(QWidget):
         self.error.setVisible(bool(text))
         set_role(self.line, state="wrong" if text else "")
 
-    @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._spec)
 
@@ -109,7 +108,6 @@ class CommandReader(QWidget):
         theme.changed.connect(self._refresh)
         self._refresh()
 
-    @Slot()
     def read(self) -> None:
         """Say what the text in the field is about."""
         text = self.field.toPlainText()
@@ -134,19 +132,16 @@ class CommandReader(QWidget):
         QTimer.singleShot(0, self, self._reveal)
         self.use.setToolTip(f"Draft with {self._strategy} from the next answer on" if self._strategy else "")
 
-    @Slot()
     def _reveal(self) -> None:
         """Show as much of what was read as there is room for below the button."""
         reveal(self.told)
         reveal(self.use if self._strategy else self.told)
 
-    @Slot(bool)
     def _opened(self, opened: bool) -> None:
         if opened:
             self.field.setFocus()
             QTimer.singleShot(0, self, self._reveal)  # it has its place then
 
-    @Slot()
     def _refresh(self) -> None:
         self.field.setFont(self._theme.mono(-1))
         height = self.field.fontMetrics().lineSpacing() * _LINES
@@ -183,7 +178,6 @@ class CommandText(QWidget):
             self._commands = commands
             self._show()
 
-    @Slot()
     def _show(self) -> None:
         program = self._program.choice()
         command = self._commands[program]
@@ -194,6 +188,5 @@ class CommandText(QWidget):
         self._differences.setText("\n".join(command.differences))
         self._differences.setVisible(bool(command.differences))
 
-    @Slot()
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._commands[self._program.choice()].text)

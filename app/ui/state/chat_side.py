@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QDropEvent
 
 from app.base.paths import BUNDLED
@@ -65,7 +65,6 @@ class Inspection(QObject):
             answer.pin(index)
         self.opened.emit()
 
-    @Slot()
     def leave(self) -> None:
         """Go back to where the Inspector was opened."""
         self.left.emit()

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
@@ -356,7 +356,6 @@ class EngineSession(QObject):
             self._set(activity=Activity.READY, reading=None)
             run.sink.run_failed(event)
 
-    @Slot()
     def _end_stuck_load(self) -> None:
         """The engine did not come to the load in progress: do it in a new engine."""
         self._never_began = self._load is not None

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from PySide6.QtCore import QObject, QThread, Signal, Slot
+from PySide6.QtCore import QObject, QThread, Signal
 
 from app.engine.errors import UserError
 from app.lab.runs.events import Control, EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
@@ -103,7 +103,6 @@ class LabWork(QObject):
         if self._thread is not None:
             self._thread.control.resume()
 
-    @Slot()
     def cancel(self) -> None:
         """Stop for good; finished runs stay."""
         if self._thread is not None and self.at_work:
@@ -161,7 +160,6 @@ class LabWork(QObject):
 
     # ------------------------------------------------------------------ inside
 
-    @Slot()
     def _freed(self) -> None:
         if self._thread is not None and not self._closed:
             self._thread.start()
@@ -174,7 +172,6 @@ class LabWork(QObject):
         if events:
             self._folded(events)
 
-    @Slot()
     def _thread_over(self) -> None:
         """Give the chat its engine back, now that the worker's engine is closed."""
         thread = self._thread

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 BATCH_MILLISECONDS = 33
 
@@ -57,13 +57,11 @@ class Mailbox(QObject):
         self._batch.clear()
         self._timer.stop()
 
-    @Slot()
     def _wake(self) -> None:
         if not self._closed and not self._timer.isActive():
             passed = (time.monotonic() - self._delivered) * 1000
             self._timer.start(max(0, round(BATCH_MILLISECONDS - passed)))
 
-    @Slot()
     def deliver(self) -> None:
         """Deliver the letters that have arrived."""
         self._timer.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.base.paths import Paths
 from app.engine.types import ModelOptions
@@ -52,7 +52,6 @@ class SettingsInUse(QObject):
         self.before = {name: getattr(before, name) for name in LENT}
         self.save_soon()
 
-    @Slot()
     def save_soon(self) -> None:
         self._timer.start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary, ref
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from shiboken6 import isValid
@@ -33,7 +33,6 @@ class FocusRings(QObject):
         watched.click()
         return True
 
-    @Slot(QWidget, QWidget)
     def _changed(self, old: QWidget | None, now: QWidget | None) -> None:
         if isinstance(old, QAbstractButton):
             old.removeEventFilter(self)

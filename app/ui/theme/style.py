@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -36,7 +36,6 @@ class Styler(QObject):
         self._apply_colours()
         self._apply_motion()
 
-    @Slot()
     def apply(self) -> None:
         """Hand the theme to the application."""
         self._apply_motion()

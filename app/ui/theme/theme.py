@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
 from app.ui.theme.palette import PALETTES, STANDARD, Palette
@@ -126,7 +126,6 @@ class Theme(QObject):
             font.setFeature(QFont.Tag("liga"), 0)
         return font
 
-    @Slot()
     def _system_changed(self) -> None:
         if self._mode == "system":
             self._colours = self._choose_colours()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QWidget
 from shiboken6 import isValid
@@ -62,7 +62,6 @@ class AskFirst(QWidget):
         self.show()
         self.no.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
     def refresh(self) -> None:
         """Update the question, or withdraw it, because something may have changed."""
         if self.isHidden():
@@ -74,7 +73,6 @@ class AskFirst(QWidget):
         else:
             self.withdraw()
 
-    @Slot()
     def withdraw(self) -> None:
         """Withdraw the question and give the focus back: a focused widget that is hidden would pass it to
         whatever comes next."""
@@ -92,7 +90,6 @@ class AskFirst(QWidget):
         else:
             super().keyPressEvent(event)
 
-    @Slot()
     def _do(self) -> None:
         asked = self._current()
         if asked is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Slot
+from PySide6.QtCore import QElapsedTimer, QObject, QTimer
 
 from app.engine.errors import UserError
 from app.ui.state.mailbox import Mailbox
@@ -146,7 +146,6 @@ class Throttle(QObject):
         else:
             self._timer.start(self._interval - int(elapsed))
 
-    @Slot()
     def now(self) -> None:
         """Act at once: at the end of something, where the last state must show."""
         self._timer.stop()
@@ -177,7 +176,6 @@ class Collector(QObject):
         timer.timeout.connect(self.collect_due)
         timer.start()
 
-    @Slot()
     def collect_due(self) -> None:
         """Collect the oldest generation whose turn it is, by Python's own counts."""
         counts, thresholds = gc.get_count(), gc.get_threshold()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -25,19 +25,16 @@ class PanelButton(IconButton):
         self.setCheckable(True)
         self.clicked.connect(self._toggle)
 
-    @Slot()
     def close_panel(self) -> None:
         """Close the panel if it is open."""
         self._popover.close_panel()
 
-    @Slot(bool)
     def _toggle(self, opened: bool) -> None:
         if opened:
             self._popover.open_below(self)
         else:
             self._popover.close_panel()
 
-    @Slot()
     def _closed(self) -> None:
         self.setChecked(False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -163,7 +163,6 @@ class Chip(QAbstractButton):
     def leaveEvent(self, event: object) -> None:
         self.update()
 
-    @Slot(bool)
     def _toggle(self, opened: bool) -> None:
         if self.popover is None:
             self.setChecked(False)
@@ -172,11 +171,9 @@ class Chip(QAbstractButton):
         else:
             self.popover.close_panel()
 
-    @Slot()
     def _closed(self) -> None:
         self.setChecked(False)
 
-    @Slot()
     def _refresh(self) -> None:
         self.updateGeometry()
         self.update()
@@ -325,7 +322,6 @@ class ChipRow(QWidget):
         super().showEvent(event)
         self.fit()
 
-    @Slot()
     def restyle(self) -> None:
         """Apply size and colours of the theme."""
         above = round(10 * self._theme.scale)

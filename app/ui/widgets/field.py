@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -149,7 +149,6 @@ class NumberBox(QAbstractSpinBox):
         high = math.inf if self._param.high is None else self._param.high
         return low, high
 
-    @Slot()
     def _settled(self) -> None:
         self._mark()
         self.edited.emit()
@@ -243,7 +242,6 @@ class Field(QWidget):
     def is_default(self) -> bool:
         return self.error() is None and self.value() == self.param.default
 
-    @Slot()
     def _was_edited(self) -> None:
         if self.error() is None:
             self._held = self.value()
@@ -350,7 +348,6 @@ class FileField(TextField):
         assert isinstance(grid, QGridLayout)
         grid.addLayout(beside, 2, 0, 1, 2)
 
-    @Slot()
     def _ask(self) -> None:
         assert self.param.file is not None
         before = self.control.text()

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
@@ -31,7 +31,6 @@ class FoldButton(QPushButton):
         theme.changed.connect(self._refresh)
         self._refresh()
 
-    @Slot()
     def _refresh(self) -> None:
         name = "chevron-down" if self.isChecked() else "chevron-right"
         self.setIcon(icon(name, self._theme.palette.secondary))
@@ -52,7 +51,6 @@ class Fold(QWidget):
         kit.column(kit.row(self.button, kit.Spring()), contents, spacing=8, on=self)
         contents.hide()
 
-    @Slot(bool)
     def _toggle(self, opened: bool) -> None:
         self._contents.setVisible(opened)
         self.toggled.emit(opened)
@@ -118,7 +116,6 @@ class ParamForm(QWidget):
         """The field of a parameter."""
         return self._made().fields[name]
 
-    @Slot()
     def reset(self) -> None:
         """Return to the defaults."""
         self._made().reset()
@@ -169,14 +166,12 @@ class ParamFields(QWidget):
             self._fold.button.setChecked(True)  # values in use are not hidden
         self._check()
 
-    @Slot()
     def reset(self) -> None:
         """Return to the defaults."""
         for field in self.fields.values():
             field.set_value(field.param.default)
         self._edited()
 
-    @Slot()
     def _edited(self) -> None:
         self._check()
         self.changed.emit()

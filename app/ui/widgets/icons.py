@@ -15,7 +15,6 @@ from PySide6.QtCore import (
     QSize,
     Qt,
     SignalInstance,
-    Slot,
 )
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
@@ -141,7 +140,6 @@ class IconButton(QToolButton):
         self.setToolTip(as_text(text))
         self.setAccessibleName(text)
 
-    @Slot()
     def _refresh(self) -> None:
         colours = self._theme.palette
         primary = self.property("kind") == "primary"

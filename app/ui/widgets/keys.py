@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QKeyCombination, QObject, Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QKeyCombination, QObject, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
@@ -100,7 +100,6 @@ class Typing(QObject):
         if isinstance(field, QLineEdit):
             field.returnPressed.connect(self.settle)
 
-    @Slot()
     def settle(self) -> None:
         """Report the typed text now, if it was not reported yet."""
         if self._timer.isActive():

@@ -7,7 +7,7 @@ import textwrap
 from html import escape
 
 from PySide6 import QtGui
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStackedLayout, QStyle, QWidget
 
@@ -184,7 +184,6 @@ class MonoText(QWidget):
     def _metrics(self) -> QFontMetrics:
         return QFontMetrics(self._theme.mono(-1), self)
 
-    @Slot()
     def _refresh(self) -> None:
         self.updateGeometry()
         self.update()

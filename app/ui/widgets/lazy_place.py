@@ -6,7 +6,7 @@ import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, QThread, Slot
+from PySide6.QtCore import Qt, QThread
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -51,7 +51,6 @@ class LazyPlace(PlaceWidget):
         else:
             self._open()
 
-    @Slot()
     def _open(self) -> None:
         if self._closed:
             return

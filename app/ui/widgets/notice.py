@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -162,7 +162,6 @@ class MessageStrip(QWidget):
     def _take(self, at: int) -> None:
         self._offers[at].act()
 
-    @Slot()
     def _dismiss(self) -> None:
         self.clear()
         self.dismissed.emit()
@@ -213,7 +212,6 @@ class Notices(QWidget):
             self.withdraw(oldest)
         self.show()
 
-    @Slot(str)
     def withdraw(self, cause: str) -> None:
         """Remove the message of this cause, which no longer holds."""
         strip = self._strips.pop(cause, None)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QPixmap, QRegion
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
@@ -94,13 +94,11 @@ class Plot(QWidget):
         menu.addAction("Save data as CSV…", self.save_table)
         return menu
 
-    @Slot()
     def save_picture(self) -> None:
         path = self._choose(self.window(), f"{self.file_stem}.png", "PNG picture (*.png)")
         if path:
             self._write(path, png_picture(self, self._theme.palette.ground))
 
-    @Slot()
     def save_table(self) -> None:
         path = self._choose(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
         if path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -122,7 +122,6 @@ class Segmented(QWidget):
     def _describe(self) -> None:
         self.setAccessibleName(f"{self._name}: {self.choice()}")
 
-    @Slot()
     def _refresh(self) -> None:
         self.updateGeometry()
         self.update()
@@ -237,7 +236,6 @@ class QuietSwitch(QAbstractButton):
         painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self.text())
         painter.end()
 
-    @Slot()
     def _theme_changed(self) -> None:
         self.setFont(self._theme.sans(-0.5))
         height = round(QFontMetricsF(self.font()).height() * 0.72)

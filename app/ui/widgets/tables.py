@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
 
@@ -99,18 +99,15 @@ class TextTable(QTableWidget):
         """Put the rows into the table, in the theme's fonts and colours."""
         raise NotImplementedError
 
-    @Slot()
     def restyle(self) -> None:
         fit_rows(self, self._theme)
         self.fill()
 
-    @Slot()
     def copy(self) -> None:
         """Copy the selected rows, or all where none is selected, as a table for spreadsheets."""
         texts = self.texts()
         self._copy([texts[row] for row in selected_rows(self)] or texts)
 
-    @Slot()
     def copy_all(self) -> None:
         self._copy(self.texts())
 

@@ -3,7 +3,7 @@ saved there."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from app.ui.chat.chat_page import ChatPage
 from app.ui.settings.settings_page import SCALES
@@ -41,7 +41,6 @@ class AppearanceController(QObject):
         self._page.legend.rendered.setChecked(settings.rendered)
         self._settings_changed({"drafts_shown", "rendered"})
 
-    @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         settings, transcript = self._settings.now, self._page.transcript
         if "theme" in names:
@@ -66,6 +65,5 @@ class AppearanceController(QObject):
         low, high = SCALES
         self.set_scale(min(high, max(low, round(self.theme.scale + step, 1))))
 
-    @Slot()
     def _show_folded(self) -> None:
         self._header.set_folded(self._page.chats.isHidden(), self._page.instruments.isHidden())

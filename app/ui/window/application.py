@@ -19,7 +19,6 @@ from PySide6.QtCore import (
     QSocketNotifier,
     QtMsgType,
     Signal,
-    Slot,
     qInstallMessageHandler,
 )
 from PySide6.QtWidgets import QApplication
@@ -64,7 +63,6 @@ class EndSignals(QObject):
         notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
         notifier.activated.connect(self._take)
 
-    @Slot()
     def _take(self) -> None:
         for number in self._read_end.recv(64)[:1]:
             self.came.emit(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QLabel, QPushButton
 
@@ -110,7 +110,6 @@ class Header(ChipRow):
             button.show_words(words)
         super().share_room()
 
-    @Slot()
     def restyle(self) -> None:
         side = round(14 * self._theme.scale)
         ratio = self.devicePixelRatio()
@@ -159,7 +158,6 @@ class WordOrIcon(QPushButton):
             self._widths.clear()
         super().changeEvent(event)
 
-    @Slot()
     def _refresh(self) -> None:
         colours = self._theme.palette
         side = round(16 * self._theme.scale)

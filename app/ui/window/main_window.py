@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QWidget
 
@@ -253,14 +253,12 @@ class MainWindow(QMainWindow):
         self.drafters.use(settings.drafters)
         self.chips.show_panels()
 
-    @Slot()
     def _pair_changed(self) -> None:
         pair = self.session.pair
         self.status.set_device(" · ".join(where_words(pair)) if pair is not None else "")
         self.status.set_server(self.session.server)
         self.page.prompt.set_pair(pair)
 
-    @Slot()
     def save(self) -> None:
         """Save the settings, with the geometry of the window."""
         splitters = {**self.settings.now.splitters, "chat": _written(self.page.splitter.saveState())}
@@ -273,7 +271,6 @@ class MainWindow(QMainWindow):
 
     # ------------------------------------------------------------------ around the chat
 
-    @Slot()
     def _show_answer(self) -> None:
         """Show the numbers of the chosen answer."""
         shown = self.controller.shown
@@ -283,25 +280,21 @@ class MainWindow(QMainWindow):
             part.set_recorded(shown.recording is not None)
         self._show_context()
 
-    @Slot()
     def _inspect_answer(self) -> None:
         """Let the Inspector follow the chosen answer, by the name that it has now."""
         shown = self.controller.shown
         self.inspection.follow_chat(shown.answer, shown.name)
 
-    @Slot()
     def _show_context(self) -> None:
         shown = self.controller.shown
         pair = shown.recording.header.pair if shown.recording is not None else self.session.pair
         size = pair.target.n_ctx if pair is not None else 0
         self.status.set_context(shown.context_used, size or None)
 
-    @Slot()
     def _measure(self) -> None:
         self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)  # the button is disabled meanwhile
         self.baseline.measure()
 
-    @Slot()
     def _show_actions(self) -> None:
         """Show which actions are possible now."""
         activity, header = self.session.activity, self.header
@@ -316,7 +309,6 @@ class MainWindow(QMainWindow):
 
     # ------------------------------------------------------------------ places
 
-    @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
         if place == "chat":

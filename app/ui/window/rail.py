@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QButtonGroup, QStackedWidget, QVBoxLayout, QWidget
 
@@ -63,7 +63,6 @@ class Rail(QWidget):
         """Mark the place that is on the screen."""
         self._buttons[place].setChecked(True)
 
-    @Slot()
     def _fit(self) -> None:
         side = round((WIDTH - 16) * self._theme.scale)
         for button in (*self._buttons.values(), self.help):
@@ -97,7 +96,6 @@ class PlaceStack(QStackedWidget):
             self.before, self.place = self.place, name
         self.setCurrentWidget(self._widgets[name])
 
-    @Slot(QWidget, QWidget)
     def _focus_moved(self, old: QWidget | None, new: QWidget | None) -> None:
         if old is not None:
             old.removeEventFilter(self)

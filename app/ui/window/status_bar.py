@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
@@ -125,7 +125,6 @@ class StatusBar(QWidget):
         self._apply_theme()
         self.set_context(None, None)
 
-    @Slot(object)
     def show_engine(self, state: EngineState) -> None:
         """Show what the engine is doing, in a few words."""
         self._engine = state
@@ -144,7 +143,6 @@ class StatusBar(QWidget):
             *((signal, self._numbers.now) for signal in (answer.ended, answer.measured)),
         )
 
-    @Slot(object)
     def set_measuring(self, fraction: float | None) -> None:
         """Show that `fraction` of the baseline is measured; None: no measurement runs."""
         self._measuring = fraction
@@ -234,7 +232,6 @@ class StatusBar(QWidget):
         colour = palette.text if self._busy else palette.secondary
         self.state.setStyleSheet(f"color: {colour}")
 
-    @Slot()
     def _apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
         small = theme.sans(-1)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.engine.errors import UserError
@@ -75,7 +75,6 @@ class TraceOpener(QObject):
         self.strip.words.set_text(f"Opening {file.name}…")
         self._late.start()
 
-    @Slot()
     def cancel(self) -> None:
         """Read no further; what is on the screen stays."""
         if self._query is not None:
