@@ -16,7 +16,7 @@ from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Qu
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answers import CONTINUE, Answering, AnswersController
 from app.ui.chat.asking import asked_in, loaded_alike, request_for, request_to_go_on, why_not
-from app.ui.chat.chat_list_controller import ChatListController
+from app.ui.chat.chat_list import ChatListController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.prompt_box import UnsentWords
 from app.ui.chat.shown_chat import ShownChat

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePol
 from app.ui.compare.lane_plot import LanePlot
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
-from app.ui.theme.following import FollowingTheme
+from app.ui.theme.theme import FollowingTheme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets import kit
 from app.ui.widgets.labels import ElidedLabel, as_text

@@ -1,4 +1,5 @@
-"""What the parts of the Inspector have in common: they follow an answer while they are on the screen."""
+"""What the parts of the Inspector have in common: they follow an answer while they are on the screen. And the
+head of the place: which answer is shown, and what it was made with."""
 
 from __future__ import annotations
 
@@ -6,10 +7,15 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
+from app.engine.types import FinishReason, TraceHeader
 from app.ui.state.answer import AnswerModel, reconnect
+from app.ui.transcript.text.facts import CAPTIONS
+from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
+from app.ui.widgets.labels import ElidedLabel, as_text
+from app.ui.widgets.words import pair_words
 
 
 class InspectorPart(QWidget):
@@ -69,3 +75,90 @@ class InspectorPart(QWidget):
         super().paintEvent(event)
         if self._stale:  # it was scrolled into sight
             self._scrolled_in.start()
+
+
+EMPTY = "No answer to inspect yet"
+EMPTY_HINT = (
+    "Ask something in Chat. Every round of the answer can be taken apart here, while it comes and later."
+)
+
+
+def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
+    """How far the answer is, and what it was made with, in one line. `held`: the engine waits for a step."""
+    facts = ["held" if held and answer.live else _state(answer)]
+    if answer.header is not None:
+        facts += _made_with(answer.header)
+    return " · ".join(filter(None, facts))
+
+
+def missing_rounds(
+    answer: AnswerModel | None, *, held: bool = False, playing: bool = False
+) -> tuple[str, str]:
+    """Why no round can be shown, and what helps; two empty texts where there are rounds, or soon will be.
+    `held`: the engine waits for a step; `playing`: a recorded answer is replayed."""
+    if answer is None:
+        return EMPTY, EMPTY_HINT
+    if answer.cursor:
+        return "", ""
+    if answer.live and held and answer.header is not None:
+        return "Held before the first round", "A step makes one round. Play lets the answer run."
+    if answer.live:
+        return answer.progress or "Waiting for the first round", ""
+    if answer.rounds and playing:
+        return "", ""  # words for the length of a round would flash
+    if answer.rounds:
+        return "Before the first round", "Step forward to see it."
+    reason = (
+        " ".join(filter(None, (answer.note.message, answer.note.hint))) if answer.note is not None else ""
+    )
+    if answer.totals is not None:
+        reason = answer.totals.error or reason
+    if answer.trace is None:
+        return "The tokens of this answer are not known", reason
+    ended = "It broke off before" if answer.totals is None else "It ended before"
+    return "This answer has no rounds", reason or f"{ended} the first round."
+
+
+def _state(answer: AnswerModel) -> str:
+    if answer.live:
+        return "running"
+    if answer.trace is None:
+        return ""
+    if answer.totals is None:
+        return "recorded, broken off"
+    failed = answer.totals.finish_reason is FinishReason.FAILED
+    return f"recorded, {CAPTIONS[FinishReason.FAILED].lower()}" if failed else "recorded"
+
+
+def _made_with(header: TraceHeader) -> list[str]:
+    return [
+        pair_words(header.pair),
+        header.strategy,
+        f"{header.verification} verification" if header.strategy != "none" else "",
+        f"temperature {header.sampling.temperature:g}",
+        f"seed {header.seed}",
+        "warm" if header.warm else "",
+    ]
+
+
+class InspectorHead(QWidget):
+    """Names the answer; views add their buttons to `buttons`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ElidedLabel()
+        self.title.set_text("Inspector")
+        self.title.setProperty("role", "strong")
+        self.title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.facts = ElidedLabel()
+        self.facts.setProperty("role", "secondary")
+        self.buttons = QHBoxLayout()
+        self.buttons.setSpacing(8)
+        kit.row(self.title, (self.facts, 1), self.buttons, margins=(24, 12, 24, 12), spacing=12, on=self)
+
+    def show_answer(self, answer: AnswerModel | None, name: str, *, held: bool = False) -> None:
+        """Describe an answer; None describes nothing. `held`: the engine waits for a step."""
+        self.title.set_text(name or "Inspector")
+        facts = answer_facts(answer, held=held) if answer is not None else ""
+        self.facts.set_text(facts)
+        self.facts.setToolTip(as_text(facts))

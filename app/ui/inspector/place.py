@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QScrollArea, QStackedWidget, 
 
 from app.base.files import reason
 from app.engine.record.trace import write_trace
-from app.ui.inspector.head import InspectorHead, missing_rounds
+from app.ui.inspector.part import InspectorHead, missing_rounds
 from app.ui.inspector.round_view import RoundView
 from app.ui.inspector.shape_view import ShapeView
 from app.ui.inspector.timeline import Timeline

@@ -17,9 +17,9 @@ from app.engine.rules.formula import compared, visible, written
 from app.engine.rules.registry import rule_of
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import CardGrid
+from app.ui.inspector.content import copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.part import InspectorPart
-from app.ui.inspector.round_facts import copied_words, round_facts, source_words
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend

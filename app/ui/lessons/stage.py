@@ -17,7 +17,7 @@ from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
-from app.ui.theme.following import LargeTheme
+from app.ui.theme.theme import LargeTheme
 from app.ui.transcript.layout.stack import Token
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable

@@ -27,10 +27,10 @@ from app.ui.inspector.card import Card
 from app.ui.inspector.content import CardContent, law_bars
 from app.ui.inspector.contents import proof_of
 from app.ui.theme import Theme
-from app.ui.theme.following import LargeTheme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
+from app.ui.theme.theme import LargeTheme
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.segmented import Segmented

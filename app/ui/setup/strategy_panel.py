@@ -26,9 +26,8 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions, Sampling
 from app.ui.setup.lookup_caches import LookupMaker
-from app.ui.setup.purpose_choice import PurposeChoice
 from app.ui.setup.strategy_cards import StrategyCards
-from app.ui.setup.strategy_text import CommandReader, CommandText, SpecText
+from app.ui.setup.strategy_text import CommandReader, CommandText, PurposeChoice, SpecText
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit

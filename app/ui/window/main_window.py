@@ -30,8 +30,8 @@ from app.ui.chat.versions import VersionsController
 from app.ui.help import HelpPanel, HelpSection, help_sections
 from app.ui.pair.library_drafts import DraftJudge, LibraryDrafts
 from app.ui.pair.pair_controller import PairController
-from app.ui.settings.care_controller import CareController
 from app.ui.settings.drafter_files import DraftersController
+from app.ui.settings.sections import CareController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
@@ -48,8 +48,7 @@ from app.ui.widgets.keys import KeyTable, settle_typing
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.words import where_words
 from app.ui.window.actions import WindowActions, commands
-from app.ui.window.appearance_controller import AppearanceController
-from app.ui.window.header import Header
+from app.ui.window.header import AppearanceController, Header
 from app.ui.window.rail import Place, PlaceStack, Rail
 from app.ui.window.status_bar import StatusBar
 from app.ui.window.trace_opener import TraceOpener

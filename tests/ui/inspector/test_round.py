@@ -30,10 +30,9 @@ from app.engine.types import (
     ServerInfo,
 )
 from app.servers.answer import RoundFold, Told
-from app.ui.inspector.content import CardContent, RaceBars
+from app.ui.inspector.content import CardContent, RaceBars, copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.painting import broken
-from app.ui.inspector.round_facts import copied_words, round_facts, source_words
 from app.ui.inspector.round_view import RoundView, chain_of
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel

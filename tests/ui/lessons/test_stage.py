@@ -16,8 +16,8 @@ from app.ui.lessons.place import LessonsPlace
 from app.ui.lessons.stage import LEAST, LessonStage
 from app.ui.state.chat_side import Inspection
 from app.ui.theme import Theme
-from app.ui.theme.following import LargeTheme
 from app.ui.theme.style import Styler
+from app.ui.theme.theme import LargeTheme
 from tests.ui.named import words_in
 
 

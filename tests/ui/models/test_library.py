@@ -13,7 +13,7 @@ from PySide6.QtGui import QDesktopServices
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.library.model import DraftVerdict
-from app.ui.models.library_table import NAME, ORIGIN, SIZE, LibraryTable
+from app.ui.models.library_page import NAME, ORIGIN, SIZE, LibraryTable
 from app.ui.state.chat_side import PairChange
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub

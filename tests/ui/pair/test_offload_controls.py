@@ -22,8 +22,7 @@ from app.engine.devices.memory import ALL_LAYERS, CPU, Device
 from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.engine.types import ModelOptions
-from app.ui.pair.layers_field import LayersField
-from app.ui.pair.model_form import BuildText, ModelForm, describe_backends
+from app.ui.pair.model_form import BuildText, LayersField, ModelForm, describe_backends
 from app.ui.pair.placement import BY_HAND, BY_MEMORY, Placement
 from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme

@@ -17,8 +17,8 @@ from app.saved.settings import Settings
 from app.ui.compare.race_bar import RaceBar
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.theme import Theme
-from app.ui.theme.following import FollowingTheme
 from app.ui.theme.style import Styler
+from app.ui.theme.theme import FollowingTheme
 from app.ui.widgets.segmented import Segmented
 from tests.ui.named import name_of, named
 from tests.ui.windows import Windows

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.compare.results import PartingTable
 from app.ui.compare.summary_table import SummaryTable
-from app.ui.models.library_table import LibraryTable
+from app.ui.models.library_page import LibraryTable
 from app.ui.theme import Theme
 from app.ui.widgets.tables import fit_rows, quiet_table
 
