@@ -72,8 +72,7 @@ class ChatList(QWidget):
         self._undo_timer.timeout.connect(self.hide_deleted)
         self._tick_timer = QTimer(self, interval=TICK_MS)
         self._tick_timer.timeout.connect(self._tick)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
         self._show_rows()
 
     # ------------------------------------------------------------------ what the window says
@@ -110,10 +109,7 @@ class ChatList(QWidget):
         return kit.row((self._new, 1), fold, spacing=8)
 
     def _build_field(self) -> QLineEdit:
-        self._field = QLineEdit()
-        self._field.setPlaceholderText("Search")
-        self._field.setAccessibleName("Search chats")
-        self._field.textChanged.connect(self._words_changed)
+        self._field = kit.field("Search chats", "Search", typed=self._words_changed)
         self._field.installEventFilter(self)
         colour = self._theme.palette.secondary
         places = QLineEdit.ActionPosition

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QWidget
 
 from app.engine.record.trace import Trace
 from app.engine.strategy import SERVER
@@ -31,12 +31,8 @@ class RecordingBar(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.name = QLabel()
-        self.facts = QLabel()
-        for label in (self.name, self.facts):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)  # file names may contain markup
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # File names may contain markup.
+        self.name, self.facts = (kit.label(wrap=True, plain=True, selectable=True) for _ in range(2))
         self.close_it = kit.button("Close recording", self.close_requested)
         kit.row(
             (kit.column(self.name, self.facts, spacing=2), 1),
@@ -47,8 +43,7 @@ class RecordingBar(QWidget):
         )
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName("Recording")
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
+        theme.follow(self._apply_theme)
         self.hide()
 
     def show_recording(self, trace: Trace, file: str) -> None:
@@ -139,8 +134,7 @@ class ChatPage(QWidget):
         kit.column(self.splitter, on=self)
         self._sidebar = self._instruments = True
         self._narrow = self._cramped = False
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     def set_sidebar(self, wanted: bool) -> None:
         """Show the list of chats where there is room for it, or never."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.demo import TARGETS, DemoPrompt
@@ -73,10 +73,8 @@ class TryPanel(QWidget):
         self.model.picked.connect(self._show_group)
         self._help = kit.label("", "caption", wrap=True)
         self.notice = Notice(theme)
-        self._holder = QWidget()
-        self._grid = QGridLayout(self._holder)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setSpacing(2)
+        self._grid = kit.grid((2, 2))
+        self._holder = kit.holder(self._grid)
         head = kit.row((kit.label("Try this", "title"), 1), self.model)
         kit.column(head, self._help, self.notice, self._holder, spacing=8, on=self)
 

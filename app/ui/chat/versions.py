@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.engine.errors import UserError
 from app.engine.record.stats import Statistics
@@ -38,11 +38,7 @@ class VersionsPanel(QWidget):
     def __init__(self, traces: Sequence[Trace | None], shown: int) -> None:
         """`traces` has None where a trace cannot be read; `shown` is the version in the chat."""
         super().__init__()
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(8)
-        grid.setColumnStretch(len(_TITLES) - 1, 1)
+        grid = kit.grid((16, 8), stretch=len(_TITLES) - 1, on=self)
         for column, title in enumerate(_TITLES):
             label = self._put(grid, title, 0, column)
             set_role(label, role="caption")
@@ -51,9 +47,7 @@ class VersionsPanel(QWidget):
             for column, text in enumerate(words):
                 self._put(grid, text, version + 1, column)
             if trace is not None:
-                button = QPushButton("Inspect")
-                set_role(button, kind="flat")
-                button.setAccessibleName(f"Inspect version {version + 1}")
+                button = kit.button("Inspect", kind="flat", name=f"Inspect version {version + 1}")
                 button.clicked.connect(lambda _checked=False, at=version: self.inspect_asked.emit(at))
                 grid.addWidget(button, version + 1, len(_TITLES))
 

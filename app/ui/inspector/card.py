@@ -57,8 +57,7 @@ class DrawButton(QPushButton):
         self.setToolTip("Draw a token from q, accept or replace it, and count what came: it grows into p")
         self.setAccessibleName(f"Draw it {DRAWS:,} times")
         self.clicked.connect(self.start)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
         self.set_law(None)
 
     def set_law(self, law: PlaceLaw | None) -> None:

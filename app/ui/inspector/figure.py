@@ -8,7 +8,7 @@ from itertools import islice, zip_longest
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLabel, QToolTip
+from PySide6.QtWidgets import QFrame, QToolTip
 
 from app.base import numbers
 from app.engine.errors import UserError
@@ -311,10 +311,8 @@ class Figure(QFrame):
         self.setProperty("kind", "figure")
         self.bars = bars
         self.title = kit.label(title, "strong")
-        self.note = SteadyLabel()
-        self.note.setProperty("role", "caption")
-        self.caption = QLabel(wordWrap=True)
-        self.caption.setProperty("role", "caption")
+        self.note = SteadyLabel("caption")
+        self.caption = kit.label("", "caption", wrap=True)
         for part in (self.title, self.note, self.caption):
             part.setToolTip(definition)
         bars.setAccessibleName(title)

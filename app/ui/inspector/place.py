@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QFrame, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QStackedWidget, QWidget
 
 from app.base.files import reason
 from app.engine.record.trace import write_trace
@@ -160,23 +160,18 @@ class InspectorPlace(PlaceWidget):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
             label.setWordWrap(True)
-        self._empty = QWidget()
-        kit.column(
-            kit.Spring(1), self.title, self.hint, kit.Spring(2), margins=(24, 24, 24, 24), on=self._empty
+        self._empty = kit.holder(
+            kit.column(kit.Spring(1), self.title, self.hint, kit.Spring(2), margins=(24, 24, 24, 24))
         )
 
         self._below = QWidget()  # what scrolls: the round, and under it what is about the whole answer
         kit.column(self.round, self.shape, kit.Spring(1), margins=(24, 8, 24, 16), spacing=16, on=self._below)
-        self._scroll = QScrollArea()
-        self._scroll.setWidget(self._below)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll = kit.scroll(self._below)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
 
-        self._body = QWidget()
-        kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0, on=self._body)
+        self._body = kit.holder(kit.column(self.text, self.timeline, (self._scroll, 1), spacing=0))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._body)

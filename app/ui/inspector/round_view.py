@@ -8,7 +8,7 @@ from html import escape
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.engine.explain.copied import ContextText, Copied, is_copied
 from app.engine.fates import Origin
@@ -170,8 +170,7 @@ class CopiedLabel(QLabel):
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setAccessibleName("Copied text")
-        theme.changed.connect(self._show)
-        self._show()
+        theme.follow(self._show)
 
     def show_copied(self, copied: Copied | None) -> None:
         """Show another excerpt; None, or one that was not found, hides it."""
@@ -210,28 +209,17 @@ class RoundView(InspectorPart):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.title = SteadyLabel()
-        self.title.setProperty("role", "strong")
-        self.facts = kit.label("", "secondary")
-        self.origin = kit.label("", "caption")
-        for label in (self.facts, self.origin):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
+        self.title = SteadyLabel("strong")
+        self.facts = kit.label("", "secondary", wrap=True, plain=True)
+        self.origin = kit.label("", "caption", wrap=True, plain=True)
         self.source: tuple[int, int, int] | None = None
         """The tokens of the answer that the draft was copied from: round, place, number."""
         self.copied = CopiedLabel(theme)
         self.chain = BlockChain(theme)
         self.grid = CardGrid(theme)
         self.grid.card_focused.connect(self.place_focused)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
         head = kit.row((self.title, 0, Qt.AlignmentFlag.AlignTop), (self.facts, 1), spacing=12)
-        column.addLayout(head)
-        for widget in (self.origin, self.copied, self.chain):
-            column.addWidget(widget)
-        column.addSpacing(4)
-        column.addWidget(self.grid)
+        kit.column(head, self.origin, self.copied, self.chain, 4, self.grid, spacing=4, on=self)
         self._text_of: TraceHeader | None = None  # whose answer was read
         self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
@@ -61,8 +61,7 @@ class ShapeView(InspectorPart):
         self._fold_soon = QTimer(self, singleShot=True, interval=0)
         self._fold_soon.timeout.connect(self._fold)
         self.title = kit.label("Whole answer", "strong")
-        self.scope = SteadyLabel()
-        self.scope.setProperty("role", "secondary")
+        self.scope = SteadyLabel("secondary")
         self.places = self._figure(
             "Acceptance by place",
             "places",
@@ -88,14 +87,12 @@ class ShapeView(InspectorPart):
             card.setParent(self)  # one that is not shown is in no layout
             card.setMinimumWidth(1)  # columns become fewer, they do not keep the view wide
         head = kit.row(self.title, self.scope, kit.Spring(1), spacing=12)
-        self._grid = QGridLayout()
-        self._grid.setSpacing(12)
+        self._grid = kit.grid((12, 12))
         kit.column(head, self._grid, spacing=8, on=self)
         self._mixed = False  # several strategies drafted or were asked
         self._placed: tuple[tuple[QWidget, ...], int] = ((), 0)
         self.setAccessibleName("Whole answer in figures")
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
+        theme.follow(self._apply_theme)
 
     def _figure(self, title: str, key: str, columns: tuple[str, ...], *, beside: bool = False) -> Figure:
         def colours(palette: Palette) -> tuple[str, ...]:

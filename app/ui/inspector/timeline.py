@@ -66,8 +66,7 @@ class Timeline(InspectorPart):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         self._axis.reset()

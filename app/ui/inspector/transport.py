@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt, SignalInstance
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QSlider, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.errors import SettingError
 from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_settings
@@ -36,26 +36,16 @@ class WhatIfPanel(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.answer = AnswerModel()
-        self.longest = QSlider(Qt.Orientation.Horizontal)
-        self.longest.setRange(1, _LONGEST)
-        self.p_min = QSlider(Qt.Orientation.Horizontal)
-        self.p_min.setRange(0, _PERCENT)
+        self.longest = kit.slider("", 1, _LONGEST)
+        self.p_min = kit.slider("p_min", 0, _PERCENT)
         self.p_min.setSingleStep(5)
         self.rule = Segmented(theme, "length", list(LENGTHS))
-        self.names = [QLabel() for _ in range(3)]
-        self.outcome = kit.label("", "strong")
-        self.recorded = kit.label("", "secondary")
-        self.why = kit.label("", "secondary")
-        for label in (self.outcome, self.recorded, self.why):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setVerticalSpacing(8)
-        grid.setHorizontalSpacing(12)
-        grid.setColumnStretch(1, 1)
+        self.names = [kit.label("", "mono") for _ in range(3)]
+        self.outcome, self.recorded, self.why = (
+            kit.label("", role, wrap=True, plain=True) for role in ("strong", "secondary", "secondary")
+        )
+        grid = kit.grid((12, 8), stretch=1, on=self)
         for row, (name, control) in enumerate(zip(self.names, self._controls, strict=True)):
-            name.setProperty("role", "mono")
             grid.addWidget(name, row, 0)
             grid.addWidget(control, row, 1)
         for row, label in enumerate((self.outcome, self.recorded, self.why), start=len(self.names)):
@@ -94,7 +84,6 @@ class WhatIfPanel(QWidget):
             name.setVisible(visible)
             control.setVisible(visible)
         self.longest.setAccessibleName(part.length_key or "")
-        self.p_min.setAccessibleName("p_min")
         self._changed()
 
     def _recorded(self) -> StrategySpec:
@@ -186,11 +175,9 @@ class TransportBar(QWidget):
         self.back = IconButton(theme, "chevron-left", "One round back")
         self.play = IconButton(theme, "demos", "Play (Space)")
         self.step = IconButton(theme, "chevron-right", "One round on, in slow motion one moment")
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Rounds shown")
-        self.position = SteadyLabel()
+        self.slider = kit.slider("Rounds shown")
+        self.position = SteadyLabel("secondary")
         self.position.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.position.setProperty("role", "secondary")
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the replay")
         self.speed.setToolTip(
@@ -227,17 +214,10 @@ class TransportBar(QWidget):
         self._show()
 
     def _lay_out(self) -> None:
-        column = kit.column(self.slow_motion, spacing=0, on=self)
-        upper, row = QHBoxLayout(), QHBoxLayout()
-        upper.setContentsMargins(24, 8, 24, 0)
-        upper.setSpacing(8)
-        row.setContentsMargins(24, 8, 24, 8)
-        row.setSpacing(8)
-        for line in (upper, row):
-            column.addLayout(line)
-        for part in (self.first, self.back, self.play, self.step, self.hold, self.ask):
-            row.addWidget(part)
-        row.insertStretch(row.indexOf(self.hold))
+        left = self.first, self.back, self.play, self.step
+        upper = kit.row(margins=(24, 8, 24, 0), spacing=8)
+        row = kit.row(*left, kit.Spring(), self.hold, self.ask, margins=(24, 8, 24, 8), spacing=8)
+        kit.column(self.slow_motion, upper, row, spacing=0, on=self)
         self._rows = upper, row
         self._place_slider(upper_row=False)
 

@@ -125,7 +125,7 @@ class AcceptancePlot(PlotCard):
     empty = "One dot per round: the share of its draft that was accepted. The line: the rate so far."
     none = "Strategy none drafts nothing, so there is nothing to accept."
     untold = UNTOLD_DRAFT
-    file_name = "acceptance"
+    file_stem = "acceptance"
 
     def set_up(self) -> None:
         self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
@@ -209,7 +209,7 @@ class SpeedPlot(PlotCard):
         "of these rounds: dark with the strategy, grey without. Dashed: the grey one's mean."
     )
     empty = "Emitted tokens per second over the last rounds; dashed, the measured baseline."
-    file_name = "tokens-per-second"
+    file_stem = "tokens-per-second"
 
     def set_up(self) -> None:
         self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
@@ -319,7 +319,7 @@ class LengthPlot(PlotCard):
     )
     empty = "One bar per round: the tokens it gave, by their fate; behind it, grey, what was drafted."
     untold = UNTOLD_DRAFT
-    file_name = "tokens-per-round"
+    file_stem = "tokens-per-round"
 
     def set_up(self) -> None:
         self.ends = DraftEnds()

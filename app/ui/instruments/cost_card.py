@@ -184,7 +184,7 @@ class CostPlot(PlotCard):
     tooltip = definitions.PREDICTED
     empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
     none = "Strategy none drafts nothing, so nothing is predicted."
-    file_name = "predicted-speed-up"
+    file_stem = "predicted-speed-up"
 
     def set_up(self) -> None:
         self.facts = GivingLabel()
@@ -351,8 +351,7 @@ class CostCard(CostPlot):
         self.advice = kit.label(wrap=True)
         self.advice.setAccessibleName("Advice")
         self.remedies = Remedies(self._theme)
-        self._room = QWidget()
-        kit.column(self.advice, self.remedies, kit.Spring(), spacing=2, on=self._room)
+        self._room = kit.holder(kit.column(self.advice, self.remedies, kit.Spring(), spacing=2))
         column = self.layout()
         assert column is not None
         column.addWidget(self._room)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea
 
 from app.ui.instruments.by_round import AcceptancePlot, LengthPlot, SpeedPlot
 from app.ui.instruments.cost_card import CostCard
@@ -61,14 +61,10 @@ class InstrumentsPanel(QScrollArea):
     def _lay_out(self) -> None:
         self._rule = QFrame()
         self._rule.setFixedHeight(1)
-        body = QWidget()
-        column = kit.column(self.head, margins=(20, 8, 20, 12), spacing=12, on=body)
-        for card in self.cards:
-            column.addWidget(card, 4 if card is self.length else 3)  # two lines stand below its plot
-        column.addWidget(self.cost, 3)
-        column.addWidget(self._rule)
-        column.addWidget(self.table, 4)
-        self.setWidget(body)
+        # Two lines stand below the last of the plots over the rounds.
+        parts = (self.acceptance, 3), (self.speed, 3), (self.length, 4), (self.cost, 3), self._rule
+        column = kit.column(self.head, *parts, (self.table, 4), margins=(20, 8, 20, 12), spacing=12)
+        self.setWidget(kit.holder(column))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

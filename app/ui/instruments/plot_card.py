@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QFont
-from PySide6.QtWidgets import QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QLabel
 
-from app.engine.errors import UserError
 from app.ui.instruments.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel
-from app.ui.widgets.plot import Cell, ChooseFile, choose_file, csv_table, png_picture, write_export
+from app.ui.widgets.plot import ChooseFile, Plot, choose_file
 from app.ui.widgets.words import NONE
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 _NOTICE_MS = 6000
 
 
-class PlotCard(QWidget):
+class PlotCard(Plot):
     """The common part of the three plots. A subclass says what it draws, reads out and exports."""
 
     name = ""
@@ -37,13 +34,12 @@ class PlotCard(QWidget):
     """Shown where the strategy drafts nothing and the plot would have nothing to show."""
     untold = ""
     """Shown for an answer of a server that does not tell what became of its drafts."""
-    file_name = ""
 
     def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme, ask)
+        self.saved.connect(lambda name: self._notify(f"Saved {name}."))
+        self.failed.connect(lambda error: self._notify(str(error)))
         self.answer = AnswerModel()  # the answer that is drawn
-        self._ask = ask
         self.title = QLabel(self.name)
         self.note = GivingLabel(self.definition)
         self.value = QLabel()
@@ -99,10 +95,6 @@ class PlotCard(QWidget):
 
     def read(self, index: int) -> str:
         """What the plot says about one round."""
-        raise NotImplementedError
-
-    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        """The plot's data: names of the columns, and one row per round."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------------ what they share
@@ -162,40 +154,18 @@ class PlotCard(QWidget):
 
     # ------------------------------------------------------------------------------- exporting
 
-    def menu(self) -> QMenu:
-        """The context menu."""
-        menu = QMenu(self)
-        menu.setFont(self._theme.sans())
-        menu.addAction("Save picture as PNG…", self.save_picture)
-        table = menu.addAction("Save data as CSV…", self.save_table)
-        table.setEnabled(self.answer.last >= self.answer.start)
-        return menu
+    def has_rows(self) -> bool:
+        return self.answer.last >= self.answer.start
 
-    def save_picture(self) -> None:
-        """Ask for a file, and save a picture of the plot with its title row."""
-        path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
-        if path:
-            self.read_out(None)
-            marked = self.canvas.marked
-            self.canvas.mark(None)
-            self.notice.hide()
-            picture = png_picture(self, self._theme.palette.ground)
-            self.canvas.mark(marked)
-            self._write(Path(path), picture)
-
-    def save_table(self) -> None:
-        """Ask for a file, and save the data, one line per round."""
-        path = self._ask(self, f"{self.file_name}.csv", "CSV table (*.csv)")
-        if path:
-            names, rows = self.table()
-            self._write(Path(path), csv_table(names, rows))
-
-    def _write(self, path: Path, data: bytes) -> None:
-        try:
-            write_export(path, data)
-            self._notify(f"Saved {path.name}.")
-        except UserError as error:
-            self._notify(str(error))
+    def picture(self) -> bytes:
+        """The plot with its title row."""
+        self.read_out(None)
+        marked = self.canvas.marked
+        self.canvas.mark(None)
+        self.notice.hide()
+        picture = super().picture()
+        self.canvas.mark(marked)
+        return picture
 
     def _notify(self, text: str) -> None:
         """Show the outcome of an export over the plot for a while."""
@@ -208,6 +178,4 @@ class PlotCard(QWidget):
         self._notice_timer.start()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = self.menu()
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(event.globalPos())
+        self.open_menu(event)

@@ -230,8 +230,7 @@ class RoundTable(QWidget):
 
         row = kit.row((self.title, 1), self.unpin, self.inspect, spacing=8)
         kit.column(row, self.times, self.draft, 4, (self.view, 1), spacing=2, on=self)
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
+        theme.follow(self._apply_theme)
         self.show_round(None)
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QWidget
 
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
@@ -171,17 +171,13 @@ class SumsPanel(QWidget):
         self._theme = theme
         self._sums: tuple[Sums, ...] = tuple(Sums() for _ in SCOPES)
         self._cells: list[tuple[QLabel, ...]] = []
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid = kit.grid((16, 4))
         for column, scope in enumerate(SCOPES, 1):
-            grid.addWidget(_label(scope, "strong"), 0, column, Qt.AlignmentFlag.AlignRight)
+            grid.addWidget(kit.label(scope, "strong"), 0, column, Qt.AlignmentFlag.AlignRight)
             grid.setColumnStretch(column, 1)
         for row, (name, definition, _) in enumerate(ROWS, 1):
-            title = _label(name, "secondary")
-            title.setToolTip(definition)
-            grid.addWidget(title, row, 0)
-            cells = tuple(_label("", "") for _ in SCOPES)
+            grid.addWidget(kit.label(name, "secondary", tip=definition), row, 0)
+            cells = tuple(kit.label(plain=True) for _ in SCOPES)
             for column, cell in enumerate(cells, 1):
                 grid.addWidget(cell, row, column, Qt.AlignmentFlag.AlignRight)
             self._cells.append(cells)
@@ -195,17 +191,10 @@ class SumsPanel(QWidget):
         self.forget = QCheckBox("Forget what strategies have learned as well")
         self.forget.setToolTip("Smoothed acceptance, pools of n-grams, and the memory of earlier answers")
         self.reset = kit.button("Reset", self._reset, tip="Let “Since Reset” begin with the next round")
-        above, below = QHBoxLayout(), QHBoxLayout()
-        above.addWidget(_label("In llama.cpp's words", "strong"))
-        above.addStretch(1)
-        above.addWidget(self.scopes)
-        for widget in (self.reset, self.forget):
-            below.addWidget(widget)
-        below.addStretch(1)
-        below.addWidget(self.copy)
+        above = kit.row(kit.label("In llama.cpp's words", "strong"), kit.Spring(1), self.scopes)
+        below = kit.row(self.reset, self.forget, kit.Spring(1), self.copy)
         kit.column(grid, above, self.lines, below, spacing=10, on=self)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     def show_sums(self, sums: Sequence[Sums]) -> None:
         """Show the sums of SCOPES."""
@@ -237,8 +226,3 @@ class SumsPanel(QWidget):
         font = self._theme.mono(-1)
         self.lines.document().setDefaultFont(font)  # the widget's own is that of the style sheet
         self.lines.setFixedHeight(round(_LINES * QFontMetricsF(font).lineSpacing()))
-
-
-def _label(text: str, role: str) -> QLabel:
-    label = kit.label(text, role, plain=True)
-    return label

@@ -62,13 +62,9 @@ class CataloguePage(QScrollArea):
         )
         head = kit.row((kit.label(INTRO, "secondary", wrap=True), 1), self.state, self.refresh, spacing=8)
         self.notice = Notice(self._theme)
-        self._grid = QGridLayout()
-        self._grid.setSpacing(16)
-        inner = QWidget()
-        kit.column(
-            head, self.notice, self._grid, kit.Spring(1), margins=(24, 16, 24, 24), spacing=16, on=inner
-        )
-        self.setWidget(inner)
+        self._grid = kit.grid((16, 16))
+        parts = head, self.notice, self._grid, kit.Spring(1)
+        self.setWidget(kit.holder(kit.column(*parts, margins=(24, 16, 24, 24), spacing=16)))
         self._columns = 0
         self._arrange()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
@@ -54,9 +54,7 @@ class DownloadRow(QWidget):
         for button in (self.pause, self.resume, self.show_here, self.dismiss, self.cancel):
             reserve_space(button)
             head.addWidget(button)
-        self._bar = QProgressBar()
-        self._bar.setRange(0, BARS)
-        self._bar.setTextVisible(False)
+        self._bar = kit.progress(BARS)
         self._progress = kit.label("", "caption")
         self.message = kit.label("", "error", wrap=True, plain=True)
         self.asking = AskFirst()

@@ -7,7 +7,7 @@ import contextlib
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QStackedLayout, QWidget
+from PySide6.QtWidgets import QFrame, QStackedLayout, QWidget
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
@@ -32,9 +32,7 @@ class DownloadStrip(QWidget):
         self._theme = theme
         self._session = session
         self.words = ElidedLabel(role="caption")
-        self._bar = QProgressBar()
-        self._bar.setRange(0, BARS)
-        self._bar.setTextVisible(False)
+        self._bar = kit.progress(BARS)
         self._bar.setFixedWidth(160)
         show = kit.button("Show downloads", self.downloads_wanted, kind="flat")
         kit.row(
@@ -104,8 +102,7 @@ class GroupCard(QFrame):
             theme, "check", "Take this pair off the list. The files stay.", act=self._dismiss
         )
         reserve_space(self.dismiss)
-        self._head = QWidget()
-        kit.row((self._title, 1), self.use, self.dismiss, spacing=8, on=self._head)
+        self._head = kit.holder(kit.row((self._title, 1), self.use, self.dismiss, spacing=8))
         self.notice = Notice(theme)
         self._column = kit.column(self._head, self.notice, margins=(16, 12, 16, 16), spacing=12, on=self)
 
@@ -171,16 +168,11 @@ class DownloadsPage(QWidget):
         kit.column(
             self.notice, self._list, kit.Spring(1), margins=(24, 16, 24, 24), spacing=12, on=self._inner
         )
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setWidget(self._inner)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(scroll)
+        self._stack.addWidget(kit.scroll(self._inner))
         session.downloads_changed.connect(self.refresh)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
         if session.queue is not None:
             self._show_notice(session.queue)
         self.refresh()

@@ -164,8 +164,7 @@ class LibraryTable(QTableView):
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.selectionModel().selectionChanged.connect(self.chosen)
-        theme.changed.connect(self._measure)
-        self._measure()
+        theme.follow(self._measure)
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
         """Show these models, and keep the selection."""
@@ -312,8 +311,7 @@ class LibraryPage(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.placeholder)
         self._stack.addWidget(self.table)
-        left = QWidget()
-        kit.column(bar, told, (self._stack, 1), margins=(16, 0, 8, 8), spacing=0, on=left)
+        left = kit.holder(kit.column(bar, told, (self._stack, 1), margins=(16, 0, 8, 8), spacing=0))
         self.details = ModelDetails(theme, session, in_use)
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.setChildrenCollapsible(False)

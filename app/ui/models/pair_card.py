@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from app.engine.errors import UserError
 from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_pair
@@ -80,15 +80,12 @@ class PairCard(QFrame):
         )
 
     def _model_lines(self) -> QGridLayout:
-        models = QGridLayout()
-        models.setHorizontalSpacing(12)
-        models.setVerticalSpacing(2)
-        models.setColumnStretch(1, 1)
+        models = kit.grid((12, 2), stretch=1)
         for row, entry in enumerate(self._entries()):
             # In two lines rather than cut: what is in the middle tells a pair's names apart (70B, 8B).
-            name = kit.label(_model_name(entry.file), wrap=True, plain=True)
+            tip = as_text(f"{entry.repo}\n{entry.file}")
+            name = kit.label(_model_name(entry.file), wrap=True, plain=True, tip=tip)
             told = kit.label("", "caption")
-            name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
             models.addWidget(kit.label(entry.role, "caption"), row, 0, Qt.AlignmentFlag.AlignTop)
             models.addWidget(name, row, 1)
             models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
@@ -96,12 +93,9 @@ class PairCard(QFrame):
         return models
 
     def _progress(self) -> QWidget:
-        self._bar = QProgressBar()
-        self._bar.setRange(0, BARS)
-        self._bar.setTextVisible(False)
+        self._bar = kit.progress(BARS)
         self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}", act=self._pause)
-        self._transport = QWidget()
-        kit.row((self._bar, 1), self.pause, spacing=8, on=self._transport)
+        self._transport = kit.holder(kit.row((self._bar, 1), self.pause, spacing=8))
         reserve_space(self.pause)
         return self._transport
 

@@ -50,15 +50,11 @@ class SearchPage(QWidget):
         self._words = ""
         self._hits: tuple[RepoHit, ...] = ()
         self.question: Query[tuple[RepoHit, ...]] = Query(session.askers, self._show, self._failed)
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Words, or an address such as https://huggingface.co/owner/name")
-        self.field.setAccessibleName("Search the Hub")
-        self.field.setClearButtonEnabled(False)
+        hint = "Words, or an address such as https://huggingface.co/owner/name"
+        self.field = kit.field("Search the Hub", hint, entered=self.search, typed=self._refresh)
         self._lens = self.field.addAction(
             icon("search", theme.palette.secondary), QLineEdit.ActionPosition.LeadingPosition
         )
-        self.field.returnPressed.connect(self.search)
-        self.field.textChanged.connect(self._refresh)
         self.button = kit.button("Search", self.search)
         row = kit.row((self.field, 1), self.button, margins=(24, 16, 24, 12), spacing=8)
         self.list = EntryList(theme, "Repositories found")
@@ -66,11 +62,9 @@ class SearchPage(QWidget):
         self.repo = RepoPage(theme, session)
         self.repo.library_wanted.connect(self.library_wanted)
         self.repo.downloads_wanted.connect(self.downloads_wanted)
-        left = QWidget()
-        kit.column(self.list, margins=(16, 8, 8, 8), on=left)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(left)
+        self._splitter.addWidget(kit.holder(kit.column(self.list, margins=(16, 8, 8, 8))))
         self._splitter.addWidget(self.repo)
         self._splitter.setStretchFactor(0, 2)
         self._splitter.setStretchFactor(1, 3)
@@ -82,8 +76,7 @@ class SearchPage(QWidget):
         self._stack.addWidget(self._splitter)
         kit.column(row, (self._stack, 1), spacing=0, on=self)
         session.offline_changed.connect(self._offline_changed)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
         self._offline_changed()
 
     def search(self) -> None:

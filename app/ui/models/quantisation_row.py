@@ -156,8 +156,7 @@ class QuantisationRow(QFrame):
             spacing=16,
             on=self,
         )
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
         self.show_room()
         self.refresh()
 

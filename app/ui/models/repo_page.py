@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QScrollArea, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
@@ -48,12 +48,9 @@ class TokenPanel(QWidget):
         self.words = kit.label("", "secondary", wrap=True)
         self.page = kit.button("Open its page", self._open_page, tip="Show the repository in the browser")
         self.other = kit.button("Use another token", self._show_field)
-        self.field = QLineEdit()
-        self.field.setEchoMode(QLineEdit.EchoMode.Password)
-        self.field.setPlaceholderText("hf_…")
-        self.field.setAccessibleName("Hugging Face token")
-        self.field.returnPressed.connect(self._save)
-        self.field.textChanged.connect(self._refresh)
+        self.field = kit.field(
+            "Hugging Face token", "hf_…", entered=self._save, typed=self._refresh, secret=True
+        )
         self.save = kit.button("Save token", self._save)
         self.notice = Notice(theme)
         row = kit.row(self.page, self.other, (self.field, 1), self.save, kit.Spring(), spacing=8)
@@ -143,10 +140,9 @@ class RepoPage(QWidget):
         self.lost_token = TokenPanel(theme, session)  # for a repository that cannot be read without a token
         self.lost_token.saved.connect(self.ask)
         self.lost_token.hide()
-        waiting = QWidget()
-        kit.column((self.placeholder, 1), self.lost_token, margins=(24, 16, 24, 24), on=waiting)
+        waiting = kit.column((self.placeholder, 1), self.lost_token, margins=(24, 16, 24, 24))
         self._stack = QStackedLayout(self)
-        self._stack.addWidget(waiting)
+        self._stack.addWidget(kit.holder(waiting))
         self._stack.addWidget(self._build())
         session.room_changed.connect(self._show_room)
         session.downloads_changed.connect(self._show_progress)
@@ -164,8 +160,7 @@ class RepoPage(QWidget):
         self._notices = kit.label("", "caption", wrap=True, plain=True)
         self.notice = Notice(self._theme)
         self._list = kit.column(spacing=0)
-        inner = QWidget()
-        kit.column(
+        inner = kit.column(
             kit.row((self._title, 1), browse, spacing=8),
             self._facts,
             self.limits,
@@ -177,12 +172,8 @@ class RepoPage(QWidget):
             kit.Spring(1),
             margins=(24, 16, 24, 24),
             spacing=8,
-            on=inner,
         )
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        self._scroll.setWidget(inner)
+        self._scroll = kit.scroll(kit.holder(inner))
         return self._scroll
 
     # ------------------------------------------------------------------ what the search says

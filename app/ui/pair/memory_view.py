@@ -264,11 +264,8 @@ class MemoryView(QWidget):
         self._tell(advice(rows) if self._known else "", error=True)
 
     def _build(self, rows: tuple[MemoryRow, ...]) -> QWidget:
-        table = QWidget()
-        grid = QGridLayout(table)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
+        grid = kit.grid((12, 2))
+        table = kit.holder(grid)
         for column in range(2, _COLUMNS):
             grid.setColumnStretch(column, 1)
         at = 0

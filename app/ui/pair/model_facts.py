@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.base.paths import OWN
 from app.engine.types import ModelInfo, Role
@@ -39,8 +39,7 @@ class ModelFacts(QWidget):
         )
         self._load = kit.label("", "caption")
         self._verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._progress = QProgressBar()
-        self._progress.setTextVisible(False)
+        self._progress = kit.progress()
         for widget in (self._verdict, self._unused, self._progress):
             widget.hide()
         does = kit.label(ROLES[role], "secondary", wrap=True, plain=True)

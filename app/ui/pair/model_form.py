@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QWheelEvent
-from PySide6.QtWidgets import QGridLayout, QSlider, QWidget
+from PySide6.QtWidgets import QSlider, QWidget
 
 from app.engine.devices.cores import SOURCE_FOLDER, gpu_backends, other_builds
 from app.engine.devices.memory import ALL_LAYERS, Device, offload_devices
@@ -63,9 +63,7 @@ class LayersField(QWidget):
             "draft.",
         )
         right = Qt.AlignmentFlag.AlignRight
-        head = QGridLayout()
-        head.setVerticalSpacing(2)
-        head.setColumnStretch(0, 1)
+        head = kit.grid((-1, 2), stretch=0)
         head.addWidget(name, 0, 0)
         head.addWidget(self._box, 0, 1, right)
         head.addWidget(self._words, 1, 0)
@@ -324,14 +322,15 @@ class ModelForm(QWidget):
     # ------------------------------------------------------------------ building
 
     def _devices_part(self) -> QWidget:
-        return _column(self.placement, kit.line(), self.workers, kit.line(), self.build)
+        parts = self.placement, kit.line(), self.workers, kit.line(), self.build
+        return kit.holder(kit.column(*parts, spacing=GAP))
 
     def _more_part(self) -> QWidget:
         widgets: list[QWidget] = []
         for title, names in MORE.items():
             heading = kit.label(title, "strong")
             widgets += [heading, *(self._fields[name] for name in names)]
-        return _column(*widgets)
+        return kit.holder(kit.column(*widgets, spacing=GAP))
 
     # ------------------------------------------------------------------ what the user does
 
@@ -375,9 +374,3 @@ def no_device_words(backends: Sequence[str]) -> str:
     if gpus:
         return f"No GPU was found (this build can use {', '.join(gpus)}): the CPU computes all layers."
     return "The CPU computes all layers: this build of llama.cpp uses no GPU."
-
-
-def _column(*widgets: QWidget) -> QWidget:
-    made = QWidget()
-    kit.column(*widgets, spacing=GAP, on=made)
-    return made

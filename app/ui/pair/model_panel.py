@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.base.paths import OWN
 from app.demo import OwnPair
@@ -68,9 +68,7 @@ class ModelPanel(QWidget):
         self._beside = False
         self._served = False  # a server answers in place of the model shown
         self._own: dict[str, TwoLineButton] = {}  # by path of the target
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(8)
+        self._layout = kit.column(spacing=8, on=self)
         self._build_head()
         self.facts = ModelFacts(role)
         self._layout.addWidget(self.facts)
@@ -190,10 +188,7 @@ class ModelPanel(QWidget):
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """The recently used model files, the latest first."""
-        while (item := self._recent.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.deleteLater()
+        kit.empty(self._recent)
         for path in [path for path in paths if not path.startswith(OWN)][:RECENT_SHOWN]:
             button = ElidedButton(describe_file(path))
             button.setProperty("kind", "row")
@@ -237,8 +232,7 @@ class ModelPanel(QWidget):
         other = Role.DRAFT if self._role is Role.TARGET else Role.TARGET
         self._beside_words = kit.label(f"The {other}'s changes are loaded too.", "caption")
         row = kit.row(title, kit.Spring(), self._beside_words, self._apply, spacing=8)
-        self.head = QWidget()
-        kit.column(row, self.notice, spacing=8, on=self.head)
+        self.head = kit.holder(kit.column(row, self.notice, spacing=8))
         self._layout.addWidget(self.head)
 
     def _build_choices(self) -> None:

@@ -297,7 +297,6 @@ def _words(known: bool, there: bool, chosen: Sequence[str]) -> str:
 
 def _row(name: str, control: QWidget) -> QWidget:
     """A row like those of a form, for a parameter with a control of our own."""
-    made = QWidget()
+    made = kit.holder(kit.row(kit.label(name, "mono"), kit.Spring(), control))
     made.setToolTip(_PARAMS[name].doc)
-    kit.row(kit.label(name, "mono"), kit.Spring(), control, on=made)
     return made

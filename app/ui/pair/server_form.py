@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.types import PairInfo
@@ -30,23 +30,15 @@ class ServerForm(QWidget):
         self._action = action
         self._at = ""  # the server that is shown
         self._asked = False  # by this form
-        self.address = QLineEdit()
-        self.address.setAccessibleName("Address of the server")
-        self.address.setPlaceholderText("http://127.0.0.1:8080")
-        self.address.returnPressed.connect(self._act)
+        self.address = kit.field("Address of the server", "http://127.0.0.1:8080", entered=self._act)
         self.act = kit.button(action, self._act)
-        self.key = QLineEdit()
-        self.key.setAccessibleName("Key of the server")
-        self.key.setPlaceholderText("Key")
-        self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        self.key.returnPressed.connect(self._act)
+        self.key = kit.field("Key of the server", "Key", entered=self._act, secret=True)
         self.keep = QCheckBox("Keep it in the system's keyring")
         self.notice = Notice(theme)
         self.facts = kit.label(
             "", "secondary", wrap=True, plain=True, selectable=True
         )  # a server's own words
-        self._key_row = QWidget()
-        kit.row((self.key, 1), self.keep, spacing=8, on=self._key_row)
+        self._key_row = kit.holder(kit.row((self.key, 1), self.keep, spacing=8))
         row = kit.row((self.address, 1), self.act, spacing=8)
         for part in (self._key_row, self.notice, self.facts):
             part.hide()

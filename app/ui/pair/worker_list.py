@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.devices.memory import Device
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
@@ -39,10 +39,8 @@ class WorkerList(QWidget):
         self._lost: tuple[str, ...] = ()  # workers that a problem is about
         title = kit.label("Workers on other machines", "strong")
         self._list = kit.column(spacing=2)
-        self._address = QLineEdit()
-        self._address.setPlaceholderText(f"host:port, such as 192.168.1.20:{DEFAULT_PORT}")
-        self._address.setAccessibleName("Address of a worker, as host:port")
-        self._address.returnPressed.connect(self._add)
+        example = f"host:port, such as 192.168.1.20:{DEFAULT_PORT}"
+        self._address = kit.field("Address of a worker, as host:port", example, entered=self._add)
         self._add_button = kit.button("Add", self._add)
         self._notice = Notice(theme)
         warning = kit.label(WARNING, "caption", wrap=True)
@@ -111,13 +109,11 @@ class WorkerList(QWidget):
             self._list.addWidget(self._row(worker))
 
     def _row(self, worker: str) -> QWidget:
-        made = QWidget()
         words = ElidedLabel(role="caption", text=self._state(worker))
         remove = IconButton(
             self._theme, "close", f"Remove the worker at {worker}", act=lambda: self._remove(worker)
         )
-        kit.row(kit.label(worker, "mono"), (words, 1), remove, spacing=8, on=made)
-        return made
+        return kit.holder(kit.row(kit.label(worker, "mono"), (words, 1), remove, spacing=8))
 
     def _state(self, worker: str) -> str:
         if worker in self._lost:

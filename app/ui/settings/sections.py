@@ -29,16 +29,22 @@ if TYPE_CHECKING:
     from app.care.check import DataFault
 
 
+def settings_form(on: QWidget) -> QFormLayout:
+    """An empty form for rows of settings."""
+    form = QFormLayout(on)
+    form.setContentsMargins(0, 8, 0, 0)
+    form.setHorizontalSpacing(24)
+    form.setVerticalSpacing(12)
+    return form
+
+
 class SettingsSection(QWidget):
     """Rows of settings; the page gives the names of all sections one width (`labels`)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.labels: list[QLabel] = []
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 8, 0, 0)
-        self._form.setHorizontalSpacing(24)
-        self._form.setVerticalSpacing(12)
+        self._form = settings_form(self)
 
     def add_row(self, name: str, contents: QLayout) -> None:
         """Add a row at the end."""
@@ -73,20 +79,9 @@ class CareSettings(SettingsSection):
         self._check = kit.button("Check my data", self.check_requested)
         self.asking = AskFirst()
         report = _beside(self.report_words, copy)
-        texts = kit.row(
-            self._texts,
-            (
-                kit.label(
-                    "With the system prompt and the stop strings of the settings",
-                    wrap=True,
-                    plain=True,
-                    selectable=True,
-                ),
-                1,
-            ),
-            spacing=12,
-        )
-        report.addLayout(texts)
+        told = "With the system prompt and the stop strings of the settings"
+        label = kit.label(told, wrap=True, plain=True, selectable=True)
+        report.addLayout(kit.row(self._texts, (label, 1), spacing=12))
         check = _beside(self.check_words, self._check)
         check.addWidget(self.asking)
         self.add_row("Report", report)

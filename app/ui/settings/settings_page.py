@@ -9,14 +9,14 @@ import sys
 import PySide6
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from app import __version__
 from app.base.paths import Paths
 from app.engine.params import params_of
 from app.saved.settings import Settings
 from app.ui.settings.drafter_files import DrafterFiles
-from app.ui.settings.sections import CareSettings, NetworkSettings
+from app.ui.settings.sections import CareSettings, NetworkSettings, settings_form
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
 from app.ui.theme.theme import MODES, MOTIONS
@@ -43,9 +43,7 @@ class SettingsPage(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self._inner = QWidget()
-        self._column = QVBoxLayout(self._inner)
-        self._column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
-        self._column.setSpacing(8)
+        self._column = kit.column(margins=(MARGIN, MARGIN, MARGIN, MARGIN), spacing=8, on=self._inner)
         self._add_appearance()
         self._add_network()
         self._add_drafters()
@@ -64,10 +62,7 @@ class SettingsPage(QScrollArea):
 
     def _form(self) -> QFormLayout:
         holder = QWidget()
-        form = QFormLayout(holder)
-        form.setContentsMargins(0, 8, 0, 0)
-        form.setHorizontalSpacing(24)
-        form.setVerticalSpacing(12)
+        form = settings_form(holder)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._column.addWidget(holder)
         return form

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.base.paths import BUNDLED
 from app.engine.errors import UserError
@@ -50,10 +50,7 @@ class PresetRow(QWidget):
         self.name = preset.name
         self.button = TwoLineButton(theme, preset.name, preset_words(preset))
         self.button.clicked.connect(self.chosen)
-        self.field = QLineEdit()
-        self.field.setMaxLength(NAME_LENGTH)
-        self.field.setAccessibleName(f"New name of {preset.name}")
-        self.field.returnPressed.connect(self._finish)
+        self.field = kit.field(f"New name of {preset.name}", entered=self._finish, most=NAME_LENGTH)
         self.field.hide()
         self.rename = IconButton(theme, "pencil", f"Rename {preset.name} (F2)", act=self.edit)
         self.delete = IconButton(theme, "trash", f"Delete {preset.name} (Del)", act=self.delete_asked)
@@ -129,15 +126,12 @@ class PresetsPanel(QWidget):
         help_line = kit.label("A preset keeps the pair, the strategy and the sampling.", "caption")
         self._empty = kit.label(EMPTY, "secondary", wrap=True)
         self.notice = Notice(theme)
-        holder = QWidget()  # rows that are added later still come before the field in the tab order
-        self._list = QVBoxLayout(holder)
-        self._list.setContentsMargins(0, 0, 0, 0)
-        self._list.setSpacing(2)
+        self._list = kit.column(spacing=2)
         kit.column(
             kit.label("Presets", "title"),
             help_line,
             self._empty,
-            holder,
+            kit.holder(self._list),  # rows added later still come before the field in the tab order
             self._build_undo(),
             self.notice,
             self._build_save(),
@@ -193,20 +187,20 @@ class PresetsPanel(QWidget):
         return row
 
     def _build_undo(self) -> QWidget:
-        self._undo_row = QWidget()
         self._undo_words = ElidedLabel()
         self.undo = kit.button("Undo", self.undo_requested, kind="flat")
-        kit.row((self._undo_words, 1), self.undo, margins=(8, 0, 0, 0), on=self._undo_row)
+        self._undo_row = kit.holder(kit.row((self._undo_words, 1), self.undo, margins=(8, 0, 0, 0)))
         self._undo_row.hide()
         return self._undo_row
 
     def _build_save(self) -> QHBoxLayout:
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Save current as…")
-        self.field.setAccessibleName("Name of a new preset")
-        self.field.setMaxLength(NAME_LENGTH)
-        self.field.textChanged.connect(self._name_changed)
-        self.field.returnPressed.connect(self._save)
+        self.field = kit.field(
+            "Name of a new preset",
+            "Save current as…",
+            entered=self._save,
+            typed=self._name_changed,
+            most=NAME_LENGTH,
+        )
         self.save = kit.button("Save", self._save)
         return kit.row((self.field, 1), self.save, spacing=8)
 

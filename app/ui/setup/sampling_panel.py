@@ -105,8 +105,7 @@ class SamplingPanel(QWidget):
             on=self,
         )
         self._theme = theme
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
 
     def hide_limit(self) -> None:
         """Hide the longest answer, which is chosen elsewhere."""

@@ -139,8 +139,7 @@ class StrategyCards(QWidget):
         self._column = kit.column(spacing=8)
         row = kit.row(kit.label("Strategy", "title"), kit.Spring(1), self._why_not, self.add, spacing=8)
         kit.column(row, self._order, self._column, spacing=8, on=self)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
         self.show_parts(())
 
     @property

@@ -211,8 +211,7 @@ class StrategyPicker(QAbstractButton):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _OPENS:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from app.engine.compat import FitKind
 from app.engine.drafters.draft_simple import DraftSimpleParams
@@ -53,7 +54,9 @@ class RuleChoice(QWidget):
         self.choices = Segmented(theme, name, list(words))
         self.choices.picked.connect(self._picked)
         self._words: dict[str, QLabel] = {}
-        self._no_effect = _caption(IDLE, self)
+        top = Qt.AlignmentFlag.AlignTop
+        self._caption = partial(kit.label, role="caption", wrap=True, side=top, on=self)
+        self._no_effect = self._caption(IDLE)
         self._shown = OneOf()
         self._shown.addWidget(self._no_effect)
         self.set_words(words)
@@ -67,7 +70,7 @@ class RuleChoice(QWidget):
         for label in self._words.values():
             self._shown.removeWidget(label)
             label.deleteLater()
-        self._words = {choice: _caption(meaning, self) for choice, meaning in words.items()}
+        self._words = {choice: self._caption(meaning) for choice, meaning in words.items()}
         for label in self._words.values():
             self._shown.addWidget(label)
         self.choices.set_choices(list(words))
@@ -92,14 +95,6 @@ class RuleChoice(QWidget):
         label = self._no_effect if self._idle else self._words[self.choices.choice()]
         self._shown.setCurrentWidget(label)
         self.choices.setAccessibleDescription(label.text())
-
-
-def _caption(text: str, parent: QWidget) -> QLabel:
-    made = QLabel(text, parent)
-    made.setProperty("role", "caption")
-    made.setWordWrap(True)
-    made.setAlignment(Qt.AlignmentFlag.AlignTop)
-    return made
 
 
 WIDTH = 880  # of the panel's popover

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QWidget
 
 from app.engine.errors import UserError
 from app.engine.explain.explained import explain_text
@@ -115,9 +115,8 @@ class SpecText(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._spec = ""
-        self.line = QLineEdit()
+        self.line = kit.field("Strategy as text")
         self.line.setProperty("kind", "mono")
-        self.line.setAccessibleName("Strategy as text")
         self.line.setToolTip("name:key=value, joined by + in order of precedence")
         self._typing = Typing(self.line, self.line.textEdited)
         self._typing.settled.connect(lambda: self.typed.emit(self.line.text()))
@@ -183,13 +182,11 @@ class CommandReader(QWidget):
         )
         self.use = kit.button("Use this strategy", lambda: self.strategy_wanted.emit(self._strategy))
         self.use.hide()
-        inside = QWidget()
-        kit.column(self.field, (self.use, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=8, on=inside)
-        self.fold = Fold(theme, TITLE, inside)
+        inside = kit.column(self.field, (self.use, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=8)
+        self.fold = Fold(theme, TITLE, kit.holder(inside))
         self.fold.toggled.connect(self._opened)
         kit.column(self.fold, on=self)
-        theme.changed.connect(self._refresh)
-        self._refresh()
+        theme.follow(self._refresh)
 
     def read(self) -> None:
         """Say what the text in the field is about."""

@@ -4,6 +4,7 @@ fonts. And themes that follow it with letters of another size."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -46,6 +47,11 @@ class Theme(QObject):
         self._colours = self._choose_colours()
         self._system_size = QGuiApplication.font().pointSizeF()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+
+    def follow(self, restyle: Callable[[], object]) -> None:
+        """Call `restyle` now, and after every change."""
+        self.changed.connect(restyle)
+        restyle()
 
     @property
     def mode(self) -> str:

@@ -218,8 +218,7 @@ class EmptyState(QWidget):
             self._column.addWidget(label)
         self._column.addSpacing(round(12 * theme.scale))
         self._column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
-        theme.changed.connect(self._theme_changed)
-        self._theme_changed()
+        theme.follow(self._theme_changed)
 
     def set_words(self, title: str, line: str) -> None:
         """Change the words, for example while no model is loaded yet."""

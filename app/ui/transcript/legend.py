@@ -62,8 +62,7 @@ class FateSample(QWidget):
         self._fate = fate
         self.setAccessibleName(fate)
         self.explain(undrawn=False)
-        theme.changed.connect(self._theme_changed)
-        self._theme_changed()
+        theme.follow(self._theme_changed)
 
     def explain(self, undrawn: bool) -> None:
         """Say what the fate means, at temperature 0 where `undrawn`."""

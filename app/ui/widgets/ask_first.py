@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from app.ui.widgets import kit
@@ -128,26 +128,21 @@ class RunStrip(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.words = ElidedLabel(Qt.TextElideMode.ElideRight)
-        self.result = _wrapped("")
-        self.remarks = _wrapped("secondary")
+        self.result, self.remarks = (
+            kit.label("", role, wrap=True, plain=True, selectable=True) for role in ("", "secondary")
+        )
         self.left = kit.label("", "secondary")
         self.follow = kit.button("Follow the run", kind="flat", tip="Show what is being measured again")
         self.follow.hide()
         self.pause = kit.button("Pause", tip="The current run will restart when the measurement resumes")
         self.cancel = kit.button("Cancel", tip="Stop for good; finished runs are kept")
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setRange(0, 1000)
+        self.bar = kit.progress(1000)
         keeps = self.bar.sizePolicy()
         keeps.setRetainSizeWhenHidden(True)  # the part below does not jump when it comes
         self.bar.setSizePolicy(keeps)
-        row = QHBoxLayout()
-        row.setSpacing(12)
+        buttons = self.follow, self.left, self.pause, self.cancel
+        row = kit.row((self.words, 1), (self.result, 1), *buttons, spacing=12)
         row.addStrut(self.cancel.sizeHint().height())  # so that the part below does not jump
-        row.addWidget(self.words, 1)
-        row.addWidget(self.result, 1)
-        for widget in (self.follow, self.left, self.pause, self.cancel):
-            row.addWidget(widget)
         kit.column(row, self.remarks, self.bar, margins=(24, 6, 24, 0), spacing=4, on=self)
         self.set_at_work(False, may_pause=False, paused=False)
 
@@ -186,8 +181,3 @@ class RunStrip(QWidget):
         self.result.setVisible(bool(result))
         self.remarks.setText("\n".join(remarks))
         self.remarks.setVisible(bool(remarks))
-
-
-def _wrapped(role: str) -> QLabel:
-    label = kit.label("", role, wrap=True, plain=True, selectable=True)
-    return label

@@ -7,11 +7,12 @@ from typing import Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
+from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.popover import WIDTH, Popover
 
@@ -35,12 +36,11 @@ class Chip(QAbstractButton):
         theme: Theme,
         caption: str,
         mono: bool = False,
-        parent: QWidget | None = None,
         caption_stays: bool = False,
     ) -> None:
         """`mono` shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a
         narrow row cuts the value instead: a model's name does not say whether it is target or draft."""
-        super().__init__(parent)
+        super().__init__()
         self._caption_stays = caption_stays
         self._theme = theme
         self._caption = caption
@@ -239,7 +239,7 @@ class PanelChip(Chip, Generic[Panel]):
         mono: bool = False,
         caption_stays: bool = False,
     ) -> None:
-        super().__init__(theme, caption, mono, caption_stays=caption_stays)
+        super().__init__(theme, caption, mono, caption_stays)
         self.panel = panel
         self.set_popover(Popover(theme, panel, width, head=head))
 
@@ -276,11 +276,8 @@ class ChipRow(QWidget):
         self._theme = theme
         self.chips: tuple[Chip, ...] = ()
         self.others: tuple[QWidget, ...] = ()
-        self.rows = QVBoxLayout(self)
-        self.rows.setSpacing(GAP)
-        self.row = QHBoxLayout()
-        self.row.setSpacing(GAP)
-        self.rows.addLayout(self.row)
+        self.row = kit.row(spacing=GAP)
+        self.rows = kit.column(self.row, spacing=GAP, on=self)
         theme.changed.connect(self.restyle)
 
     def room(self) -> int:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
-    QLabel,
     QLineEdit,
     QWidget,
 )
@@ -176,24 +175,14 @@ class Field(QWidget):
         control.setAccessibleDescription(f"{param.doc} {allowed}")
         name = kit.label(param.name, "mono")
         name.setBuddy(control)
-        doc = QLabel(param.doc, self)
-        doc.setProperty("role", "caption")
-        doc.setWordWrap(True)
         numbers = kit.label(short_range(param), "caption")
-        right = Qt.AlignmentFlag.AlignRight
-        self._error = QLabel(self)
-        self._error.setTextFormat(Qt.TextFormat.PlainText)
-        self._error.setProperty("role", "error")
-        self._error.setWordWrap(True)
+        right, top = Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignTop
+        doc = kit.label(param.doc, "caption", wrap=True, side=top, on=self)
+        self._error = kit.label("", "error", wrap=True, plain=True, side=top, on=self)
         self._help = OneOf()
         for label in (doc, self._error):
-            label.setAlignment(Qt.AlignmentFlag.AlignTop)
             self._help.addWidget(label)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(24)
-        grid.setVerticalSpacing(2)
-        grid.setColumnStretch(0, 1)
+        grid = kit.grid((24, 2), stretch=0, on=self)
         grid.addWidget(name, 0, 0)
         grid.addLayout(self._help, 1, 0)
         if self.control_below:
@@ -201,10 +190,10 @@ class Field(QWidget):
             grid.addWidget(control, 2, 0, 1, 2)
         elif numbers.text():
             grid.addWidget(control, 0, 1, right | Qt.AlignmentFlag.AlignVCenter)
-            grid.addWidget(numbers, 1, 1, right | Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(numbers, 1, 1, right | top)
         else:
             numbers.deleteLater()
-            grid.addWidget(control, 0, 1, 2, 1, right | Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(control, 0, 1, 2, 1, right | top)
 
     def value(self) -> Value:
         """The value; raises SettingError where the control holds no valid one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.params import params_of
@@ -22,14 +22,13 @@ from app.ui.widgets.notice import Notice
 class FoldButton(QPushButton):
     """A title with a chevron that shows whether the contents are visible; `toggled` reports it."""
 
-    def __init__(self, theme: Theme, title: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(title, parent)
+    def __init__(self, theme: Theme, title: str = "") -> None:
+        super().__init__(title)
         self._theme = theme
         self.setProperty("kind", "fold")
         self.setCheckable(True)
         self.toggled.connect(self._refresh)
-        theme.changed.connect(self._refresh)
-        self._refresh()
+        theme.follow(self._refresh)
 
     def _refresh(self) -> None:
         name = "chevron-down" if self.isChecked() else "chevron-right"
@@ -43,8 +42,8 @@ class Fold(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, theme: Theme, title: str, contents: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, title: str, contents: QWidget) -> None:
+        super().__init__()
         self._contents = contents
         self.button = FoldButton(theme, title)
         self.button.toggled.connect(self._toggle)
@@ -70,20 +69,17 @@ class ParamForm(QWidget):
         self,
         theme: Theme,
         params_type: type[Any],
-        initial: Any = None,
         first: Sequence[str] = (),
-        parent: QWidget | None = None,
     ) -> None:
-        """`initial` is needed where the dataclass has fields without default. With `first`, the fields of
-        these names are shown and the others folded away until one of them is not the default."""
-        super().__init__(parent)
+        """With `first`, the fields of these names are shown and the others folded away until one of them is
+        not the default."""
+        super().__init__()
         self._theme = theme
         self._type = params_type
         self._first = first
-        self._base = params_type() if initial is None else initial
+        self._base = params_type()
         self._fields: ParamFields | None = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout = kit.column(on=self)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -130,26 +126,19 @@ class ParamFields(QWidget):
         super().__init__()
         self._base = base
         self.fields: dict[str, Field] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(GAP)
-        self._more: list[Field] = []
         for param in params_of(params_type):
-            field = make_field(theme, param)
+            field = self.fields[param.name] = make_field(theme, param)
             field.edited.connect(self._edited)
-            self.fields[param.name] = field
-            if first and param.name not in first:
-                self._more.append(field)
-            else:
-                layout.addWidget(field)
-        self._fold = _folded(theme, self._more) if self._more else None
-        if self._fold is not None:
-            layout.addWidget(self._fold)
+        self._more = [field for name, field in self.fields.items() if first and name not in first]
+        shown: list[QWidget] = [field for field in self.fields.values() if field not in self._more]
+        self._fold: Fold | None = None
+        if self._more:
+            more = kit.holder(kit.column(*self._more, spacing=GAP))
+            self._fold = Fold(theme, f"{len(self._more)} more settings", more)
+            shown.append(self._fold)
         self._notice = Notice(theme)
-        layout.addWidget(self._notice)
         self._reset = kit.button("Reset to defaults", self.reset, kind="flat")
-        footer = kit.row(kit.Spring(), self._reset)
-        layout.addLayout(footer)
+        kit.column(*shown, self._notice, kit.row(kit.Spring(), self._reset), spacing=GAP, on=self)
         self.set_value(base)
 
     def value(self) -> Any:
@@ -191,9 +180,3 @@ class ParamFields(QWidget):
         except SettingError as error:
             return error
         return None
-
-
-def _folded(theme: Theme, fields: Sequence[Field]) -> Fold:
-    contents = QWidget()
-    kit.column(*fields, spacing=GAP, on=contents)
-    return Fold(theme, f"{len(fields)} more settings", contents)

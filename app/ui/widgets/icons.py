@@ -126,8 +126,7 @@ class IconButton(QToolButton):
         self.set_tooltip(tooltip)
         if act is not None:
             self.clicked.connect(act)
-        theme.changed.connect(self._refresh)
-        self._refresh()
+        theme.follow(self._refresh)
 
     def set_icon(self, name: str) -> None:
         """Show another icon."""

@@ -10,12 +10,16 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLayout,
     QLayoutItem,
+    QLineEdit,
+    QProgressBar,
     QPushButton,
     QScrollArea,
+    QSlider,
     QVBoxLayout,
     QWidget,
 )
@@ -40,7 +44,8 @@ def row(
     """The parts from left to right, laid out `on` a widget. Without margins there are none; without a spacing
     the style's holds."""
     made = QHBoxLayout() if on is None else QHBoxLayout(on)
-    _fill(made, parts, margins, spacing)
+    _space(made, margins, spacing)
+    fill(made, *parts)
     return made
 
 
@@ -49,14 +54,19 @@ def column(
 ) -> QVBoxLayout:
     """The parts from top to bottom, as in `row`."""
     made = QVBoxLayout() if on is None else QVBoxLayout(on)
-    _fill(made, parts, margins, spacing)
+    _space(made, margins, spacing)
+    fill(made, *parts)
     return made
 
 
-def _fill(box: QBoxLayout, parts: tuple[Part, ...], margins: Margins | None, spacing: int | None) -> None:
+def _space(box: QBoxLayout, margins: Margins | None, spacing: int | None) -> None:
     box.setContentsMargins(*(margins or (0, 0, 0, 0)))
     if spacing is not None:
         box.setSpacing(spacing)
+
+
+def fill(box: QBoxLayout, *parts: Part) -> None:
+    """Add the parts at the end of a row or a column."""
     for part in parts:
         if isinstance(part, Spring):
             box.addStretch(part.factor)
@@ -70,12 +80,53 @@ def _fill(box: QBoxLayout, parts: tuple[Part, ...], margins: Margins | None, spa
                 box.addWidget(item, factor, *side)
 
 
+def holder(layout: QLayout) -> QWidget:
+    """A widget that holds a layout."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
+
+
+def grid(gaps: tuple[int, int], *, stretch: int = -1, on: QWidget | None = None) -> QGridLayout:
+    """An empty grid without margins, laid out `on` a widget. `gaps` are those between columns and between
+    rows; column `stretch` takes the room that is left."""
+    made = QGridLayout(on) if on is not None else QGridLayout()
+    made.setContentsMargins(0, 0, 0, 0)
+    made.setHorizontalSpacing(gaps[0])
+    made.setVerticalSpacing(gaps[1])
+    if stretch >= 0:
+        made.setColumnStretch(stretch, 1)
+    return made
+
+
+def scroll(inner: QWidget | None = None) -> QScrollArea:
+    """An area without a frame that scrolls `inner` up and down, and gives it its own width."""
+    made = QScrollArea()
+    made.setWidgetResizable(True)
+    made.setFrameShape(QFrame.Shape.NoFrame)
+    if inner is not None:
+        made.setWidget(inner)
+    return made
+
+
 def label(
-    text: str = "", role: str = "", *, wrap: bool = False, plain: bool = False, selectable: bool = False
+    text: str = "",
+    role: str = "",
+    *,
+    wrap: bool = False,
+    plain: bool = False,
+    selectable: bool = False,
+    tip: str = "",
+    side: Qt.AlignmentFlag | None = None,
+    on: QWidget | None = None,
 ) -> QLabel:
     """Words in one of the roles of the style sheet. `plain`: what they quote may look like markup;
-    `selectable`: they can be marked with the mouse."""
-    made = QLabel(text)
+    `selectable`: they can be marked with the mouse; `side`: where they stand; `on`: their parent."""
+    made = QLabel(text, on) if on is not None else QLabel(text)
+    if tip:
+        made.setToolTip(tip)
+    if side is not None:
+        made.setAlignment(side)
     if role:
         made.setProperty("role", role)
     if wrap:
@@ -106,6 +157,46 @@ def button(
         made.setAccessibleName(name)
     if act is not None:
         made.clicked.connect(act)
+    return made
+
+
+def field(
+    name: str,
+    hint: str = "",
+    *,
+    entered: Callable[[], object] | None = None,
+    typed: Callable[[], object] | None = None,
+    most: int = 0,
+    secret: bool = False,
+) -> QLineEdit:
+    """A line to type in, with its accessible name and what it shows while it is empty. `entered` is called on
+    Enter, `typed` on every change; `most` limits the characters; a `secret` is not shown."""
+    made = QLineEdit()
+    made.setAccessibleName(name)
+    made.setPlaceholderText(hint)
+    if secret:
+        made.setEchoMode(QLineEdit.EchoMode.Password)
+    if most:
+        made.setMaxLength(most)
+    if typed is not None:
+        made.textChanged.connect(typed)
+    if entered is not None:
+        made.returnPressed.connect(entered)
+    return made
+
+
+def slider(name: str, low: int = 0, high: int = 99) -> QSlider:
+    """A slider from left to right."""
+    made = QSlider(Qt.Orientation.Horizontal)
+    made.setAccessibleName(name)
+    made.setRange(low, high)
+    return made
+
+
+def progress(most: int = 100) -> QProgressBar:
+    """A bar of `most` steps, without a text."""
+    made = QProgressBar(textVisible=False)
+    made.setRange(0, most)
     return made
 
 

@@ -58,8 +58,8 @@ class ElidedLabel(QLabel):
 class ElidedButton(QPushButton):
     """A button as wide as its row, its text cut in the middle; the tooltip has the whole text."""
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str) -> None:
+        super().__init__()
         self._full = text
         self.setAccessibleName(text)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -77,8 +77,8 @@ class ElidedButton(QPushButton):
 class GivingLabel(QLabel):
     """Wants the width of its text, but can be as narrow as the layout makes it. Plain text."""
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -98,11 +98,13 @@ class SteadyLabel(QLabel):
     """One line of plain text. It has the size of its widest text and keeps it while only digits change, which
     are all equally wide. A label of a fixed size does not ask its layout for room."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, role: str = "") -> None:
+        """`role` is one of the style sheet's."""
         super().__init__()
         self._pattern = ""
+        self.setProperty("role", role)
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.set_text(text)
+        self.set_text("")
 
     def set_text(self, text: str, widest: str = "") -> None:
         """Show a text; `widest` is the widest one to make room for, by default this one."""
@@ -129,8 +131,8 @@ NBSP = "\u00a0"
 class MonoText(QWidget):
     """Hyphens do not break, unlike in a label: options of a command stay whole."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
         self._text = ""
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from app.engine.errors import UserError
 from app.ui.theme import Theme
@@ -25,26 +25,24 @@ class Placeholder(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._title = kit.label("", "title")
-        self._words = kit.label("", "secondary", wrap=True)
+        middle, side = Qt.AlignmentFlag.AlignCenter, kit.Spring(1)
+        self._title = kit.label("", "title", plain=True, side=middle)
+        self._words = kit.label("", "secondary", wrap=True, plain=True, side=middle)
         self._words.setMaximumWidth(WIDTH)
         self._words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._buttons = QHBoxLayout()
-        self._buttons.setSpacing(8)
-        column = kit.column(kit.Spring(2), margins=(24, 24, 24, 24), spacing=8, on=self)
-        for label in (self._title, self._words):
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-        column.addWidget(self._title, 0, Qt.AlignmentFlag.AlignHCenter)
-        words = QHBoxLayout()  # not by alignment, which would take the label's height at its narrowest
-        words.addStretch(1)
-        words.addWidget(self._words, 1000)
-        words.addStretch(1)
-        column.addLayout(words)
-        column.addSpacing(8)
-        row = kit.row(kit.Spring(1), self._buttons, kit.Spring(1))
-        column.addLayout(row)
-        column.addStretch(3)
+        self._buttons = kit.row(spacing=8)
+        kit.column(
+            kit.Spring(2),
+            (self._title, 0, Qt.AlignmentFlag.AlignHCenter),
+            # Not by alignment, which would take the label's height at its narrowest.
+            kit.row(side, (self._words, 1000), side),
+            8,
+            kit.row(side, self._buttons, side),
+            kit.Spring(3),
+            margins=(24, 24, 24, 24),
+            spacing=8,
+            on=self,
+        )
 
     @property
     def text(self) -> str:
@@ -83,25 +81,15 @@ class MessageStrip(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._message = QLabel()
-        self._hint = kit.label("", "secondary")
-        for label in (self._message, self._hint):
-            label.setWordWrap(True)
-            # Messages may name untrusted files: they are shown as plain text.
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._buttons = (QPushButton(), QPushButton())  # as many ways out as a message may have
+        # Messages may name untrusted files: they are shown as plain text.
+        self._message = kit.label("", wrap=True, plain=True, selectable=True)
+        self._hint = kit.label("", "secondary", wrap=True, plain=True, selectable=True)
         self._offers: tuple[WayOut, ...] = ()
+        first, second = (lambda: self._take(0)), (lambda: self._take(1))
+        self._buttons = kit.button("", first), kit.button("", second)  # as many ways out as there may be
         self._close = IconButton(theme, "close", "Dismiss", act=self._dismiss)
-        words = kit.column(self._message, self._hint, spacing=2)
-        self._way_out = QWidget()
-        below = QHBoxLayout(self._way_out)
-        below.setContentsMargins(0, 6, 0, 2)
-        for at, button in enumerate(self._buttons):
-            button.clicked.connect(lambda _checked=False, at=at: self._take(at))
-            below.addWidget(button)
-        below.addStretch()
-        words.addWidget(self._way_out)
+        self._way_out = kit.holder(kit.row(*self._buttons, kit.Spring(), margins=(0, 6, 0, 2)))
+        words = kit.column(self._message, self._hint, self._way_out, spacing=2)
         kit.row((words, 1), (self._close, 0, Qt.AlignmentFlag.AlignTop), margins=(16, 8, 8, 8), on=self)
         theme.changed.connect(self.update)
         self.hide()
@@ -182,9 +170,7 @@ class Notices(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._strips: dict[str, Notice] = {}  # by cause, the newest last
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
+        self._column = kit.column(spacing=8, on=self)
         self.hide()
 
     @property

@@ -69,6 +69,8 @@ class Plot(QWidget):
 
     failed = Signal(object)
     """The UserError of an export that failed."""
+    saved = Signal(str)
+    """The name of the file that was written."""
     file_stem = "plot"
 
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
@@ -81,23 +83,35 @@ class Plot(QWidget):
         """Names of columns, and rows; no rows while nothing is shown."""
         raise NotImplementedError
 
+    def has_rows(self) -> bool:
+        """Whether there is data to save."""
+        return any(True for _ in self.table()[1])
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if any(True for _ in self.table()[1]):
-            menu = self.menu()
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(event.globalPos())
+        if self.has_rows():
+            self.open_menu(event)
+
+    def open_menu(self, event: QContextMenuEvent) -> None:
+        """Open the menu where a right click was."""
+        menu = self.menu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())
 
     def menu(self) -> QMenu:
         """The menu of a right click."""
         menu = QMenu(self)
         menu.addAction("Save picture as PNG…", self.save_picture)
-        menu.addAction("Save data as CSV…", self.save_table)
+        menu.addAction("Save data as CSV…", self.save_table).setEnabled(self.has_rows())
         return menu
 
     def save_picture(self) -> None:
         path = self._choose(self.window(), f"{self.file_stem}.png", "PNG picture (*.png)")
         if path:
-            self._write(path, png_picture(self, self._theme.palette.ground))
+            self._write(path, self.picture())
+
+    def picture(self) -> bytes:
+        """What is shown, as a PNG."""
+        return png_picture(self, self._theme.palette.ground)
 
     def save_table(self) -> None:
         path = self._choose(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
@@ -109,3 +123,5 @@ class Plot(QWidget):
             write_export(Path(path), data)
         except UserError as error:
             self.failed.emit(error)
+        else:
+            self.saved.emit(Path(path).name)

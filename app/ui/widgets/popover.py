@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QRadioButton, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore, by_mouse
@@ -46,9 +46,7 @@ class Popover(QWidget):
         self._anchor: QWidget | None = None
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.hide()
-        self._scroll = QScrollArea()
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
+        self._scroll = kit.scroll()
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget(self)
@@ -57,10 +55,8 @@ class Popover(QWidget):
             content, kit.Spring(), margins=(PADDING, PADDING, PADDING, PADDING), on=inner
         )
         self._inner = inner
-        layout = QVBoxLayout(self)
         edge = SHADOW + 1  # the card's own border
-        layout.setContentsMargins(edge, edge, edge, edge)
-        layout.setSpacing(0)
+        layout = kit.column(margins=(edge, edge, edge, edge), spacing=0, on=self)
         if head is not None:
             head.setContentsMargins(PADDING, PADDING, PADDING, PADDING // 2)
             inner_layout.setContentsMargins(PADDING, PADDING // 2, PADDING, PADDING)

@@ -25,10 +25,8 @@ class Segmented(QWidget):
     refused = Signal(str)
     """The user chose one that is not available."""
 
-    def __init__(
-        self, theme: Theme, name: str, choices: Sequence[str], parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, name: str, choices: Sequence[str]) -> None:
+        super().__init__()
         self._theme = theme
         self._name = name
         self._choices = tuple(choices)
@@ -146,8 +144,8 @@ class Segmented(QWidget):
 class Switch(QAbstractButton):
     """Shows "on" by position as well as by colour; `toggled` reports changes."""
 
-    def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
         self._theme = theme
         self.setCheckable(True)
         self.setAccessibleName(name)
@@ -197,8 +195,7 @@ class QuietSwitch(QAbstractButton):
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        theme.changed.connect(self._theme_changed)
-        self._theme_changed()
+        theme.follow(self._theme_changed)
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetricsF(self.font())

@@ -21,6 +21,7 @@ from app.ui.state.servers import Servers
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
 from app.ui.widgets.chip import ChipRow, PanelChip
 from app.ui.widgets.icons import IconButton, LateClicks, icon, pixmap
@@ -62,13 +63,8 @@ class Header(ChipRow):
 
         self._buttons = (self.clear, self.regenerate, self.stop)
         self.others = (self.sidebar, self._arrow, self.presets, *self._buttons, self.instruments)
-        row = self.row
-        row.addWidget(self.sidebar)
-        for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets):
-            row.addWidget(part)
-        row.addStretch(1)
-        for button in (*self._buttons, self.instruments):
-            row.addWidget(button)
+        chips = self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets
+        kit.fill(self.row, self.sidebar, *chips, kit.Spring(1), *self._buttons, self.instruments)
         self.restyle()
 
     def set_busy(self, busy: bool) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import QApplication, QButtonGroup, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QButtonGroup, QStackedWidget, QWidget
 
 from app.ui.theme import Theme
-from app.ui.theme.style import set_role
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 
 WIDTH = 56  # pixels at text scale 1
@@ -38,26 +38,19 @@ class Rail(QWidget):
         self._theme = theme
         self._buttons: dict[str, IconButton] = {}
         self._group = QButtonGroup(self)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(8, 12, 8, 12)
-        self._layout.setSpacing(8)
-        for place in places:
-            self._add(place)
-        self._layout.insertStretch(len(places) - 1, 1)
         self.help = IconButton(theme, "help", "Help", side=18)
-        self._layout.addWidget(self.help)
-        theme.changed.connect(self._fit)
-        self._fit()
+        *above, last = map(self._button, places)
+        kit.column(*above, kit.Spring(1), last, self.help, margins=(8, 12, 8, 12), spacing=8, on=self)
+        theme.follow(self._fit)
 
-    def _add(self, place: Place) -> None:
+    def _button(self, place: Place) -> IconButton:
         tooltip = f"{place.title} ({place.shortcut})" if place.shortcut else place.title
-        button = IconButton(self._theme, place.name, tooltip, side=18)
-        set_role(button, kind="place")
+        act = lambda: self.place_chosen.emit(place.name)  # noqa: E731
+        button = IconButton(self._theme, place.name, tooltip, side=18, kind="place", act=act)
         button.setCheckable(True)
-        button.clicked.connect(lambda: self.place_chosen.emit(place.name))
         self._group.addButton(button)
         self._buttons[place.name] = button
-        self._layout.addWidget(button)
+        return button
 
     def set_place(self, place: str) -> None:
         """Mark the place that is on the screen."""

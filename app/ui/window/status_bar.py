@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
@@ -44,15 +44,13 @@ class Readout(QWidget):
         """`widest` is the widest number to make room for, such as "0.888"."""
         super().__init__()
         self._widest = widest
-        self.before, self.value, self.after = QLabel(before), QLabel(numbers.NONE), QLabel(after)
+        words = before, numbers.NONE, after
+        self.before, self.value, self.after = (kit.label(text, plain=True) for text in words)
         self.setToolTip(tooltip)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        for label in (self.before, self.value, self.after):
-            label.setTextFormat(Qt.TextFormat.PlainText)
+        labels = self.before, self.value, self.after
+        kit.row(*labels, spacing=4, on=self)
+        for label in labels:
             label.setVisible(label is self.value or bool(label.text()))
-            row.addWidget(label)
         # A number is aligned to the text beside it, which stays in place: the name or the unit.
         side = Qt.AlignmentFlag.AlignRight if after else Qt.AlignmentFlag.AlignLeft
         self.value.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
@@ -99,11 +97,11 @@ class StatusBar(QWidget):
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = GivingLabel()
-        self.measure = QPushButton("Measure baseline")
+        self.measure = kit.button("Measure baseline", self.measure_baseline_requested)
         self.measure.setCursor(Qt.CursorShape.PointingHandCursor)
         self.context = Readout("context", "8,888 / 8,888", "", definitions.CONTEXT)
-        self.device = QLabel()
-        self.device.setToolTip("Threads of the target, and the devices that hold its layers.")
+        tip = "Threads of the target, and the devices that hold its layers."
+        self.device = kit.label(tip=tip)
         self._numbers = Throttle(self._show_numbers, self)
 
         kit.row(
@@ -120,9 +118,7 @@ class StatusBar(QWidget):
             spacing=SPACING,
             on=self,
         )
-        self.measure.clicked.connect(self.measure_baseline_requested)
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
+        theme.follow(self._apply_theme)
         self.set_context(None, None)
 
     def show_engine(self, state: EngineState) -> None:

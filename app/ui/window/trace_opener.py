@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_in_parts
 from app.ui.state.chat_side import Tell
 from app.ui.state.folds import RoundFolds
 from app.ui.state.mailbox import Mailbox, call_each
-from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.background import Askers, Query
 from app.ui.widgets.labels import ElidedLabel
@@ -36,8 +35,7 @@ class OpeningStrip(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.words = ElidedLabel()
-        self.cancel = QPushButton("Cancel")
-        set_role(self.cancel, kind="flat")
+        self.cancel = kit.button("Cancel", kind="flat")
         kit.row((self.words, 1), self.cancel, margins=(24, 8, 16, 8), on=self)
         self.hide()
 

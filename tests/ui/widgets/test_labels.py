@@ -34,7 +34,8 @@ class Asked(QObject):
 def test_other_digits_lay_nothing_out_other_words_do(qtbot: QtBot, theme: Theme) -> None:
     box = QWidget()
     qtbot.addWidget(box)
-    label = SteadyLabel("7 of 99")
+    label = SteadyLabel()
+    label.set_text("7 of 99")
     label.setFont(theme.sans())
     QHBoxLayout(box).addWidget(label)
     box.show()
