@@ -406,7 +406,7 @@ def _dflash2(tiny: Tiny, weights: dict[str, np.ndarray], n_vocab: int, normal) -
     d, groups = tiny.n_embd, tiny.n_embd // 8
     weights["selector_hidden.weight"] = normal(8, d)
     for name in ("predecessor", "successor"):
-        weights[f"selector_{name}.weight"] = normal(n_vocab, 8) * np.float32(8)
+        weights[f"selector_{name}.weight"] = normal(n_vocab, 8) * np.float32(3)
     for layer in range(tiny.n_layers):
         for part in ("attn", "ffn"):
             weights[f"blk.{layer}.{part}_conv_base"] = normal(2, 2, d)

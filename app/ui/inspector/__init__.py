@@ -5,7 +5,8 @@ another place opened. Every part is an `InspectorPart` and draws that `AnswerMod
 round in detail is `AnswerModel.inspected`, so parts need not know each other: to choose a round, pin it.
 
 - `round_view.py`: the inspected round, a card for each drafted token and for the token that the target gave
-  itself (`card.py`); `contents.py` says what is on a card, `painting.py` draws its parts.
+  itself (`card.py`); `contents.py` says what is on a card, `painting.py` draws its parts. `draft_block.py`
+  draws a draft that was made in one pass.
 - `timeline.py`: all rounds on one axis; a click inspects a round.
 - `shape_view.py`: the whole answer in figures, such as acceptance by place; it stands below the round.
 - `transport.py`: the bar at the foot that steps, plays and scrubs. Its `Player` moves `AnswerModel.cursor`,

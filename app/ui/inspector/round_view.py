@@ -19,6 +19,7 @@ from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import CardGrid
 from app.ui.inspector.content import copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
+from app.ui.inspector.draft_block import DraftBlock, block_of, kind_of
 from app.ui.inspector.part import InspectorPart
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -215,11 +216,12 @@ class RoundView(InspectorPart):
         self.source: tuple[int, int, int] | None = None
         """The tokens of the answer that the draft was copied from: round, place, number."""
         self.copied = CopiedLabel(theme)
+        self.block = DraftBlock(theme)
         self.chain = BlockChain(theme)
         self.grid = CardGrid(theme)
         self.grid.card_focused.connect(self.place_focused)
         head = kit.row((self.title, 0, Qt.AlignmentFlag.AlignTop), (self.facts, 1), spacing=12)
-        kit.column(head, self.origin, self.copied, self.chain, 4, self.grid, spacing=4, on=self)
+        kit.column(head, self.origin, self.copied, self.block, self.chain, 4, self.grid, spacing=4, on=self)
         self._text_of: TraceHeader | None = None  # whose answer was read
         self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -251,6 +253,7 @@ class RoundView(InspectorPart):
         self.source = (*source, len(round.drafted)) if source is not None else None
         self.source_changed.emit()
         self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.origin.text()}")
+        self.block.show_block(block_of(round, header), kind_of(header))
         self.chain.show_links(chain_of(round, header))
         cards, place = cards_of(round, header), answer.pinned_place
         if place is not None and place >= len(round.drafted):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -32,12 +34,14 @@ from app.engine.types import (
 from app.servers.answer import RoundFold, Told
 from app.ui.inspector.content import CardContent, RaceBars, copied_words, round_facts, source_words
 from app.ui.inspector.contents import cards_of
+from app.ui.inspector.draft_block import block_of
 from app.ui.inspector.painting import broken
 from app.ui.inspector.round_view import RoundView, chain_of
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from tests.answers import answer
+from tests.files.tiny import Tiny
 from tests.ui.traces import make_header, make_round, raw_round
 
 WARM = Sampling(temperature=0.9, seed=11)
@@ -356,6 +360,37 @@ def test_rounds_of_any_trace_have_cards(
     text.read([round])
     copied = text.copied(round)
     assert copied is None or copied_words(copied, round)
+
+
+@pytest.mark.parametrize("selector", [False, True])
+def test_a_block_is_drawn_as_places_by_candidates(
+    qtbot: QtBot, theme: Theme, tiny_file: Callable[[Tiny], Path], selector: bool
+) -> None:
+    block = Tiny(name="block", architecture="dflash", n_layers=1, n_ctx=256, seed=3, selector=selector)
+    with Engine(tiny_file(Tiny(name="below", n_ctx=256)), tiny_file(block)) as engine:
+        trace, plain = (
+            answer(engine, "abcabc", strategy=strategy, max_tokens=8)
+            for strategy in ("draft-dflash:n_max=4", "prompt-lookup:max_ngram_size=1")
+        )
+    view = RoundView(theme)
+    qtbot.addWidget(view)
+    view.show()
+    view.set_answer(AnswerModel(trace))
+    for round in trace.rounds[:-1]:
+        places = block_of(round, trace.header)
+        assert len(places) == len(round.drafted) > 0
+        for place, token in zip(places, round.drafted, strict=True):
+            assert len(place.candidates) == (4 if selector else 8)
+            (drafted,) = (candidate.p for candidate in place.candidates if candidate.drafted)
+            assert (place.fate, drafted) == (token.verdict, token.draft_p)
+        view.answer.pin(round.index)
+        assert view.block.isVisible() and view.block.height() > 80
+        assert f"Place {len(places)}, " in view.block.accessibleDescription()
+        assert not view.block.grab().isNull()
+    assert not any(block_of(round, plain.header) for round in plain.rounds)
+    view.set_answer(AnswerModel(plain))
+    view.answer.pin(0)
+    assert not view.block.isVisible()
 
 
 def test_of_a_server_only_what_it_tells_is_shown() -> None:
