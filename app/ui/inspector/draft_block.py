@@ -10,11 +10,11 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.compat import DFLASH2, DSPARK
+from app.engine.rules.formula import visible
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.painting import LEFT, RIGHT, Ink, paint_note, paint_text
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.transcript.text.facts import visible
 from app.ui.widgets.words import probability
 
 _ROWS = 8  # candidates of a place that are shown, most probable first
