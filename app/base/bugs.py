@@ -11,7 +11,7 @@ _CAUSES = 10
 
 
 def bug_words(error: BaseException) -> str:
-    """A traceback of `error` and of what caused it; their texts are in it only where they quote no data."""
+    """A traceback of `error` and of what caused it; their texts are in it only if they quote no data."""
     parts: list[str] = []
     found: BaseException | None = error
     while found is not None and len(parts) < _CAUSES:

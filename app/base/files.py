@@ -64,7 +64,7 @@ def decode_object(data: bytes | str) -> dict[str, Any]:
 
 
 def check_count(data: bytes) -> None:
-    """Raise DamagedError where JSON that strangers say may have more values than there is memory for."""
+    """Raise DamagedError if JSON that strangers say may have more values than there is memory for."""
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise DamagedError("it has too many values")
 
@@ -261,8 +261,8 @@ _version = msgspec.json.Decoder(_Version)
 
 
 def decode_kept(data: bytes, kind: type[T], newest: int) -> T:
-    """The contents of a file. Raises NewerError where its version is above `newest`, whatever else it holds,
-    and DamagedError where it is damaged."""
+    """The contents of a file. Raises NewerError if its version is above `newest`, whatever else it holds,
+    and DamagedError if it is damaged."""
     if decode(_version, data).version > newest:
         raise NewerError
     return decode(msgspec.json.Decoder(kind), data)

@@ -20,7 +20,7 @@ def lock_at(path: Path) -> FileLock:
 
 
 def check_there(folder: Path, what: str) -> None:
-    """Raise UserError where the folder of `what` ("chats") is gone."""
+    """Raise UserError if the folder of `what` ("chats") is gone."""
     if not folder.is_dir():
         raise UserError(
             f"The folder of the {what} is gone: {folder}.",

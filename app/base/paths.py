@@ -73,7 +73,7 @@ class Paths:
 
     @property
     def real_target(self) -> Path:
-        """Where SmolLM2 is: inside a package, or where set-up links it (packaging/setup/real_model.py)."""
+        """Where SmolLM2 is: inside a package, or if set-up links it (packaging/setup/real_model.py)."""
         inside = self.resources / "real" / _REAL_FILE
         return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
 
@@ -91,7 +91,7 @@ class Paths:
         return next((name for name in own if self.model(name) == str(path)), str(path))
 
     def prepare(self) -> None:
-        """Make the folders that are written to; raises UserError where one cannot be used."""
+        """Make the folders that are written to; raises UserError if one cannot be used."""
         for folder in (self.data, self.config, self.logs, self.chats):
             make_folder(folder)
 
@@ -117,7 +117,7 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for this user alone; raises UserError where nothing can be written there."""
+    """Make a folder for this user alone; raises UserError if nothing can be written there."""
     try:
         make_own_folder(folder)
         # Only writing proves it: permission bits say nothing of network drives, full disks and sandboxes.

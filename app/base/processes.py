@@ -68,7 +68,7 @@ def _run(environment: Mapping[str, str], module: str, function: str, *arguments:
 
 
 def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
-    """The next message; raises EOFError or OSError where the process is gone or its message cannot be
+    """The next message; raises EOFError or OSError if the process is gone or its message cannot be
     read."""
     try:
         return decode(connection.recv_bytes(_LONGEST))

@@ -23,7 +23,7 @@ def join(thread: threading.Thread) -> None:
 
 
 def start(thread: threading.Thread) -> None:
-    """Start a thread. Raises MemoryError where memory is too short for one, UserError where the system allows
+    """Start a thread. Raises MemoryError if memory is too short for one, UserError if the system allows
     no more threads.
 
     A thread that finds no memory for its first call ends before it has begun, and `Thread.start` waits for it

@@ -52,7 +52,7 @@ def answers_of(folder: Path) -> dict[str, Trace]:
 
 
 def rebuilt(folder: Path, stamp: str) -> Conversation | None:
-    """The chat whose traces are in `folder`; None where no trace can be read. `stamp` is the time now.
+    """The chat whose traces are in `folder`; None if no trace can be read. `stamp` is the time now.
 
     The messages that the last answer was given say what came before it. Answers that they do not hold follow
     with the question that each was given: nothing that can be read is left out.
@@ -121,7 +121,7 @@ class ChatCheck(ChatStore):
     """A chat store that looks for damage, and mends it under the store's own lock."""
 
     def findings(self) -> Iterator[DataFault]:
-        """What is wrong, chat by chat; nothing is changed. Raises UserError where the folder is gone."""
+        """What is wrong, chat by chat; nothing is changed. Raises UserError if the folder is gone."""
         for folder in sorted(self._folders()):
             try:
                 chat = read_chat(folder)

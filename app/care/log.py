@@ -57,7 +57,7 @@ def keep_log(folder: Path) -> logging.Handler:
 
 
 def last_lines(folder: Path, count: int) -> list[str]:
-    """The end of the log, at most `count` lines; none where there is no log. Raises OSError."""
+    """The end of the log, at most `count` lines; none if there is no log. Raises OSError."""
     path = folder / NAME
     if not path.exists():
         return []
@@ -76,7 +76,7 @@ class CrashFile:
         faulthandler.enable(self._file)
 
     def close(self) -> None:
-        """Stop watching: the process ends as it should. Where the disk is gone, the file stays."""
+        """Stop watching: the process ends as it should. If the disk is gone, the file stays."""
         faulthandler.disable()
         with suppress(OSError):
             self._file.close()

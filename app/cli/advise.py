@@ -82,7 +82,7 @@ def advice_text(
 
 
 def _library(target: ModelOptions, draft: ModelOptions) -> tuple[DraftFile, ...]:
-    """The other files of the library that suit a target as drafts; none where it cannot be read."""
+    """The other files of the library that suit a target as drafts; none if it cannot be read."""
     from app.cli.models.common import open_shelf  # slow to import
 
     try:
@@ -102,7 +102,7 @@ def _file(options: ModelOptions) -> Path:
 
 
 def _smaller(target: ModelOptions, draft: ModelOptions) -> DraftFile | None:
-    """A draft of the library that is smaller than the one in use; None where a file is not here."""
+    """A draft of the library that is smaller than the one in use; None if a file is not here."""
     try:
         sizes = [size_of(_file(options)) for options in (target, draft)]
     except OSError:

@@ -103,7 +103,7 @@ def _print(
 
 
 def _ask(home: ProcessHome, command: AnyCommand, kind: type[E], interrupt: Interrupt) -> E | None:
-    """The answer to a command; None where Ctrl+C came first. Raises UserError."""
+    """The answer to a command; None if Ctrl+C came first. Raises UserError."""
     home.send(command)
     while not interrupt.pressed:
         event = home.receive(_WAIT)

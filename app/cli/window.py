@@ -77,7 +77,7 @@ def _epilog(commands: dict[str, str]) -> str:
 
 
 def check_display(environment: Mapping[str, str] = os.environ) -> None:
-    """Raise UserError where there is no display for a window."""
+    """Raise UserError if there is no display for a window."""
     if sys.platform in ("darwin", "win32"):
         return
     asked = environment.get("QT_QPA_PLATFORM", "")  # plug-ins with options, such as "wayland;xcb:…"

@@ -47,7 +47,7 @@ class Cache:
         return shutil.disk_usage(folder).free
 
     def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
-        """Path of a file that is in the cache, whichever commit brought it; None where it is missing or
+        """Path of a file that is in the cache, whichever commit brought it; None if it is missing or
         cannot be read.
 
         With `sha256` (and with `size`, where it is known) only a file that matches counts.
@@ -55,7 +55,7 @@ class Cache:
         return self._first(repo, [(name, size, sha256)])
 
     def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
-        """Path of the first of these files, in a commit that has all of them; None where no commit has. The
+        """Path of the first of these files, in a commit that has all of them; None if no commit has. The
         parts of a model are looked for beside the first one."""
         return self._first(repo, [(file.name, file.size, file.sha256) for file in files])
 
@@ -68,7 +68,7 @@ class Cache:
         return None
 
     def came(self, repo: str, name: str, sha256: str) -> int:
-        """Bytes downloaded so far of an incomplete file; 0 where the Hub does not give its checksum."""
+        """Bytes downloaded so far of an incomplete file; 0 if the Hub does not give its checksum."""
         if not _ETAG.fullmatch(sha256):
             return 0
         try:
@@ -158,7 +158,7 @@ class Cache:
 
     def remains(self, repo: str, name: str, etag: str, commit: str) -> Path | None:
         """Path of what is left of a file that could not be removed: its name, else its bytes, else its
-        partial file; None where nothing is left."""
+        partial file; None if nothing is left."""
         entry = self.entry(repo, name, etag, commit)
         return next(filter(os.path.lexists, (entry.pointer, entry.blob, entry.partial)), None)
 

@@ -90,7 +90,7 @@ class CacheEntry:
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
-        """Make the revision point to this commit; with `unless_known`, not where it points to another commit
+        """Make the revision point to this commit; with `unless_known`, not if it points to another commit
         that is here."""
         if revision == self._commit or not is_safe(revision):
             return
@@ -105,7 +105,7 @@ class CacheEntry:
 
 @contextlib.contextmanager
 def held_alone(locks: Path, etag: str) -> Iterator[bool]:
-    """Hold the lock of a blob and leave no lock file behind; yields False where another program holds it."""
+    """Hold the lock of a blob and leave no lock file behind; yields False if another program holds it."""
     locks.mkdir(parents=True, exist_ok=True)
     path = locks / f"{etag}.lock"
     lock = FileLock(path, timeout=0)
@@ -177,11 +177,11 @@ class Checked:
         self._file = file
 
     def has(self, blob: Path, sha256: str) -> bool:
-        """Whether this blob had this checksum, and is unchanged since. Raises OSError where it is gone."""
+        """Whether this blob had this checksum, and is unchanged since. Raises OSError if it is gone."""
         return self._read().get(sha256) == _Stamp.of(blob)
 
     def add(self, blob: Path, sha256: str) -> None:
-        """Remember that this blob has this checksum. Raises OSError where it is gone."""
+        """Remember that this blob has this checksum. Raises OSError if it is gone."""
         stamp = _Stamp.of(blob)
         sound = {known: its for known, its in self._read().items() if known != sha256} | {sha256: stamp}
         if self._file is None:

@@ -106,7 +106,7 @@ def confirm(hub: Hub, models: Iterable[Entry]) -> Iterator[Confirmed]:
 
 
 def wanted_pair(confirmed: Iterable[Confirmed]) -> tuple[Wanted, ...]:
-    """All models of a confirmed pair, to download. Raises HubError where one of them cannot be downloaded."""
+    """All models of a confirmed pair, to download. Raises HubError if one of them cannot be downloaded."""
     wanted = []
     for entry in confirmed:
         if entry.problem is not None:
@@ -128,7 +128,7 @@ def find_here(cache: Cache, repo: str, file: str, revision: str = "main") -> Pat
     """The file to load of a model that is here whole, in the newest commit that has it.
 
     `file` is any of its files, its quantisation, or empty for the choice of `Repo.chosen`. For a revision
-    other than "main" only the commit that it last pointed to counts. Raises HubError where several files have
+    other than "main" only the commit that it last pointed to counts. Raises HubError if several files have
     that quantisation.
     """
     for commit, names in cache.commits(repo, revision):

@@ -56,7 +56,7 @@ PASSING = frozenset({Trouble.BUSY, Trouble.UNREACHABLE, Trouble.SERVER, Trouble.
 class HubError(UserError):
     """Something failed at the Hub, in the network or on the disk.
 
-    `wait` is how many seconds the server asked to wait before the next try, None where it did not say.
+    `wait` is how many seconds the server asked to wait before the next try, None if it did not say.
     """
 
     def __init__(self, trouble: Trouble, message: str, hint: str = "", wait: float | None = None) -> None:

@@ -26,7 +26,7 @@ class Light(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is free, in bytes. `device` is None where there is no GPU."""
+    """What is free, in bytes. `device` is None if there is no GPU."""
 
     memory: int
     device: int | None = None

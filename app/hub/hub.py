@@ -90,7 +90,7 @@ def bounded_session() -> httpx2.Client:
 
 
 class _BoundedClient(httpx2.Client):
-    """A client whose requests end in time, also where a server sends a byte now and then."""
+    """A client whose requests end in time, also if a server sends a byte now and then."""
 
     @override
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -86,7 +86,7 @@ class Quantiser:
 
     @property
     def free(self) -> int:
-        """Bytes that are free where files are made. Raises UserError where none can be."""
+        """Bytes that are free where files are made. Raises UserError if none can be."""
         make_folder(self.folder)
         return shutil.disk_usage(self.folder).free
 
@@ -94,7 +94,7 @@ class Quantiser:
         self, source: Path, kinds: Sequence[str], stopped: Callable[[], bool] = lambda: False
     ) -> QuantPlan:
         """What is here and what would be made of `source`, with its size; writes nothing. The source's own
-        kind is the source itself. Raises UserError, and InterruptedError where it was `stopped`."""
+        kind is the source itself. Raises UserError, and InterruptedError if it was `stopped`."""
         model = model_at(source)
         if model is None:
             raise no_model_at(source)
@@ -123,7 +123,7 @@ class Quantiser:
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """Make the files that are missing; `told` gets the share of one that is written, in [0, 1]. No part
-        of a file is left, whatever happens. Raises UserError, and InterruptedError where it was `stopped`."""
+        of a file is left, whatever happens. Raises UserError, and InterruptedError if it was `stopped`."""
         if not plan.missing:
             return
         free = self.free
@@ -190,7 +190,7 @@ _decode = msgspec.msgpack.Decoder(_Sized | _NotSized).decode
 
 
 def _ask(source: Path, kinds: Sequence[str], target: Path | None, stopped: Callable[[], bool]) -> _Sized:
-    """Quantise in a child process; raises UserError, and InterruptedError where it was `stopped`."""
+    """Quantise in a child process; raises UserError, and InterruptedError if it was `stopped`."""
     process, connection = start_child("draftscope quantiser", _quantise, source, tuple(kinds), target)
     try:
         while not connection.poll(_LOOK):

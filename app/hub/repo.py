@@ -56,7 +56,7 @@ _info = msgspec.json.Decoder(_Info)
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file on the Hub. `size` in bytes; `sha256` is empty where the Hub does not give it."""
+    """A file on the Hub. `size` in bytes; `sha256` is empty if the Hub does not give it."""
 
     name: str
     size: int
@@ -87,7 +87,7 @@ class Repo:
     repo: str
     commit: str
     gated: bool
-    licence: str  # as the Hub names it, such as "apache-2.0"; empty where there is none
+    licence: str  # as the Hub names it, such as "apache-2.0"; empty if there is none
     quantisations: tuple[Quantisation, ...]
     architecture: str = ""
     parameters: int | None = None
@@ -129,7 +129,7 @@ class Repo:
     def holding(self, file: str) -> Quantisation:
         """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.
 
-        Raises HubError where there is none, or where several files have that quantisation.
+        Raises HubError if there is none, or if several files have that quantisation.
         """
         named = self.matching(file)
         if len(named) == 1:
@@ -204,7 +204,7 @@ def some(names: list[str]) -> str:
 
 
 def licence_of(tags: Iterable[str] | None, card: Any) -> str:
-    """The licence in a repository's tags, else in its model card; empty where there is none."""
+    """The licence in a repository's tags, else in its model card; empty if there is none."""
     for tag in tags or ():
         if tag.startswith("license:") and tag != "license:other":
             return tag.removeprefix("license:")[:_LONGEST_NAME]

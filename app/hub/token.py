@@ -39,7 +39,7 @@ class KeptToken:
 
 
 def kept_token() -> KeptToken | None:
-    """Where the token in use comes from; None where there is none. Quick, without a request."""
+    """Where the token in use comes from; None if there is none. Quick, without a request."""
     for name in _VARIABLES:
         if os.environ.get(name, "").strip():
             return KeptToken(name, by_variable=True)
@@ -48,7 +48,7 @@ def kept_token() -> KeptToken | None:
 
 
 def save_token(hub: Hub, token: str) -> None:
-    """Check a token with the Hub, and save it. Raises UserError where it is refused, HubError where the Hub
+    """Check a token with the Hub, and save it. Raises UserError if it is refused, HubError if the Hub
     cannot be asked."""
     token = token.strip()
     if not token or not token.isascii() or any(letter.isspace() for letter in token):
@@ -70,7 +70,7 @@ def save_token(hub: Hub, token: str) -> None:
 
 def forget_token() -> None:
     """Remove the token in use from this computer; others that huggingface_hub keeps by name stay. Raises
-    UserError where an environment variable sets it, and where its file cannot be changed."""
+    UserError if an environment variable sets it, and where its file cannot be changed."""
     from huggingface_hub.utils import get_stored_tokens  # which loads all of the client
 
     kept = kept_token()

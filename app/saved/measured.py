@@ -36,7 +36,7 @@ class Measurement:
 
     def __init__(self, baseline: Trace, strategy: Trace, *more: Trace, doubts: Sequence[str] = ()) -> None:
         """The first pair, and the runs of `more` pairs; `doubts` are sentences on what disturbed them. Raises
-        TraceError where a run took no time."""
+        TraceError if a run took no time."""
         self.runs = (baseline, strategy, *more)
         self.baseline = baseline
         self.strategy = strategy
@@ -60,7 +60,7 @@ class Measurement:
 
     @property
     def range(self) -> Factor:
-        """The factor, from that of the slowest pair to that of the fastest; 1 where nothing was drafted."""
+        """The factor, from that of the slowest pair to that of the fastest; 1 if nothing was drafted."""
         if self._undrafted:
             return Factor(1.0, min(self.low, 1.0), max(self.high, 1.0))
         return Factor(self.factor, self.low, self.high)
@@ -90,7 +90,7 @@ def _speed(traces: Sequence[Trace]) -> float:
 
 
 def _whole_speed(traces: Sequence[Trace]) -> float | None:
-    """Tokens per second from the request to the end, with reading the prompt; None where it took no time."""
+    """Tokens per second from the request to the end, with reading the prompt; None if it took no time."""
     folds = [Statistics.of_answer(trace) for trace in traces]
     lead = math.fsum(trace.totals.lead_seconds for trace in traces if trace.totals)
     seconds = math.fsum(statistics.seconds for statistics in folds) + lead
@@ -118,7 +118,7 @@ def write_measurement(trace: Path, measurement: Measurement) -> None:
 
 
 def read_measurement(trace: Path) -> Measurement | None:
-    """The measurement of an answer; None where there is none. Raises TraceError."""
+    """The measurement of an answer; None if there is none. Raises TraceError."""
     *files, doubts = run_files(trace)
     if not files[0].exists():
         return None
@@ -155,7 +155,7 @@ class Calibrations:
         self._path = path
 
     def of(self, pair: PairInfo) -> PassSeconds | None:
-        """The times of a pair; None where they are not known."""
+        """The times of a pair; None if they are not known."""
         return self._read().get(_key(pair))
 
     def of_files(self, target: str, draft: str = "") -> PassSeconds | None:
@@ -173,7 +173,7 @@ class Calibrations:
         write_atomic(self._path, msgspec.json.encode(dict(newest)))
 
     def _read(self) -> dict[str, PassSeconds]:
-        """All known times; none where the file is missing or damaged, since they can be measured again."""
+        """All known times; none if the file is missing or damaged, since they can be measured again."""
         try:
             return decode(_decoder, read_file(self._path))
         except (OSError, DamagedError):

@@ -1,7 +1,7 @@
 """The address of a server, as it stands in lanes, journals and reports; its key; and what is said of it.
 
 A key comes from an environment variable or the system's keyring, and is never in a setting, a log or a
-result. `keyring` is optional: where it is not installed, or the system has no store, only variables serve.
+result. `keyring` is optional: if it is not installed, or the system has no store, only variables serve.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SERVICE = "draftscope"
 
 
 def find_key(address: str, variable: str = "") -> str:
-    """The key for a server: that of the named variable, else the kept one, else "". Raises UserError where
+    """The key for a server: that of the named variable, else the kept one, else "". Raises UserError if
     the variable is empty, and where it holds what no key can be."""
     if not variable:
         return kept_key(address)

@@ -221,7 +221,7 @@ def _tells_fates(info: PairInfo) -> bool:
 
 
 def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServer | None:
-    """What was drafted between two counts; None where they are not known, or the server began anew."""
+    """What was drafted between two counts; None if they are not known, or the server began anew."""
     if before is None or after is None or after.drafted < before.drafted:
         return None
     return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)

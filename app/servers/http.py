@@ -275,7 +275,7 @@ class _StreamReader:
         self._thread.start()
 
     def receive(self) -> Any:
-        """The next line, the error that ended reading, or _END; None where nothing came for a moment."""
+        """The next line, the error that ended reading, or _END; None if nothing came for a moment."""
         try:
             item = self._items.get(timeout=_LOOK)
         except queue.Empty:

@@ -87,7 +87,7 @@ class LlamaServer:
     """A running llama-server."""
 
     def __init__(self, asker: Asker, props: object) -> None:
-        """`props` is what /props answered. Raises ServerError where that is no llama-server's."""
+        """`props` is what /props answered. Raises ServerError if that is no llama-server's."""
         self._asker = asker
         self._props = self._as(props, _ServerProps)
 

@@ -90,7 +90,7 @@ class Vllm:
     """A running vLLM, or a server that answers as it does."""
 
     def __init__(self, asker: Asker) -> None:
-        """Raises ServerError where it lists no model."""
+        """Raises ServerError if it lists no model."""
         self._asker = asker
         cards = self._as(asker.ask("/v1/models"), _ServedModels).data
         if not cards:
@@ -204,7 +204,7 @@ class Vllm:
         return steps
 
     def _steps_of_a_request(self) -> _StepCounts | None:
-        """What it tells of the drafts of a request for one token; None where it tells nothing."""
+        """What it tells of the drafts of a request for one token; None if it tells nothing."""
         body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
         chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
         return chunk.metrics.speculative_decoding if chunk.metrics else None

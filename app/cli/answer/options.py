@@ -168,7 +168,7 @@ def _draft_model_alone(draft: ModelOptions | None) -> tuple[ModelOptions, None]:
 
 
 def _check_alone(spec: StrategySpec, arguments: argparse.Namespace) -> None:
-    """Raise UsageError where a strategy cannot draft without a target, or a file would need rounds."""
+    """Raise UsageError if a strategy cannot draft without a target, or a file would need rounds."""
     hint = "Leave out --strategy: the draft model answers alone."
     if spec.needs_draft:
         raise UsageError(f"--draft-only with {spec} needs a target.", hint)
@@ -326,7 +326,7 @@ def local_pair(
 ) -> tuple[ModelOptions, ModelOptions | None]:
     """The pair as local files: models named on the Hub are downloaded if they are not here.
 
-    Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
+    Raises HubError, and KeyboardInterrupt if Ctrl+C came first.
     """
     if all(os.path.exists(model.path) for model in (target, draft) if model is not None):
         return target, draft

@@ -20,7 +20,7 @@ needed."""
 
 
 def replay(argv: list[str]) -> int:
-    """Print a trace; returns the exit code. Raises UserError where it cannot be read."""
+    """Print a trace; returns the exit code. Raises UserError if it cannot be read."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} TRACE.jsonl [--verify] [--drafted]")
     parser.add_argument(
         "trace", metavar="TRACE.jsonl", type=Path, help="A trace that run or the window wrote"

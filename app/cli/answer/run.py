@@ -98,7 +98,7 @@ def _answer(events: Iterator[Event], plan: RunPlan, interrupt: Interrupt, printe
 
 
 def _record(events: Iterator[Event], plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
-    """Record an answer to its end. Raises PromptError where thinking cannot be switched off."""
+    """Record an answer to its end. Raises PromptError if thinking cannot be switched off."""
     reading = False
     for event in events:
         if reading:

@@ -57,7 +57,7 @@ def asked_options(arguments: argparse.Namespace, *, chat: bool) -> TemplateOptio
 def unread(asked: TemplateOptions, header: TraceHeader) -> str:
     """A sentence on options that the template does not read; "" where it reads all of them.
 
-    Raises PromptError where thinking should be off and the template has no switch for it.
+    Raises PromptError if thinking should be off and the template has no switch for it.
     """
     missing = [name for name in asked if name not in header.template_options]
     if asked.items() >= switched(False).items():  # under either name

@@ -130,7 +130,7 @@ def _factor(text: str) -> float:
 
 
 def _gate(change: ReportChange[ChangeT], least: float | None) -> int:
-    """The exit code of --fail-below. Raises UserError where a lane cannot be judged."""
+    """The exit code of --fail-below. Raises UserError if a lane cannot be judged."""
     if least is None:
         return 0
     slower, unsure = [], []

@@ -76,7 +76,7 @@ class ProgressLine:
         self._answers: Counter[str] = Counter()
 
     def show(self, event: LabEvent) -> None:
-        """Report an event. Raises PromptError where thinking cannot be switched off."""
+        """Report an event. Raises PromptError if thinking cannot be switched off."""
         if isinstance(event, Begun):
             self._names = lane_names(event.experiment)
             self._experiment = event.experiment
@@ -173,7 +173,7 @@ def measured(
     runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
 ) -> tuple[Report, list[str], UserError | None]:
     """Measure and write the requested files, of all runs or of those before an error. Returns the report,
-    what drafters did wrong, and the error, if any. Raises UserError where nothing was measured."""
+    what drafters did wrong, and the error, if any. Raises UserError if nothing was measured."""
     problems: list[UserError] = []
     progress = ProgressLine()
     try:
@@ -188,7 +188,7 @@ def measured(
 
 
 def ended(report: Report, faults: list[str], problem: UserError | None, interrupt: Interrupt) -> int:
-    """Say what drafters did wrong; returns the exit code. Raises `problem`, and UserError where a run
+    """Say what drafters did wrong; returns the exit code. Raises `problem`, and UserError if a run
     failed."""
     for fault in faults:
         say(fault)

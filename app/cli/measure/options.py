@@ -141,7 +141,7 @@ def add_journal_option(parser: Parser) -> None:
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
-    """The output files; raises UsageError where two of them, or one and the journal, are the same file."""
+    """The output files; raises UsageError if two of them, or one and the journal, are the same file."""
     paths = (arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
     files = Outputs(*paths, arguments.export)
     written = [*files.paths, arguments.journal] if arguments.journal else files.paths
@@ -216,7 +216,7 @@ def _absolute(pair: Pair) -> Pair:
 
 
 def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
-    """The experiment; where it has no seed, with that of the journal that it resumes, if there is one."""
+    """The experiment; if it has no seed, with that of the journal that it resumes, if there is one."""
     if journal is None or not journal.exists() or experiment.sampling.seed >= 0:
         return experiment
     seed = Journal.read(journal).experiment.sampling.seed

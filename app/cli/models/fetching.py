@@ -29,7 +29,7 @@ _BETWEEN = 0.5  # seconds between two updates of the line on a terminal
 
 
 def on_the_hub(name: str) -> Address | None:
-    """The model of the Hub that a command line names; None where it names a file."""
+    """The model of the Hub that a command line names; None if it names a file."""
     return None if name.startswith(BUNDLED) or Path(name).exists() else parse_model(name)
 
 
@@ -38,7 +38,7 @@ def fetch_pair(
 ) -> tuple[ModelOptions, ModelOptions | None]:
     """The pair with local files in place of names on the Hub; missing files are downloaded.
 
-    Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
+    Raises HubError, and KeyboardInterrupt if Ctrl+C came first.
     """
     found = [_fetch_named(options, interrupt) if options else None for options in (target, draft)]
     assert found[0] is not None
@@ -85,7 +85,7 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
 
 
 def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path] | None:
-    """Download what is missing and return all files to load; None where Ctrl+C came first. Raises
+    """Download what is missing and return all files to load; None if Ctrl+C came first. Raises
     HubError."""
     events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
     downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)

@@ -37,14 +37,14 @@ def printable_line(text: str) -> str:
 
 
 def use_utf8() -> None:
-    """Make both outputs UTF-8, even where the locale is C or the console has a code page."""
+    """Make both outputs UTF-8, even if the locale is C or the console has a code page."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def put(lines: Iterable[str]) -> None:
-    """Print lines on standard output, for people. Raises OSError where nobody reads them."""
+    """Print lines on standard output, for people. Raises OSError if nobody reads them."""
     print(*map(printable_line, lines), sep="\n")
 
 

@@ -59,7 +59,7 @@ class _Remote:
     etag: str
     commit: str
     size: int
-    sha256: str  # empty where the server does not give it
+    sha256: str  # empty if the server does not give it
     at_hub: bool  # the bytes come from the Hub itself, which names their etag
 
     def is_same(self, other: _Remote) -> bool:
@@ -91,7 +91,7 @@ class Fetcher:
         self._furthest = 0  # the most bytes of the current file that were ever here
 
     def run(self) -> None:
-        """Fetch every file; raises HubError where it gives up."""
+        """Fetch every file; raises HubError if it gives up."""
         for index, file in enumerate(self._job.files):
             path, size = self._persist(index, file)
             self._before += size
@@ -286,7 +286,7 @@ class Fetcher:
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
-    """The byte at which this answer begins; raises HubError where it is of another file."""
+    """The byte at which this answer begins; raises HubError if it is of another file."""
     if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
         # Signed addresses expire: the next look-up gives a new one.
         raise HubError(Trouble.SERVER, "The file's address has expired.", "A new one is requested.")

@@ -69,7 +69,7 @@ class DownloadQueue:
         checked: Path | None = None,
     ) -> None:
         """`checked` is the file that lists the verified blobs; with None, blobs that are here are read every
-        time. Raises UserError where another window uses the same file."""
+        time. Raises UserError if another window uses the same file."""
         self._file = file
         self._hub = hub
         self._listen = listen
@@ -129,12 +129,12 @@ class DownloadQueue:
 
     def cancel(self, id: str) -> None:
         """Remove an item that is not done and everything that it downloaded, whatever it is doing; an item
-        that is done when this runs stays as it is. Where something cannot be deleted the item stays, as
+        that is done when this runs stays as it is. If something cannot be deleted the item stays, as
         FAILED, and says what and where (Trouble.NOT_DELETED)."""
         self._do(partial(self._cancel, id))
 
     def delete(self, id: str) -> None:
-        """Remove an item that is over and everything that it downloaded; where something cannot be deleted
+        """Remove an item that is over and everything that it downloaded; if something cannot be deleted
         the item stays, as with `cancel`."""
         self._do(partial(self._delete, id))
 

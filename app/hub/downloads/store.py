@@ -45,7 +45,7 @@ class Remembered:
 
 
 def hold_queue(path: Path) -> FileLock:
-    """Keep other windows from this list; raises UserError where one uses it, or where the list cannot be
+    """Keep other windows from this list; raises UserError if one uses it, or if the list cannot be
     saved."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, mode=OWN)
     try:
@@ -90,7 +90,7 @@ def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
-    """Raise HubError where the disk has no room for the files that are missing, beside the rest of the
+    """Raise HubError if the disk has no room for the files that are missing, beside the rest of the
     queue."""
     missing = sum(
         max(0, file.size - cache.came(item.repo, file.name, file.sha256))

@@ -86,7 +86,7 @@ class Library:
         self._commands.put(self._refresh)
 
     def add(self, places: Iterable[Path]) -> None:
-        """Add files and folders. Raises UserError where one of them holds no model."""
+        """Add files and folders. Raises UserError if one of them holds no model."""
         self._shelf.add(places)
         self.refresh()
 

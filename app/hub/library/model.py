@@ -71,7 +71,7 @@ class LocalModel:
 
     @property
     def refusal(self) -> str:
-        """Why it cannot be a target, for people; empty where it can be, or is not read yet."""
+        """Why it cannot be a target, for people; empty if it can be, or is not read yet."""
         if self.facts is not None and self.facts.refusal:
             return f"{self.path.name} is no language model: {self.facts.refusal}."
         if self.is_head:
@@ -85,7 +85,7 @@ class LocalModel:
 
     @property
     def made_from(self) -> str:
-        """The name of the file that it is another quantisation of; empty where it was not made here."""
+        """The name of the file that it is another quantisation of; empty if it was not made here."""
         return self.path.parent.name.rpartition("-")[0] if self.origin is FileOrigin.MADE else ""
 
     @property
@@ -94,8 +94,8 @@ class LocalModel:
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:
-    """A name for each model that tells it from the others: its own; where several share that, with the
-    quantisation, else with the file name; where they share that too, with the repository or folder."""
+    """A name for each model that tells it from the others: its own; if several share that, with the
+    quantisation, else with the file name; if they share that too, with the repository or folder."""
     names = [model.name for model in models]
     kinds = Counter((model.name, model.quantisation) for model in models)
     known = [
@@ -161,7 +161,7 @@ class Candidate:
 
 
 def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None) -> Candidate:
-    """The verdict on `draft`; `fit` is that of the vocabularies, None where they could not be compared."""
+    """The verdict on `draft`; `fit` is that of the vocabularies, None if they could not be compared."""
     share = draft.size / max(target.size, 1)
     architectures = {model.facts.architecture for model in (target, draft) if model.facts is not None}
 

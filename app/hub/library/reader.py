@@ -89,7 +89,7 @@ class Reader:
             ) from None
 
     def _ask(self, question: Question) -> Answer:
-        """The probe's answer. Raises TimeoutError, EOFError or OSError where no probe answers, and
+        """The probe's answer. Raises TimeoutError, EOFError or OSError if no probe answers, and
         ModelFileError."""
         with self._lock:
             try:
@@ -124,7 +124,7 @@ class _Probe:
         self._process, self._connection = start_child("draftscope probe", serve)
 
     def ask(self, question: Question, patience: float) -> Answer:
-        """Send a question and wait for the answer. Raises TimeoutError, and EOFError or OSError where the
+        """Send a question and wait for the answer. Raises TimeoutError, and EOFError or OSError if the
         process is gone."""
         self._connection.send_bytes(encode(question))
         if not self._connection.poll(patience):

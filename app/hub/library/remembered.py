@@ -47,12 +47,12 @@ class Places:
         return tuple(map(Path, self._added))
 
     def add(self, places: Iterable[Path]) -> None:
-        """Add places; raises UserError where the list cannot be saved."""
+        """Add places; raises UserError if the list cannot be saved."""
         self._read()
         self._write(tuple(dict.fromkeys((*self._added, *map(str, places)))))
 
     def remove(self, place: Path) -> None:
-        """Remove a place; raises UserError where the list cannot be saved."""
+        """Remove a place; raises UserError if the list cannot be saved."""
         self._read()
         self._write(tuple(path for path in self._added if path != str(place)))
 

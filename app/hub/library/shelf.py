@@ -46,7 +46,7 @@ def scan(
 
 
 def model_at(path: Path) -> LocalModel | None:
-    """The model that the file at any path is, or is a part of; None where there is no file."""
+    """The model that the file at any path is, or is a part of; None if there is no file."""
     return next(_group([file for file in parts_of(path) if file.is_file()], FileOrigin.ADDED), None)
 
 
@@ -151,7 +151,7 @@ class Shelf:
 
     def at(self, path: Path, models: Iterable[LocalModel]) -> LocalModel:
         """The model of `models` that the file at `path` belongs to, else a new one, for a file that was
-        chosen elsewhere. Raises ModelFileError where there is no file."""
+        chosen elsewhere. Raises ModelFileError if there is no file."""
         found = find_model(models, path) or model_at(path)
         if found is None:
             raise no_model_at(path)
@@ -171,7 +171,7 @@ class Shelf:
         return replace(model, facts=facts)
 
     def candidates(self, target: LocalModel, models: Iterable[LocalModel]) -> Iterator[Candidate]:
-        """Every other model as a draft for `target`, in the order given. Raises ModelFileError where the
+        """Every other model as a draft for `target`, in the order given. Raises ModelFileError if the
         target itself cannot be used."""
         target = self._usable(target)
         for model in models:
@@ -180,7 +180,7 @@ class Shelf:
 
     def suiting(self, target: Path) -> tuple[Candidate, ...]:
         """The models that suit a target well as drafts, the best first: those of its own architecture, if
-        there are any. Saves what it read. Raises ModelFileError where the target cannot be used."""
+        there are any. Saves what it read. Raises ModelFileError if the target cannot be used."""
         models = [self.read(model) for model in self.scan()]
         candidates = best_first(self.candidates(self.read(self.at(target, models)), models))
         self.save(models)
@@ -188,7 +188,7 @@ class Shelf:
         return tuple([candidate for candidate in good if candidate.related] or good)
 
     def judge(self, target: Path, draft: Path) -> Candidate:
-        """A file as a draft for another; neither has to be listed. Raises ModelFileError where one is not
+        """A file as a draft for another; neither has to be listed. Raises ModelFileError if one is not
         there, or the target cannot be used."""
         return self._candidate(self._usable(self.at(target, ())), self.read(self.at(draft, ())))
 
@@ -212,7 +212,7 @@ class Shelf:
         return judge_draft(target, draft, fit)
 
     def add(self, places: Iterable[Path]) -> None:
-        """Add files and folders; raises UserError where one of them holds no model."""
+        """Add files and folders; raises UserError if one of them holds no model."""
         absolute = [place.expanduser().absolute() for place in places]
         for place in absolute:
             if not place.exists():
@@ -225,7 +225,7 @@ class Shelf:
         self.places.add(absolute)
 
     def delete(self, model: LocalModel) -> int:
-        """Delete a model's files from the disk; returns the bytes freed. Raises UserError, also where the
+        """Delete a model's files from the disk; returns the bytes freed. Raises UserError, also if the
         files have changed since this snapshot."""
         if not model.can_delete:
             raise UserError(f"{model.name} is part of Draftscope.", "It cannot be deleted.")

@@ -166,13 +166,13 @@ def _keep_older(file: Path) -> None:
 
 
 def check_writable(chat: Conversation) -> None:
-    """Raise UserError where writing would lose data of a newer version."""
+    """Raise UserError if writing would lose data of a newer version."""
     if chat.head.newer:
         raise UserError(chat.head.damaged, "Update Draftscope to continue this chat, or start a new one.")
 
 
 def read_chat(folder: Path) -> Conversation:
-    """Read a chat. `head.damaged` says where a part is damaged; raises UserError where nothing is left."""
+    """Read a chat. `head.damaged` says where a part is damaged; raises UserError if nothing is left."""
     try:
         first, *lines = read_file(folder / NAME).split(b"\n")
     except OSError as error:
@@ -282,7 +282,7 @@ def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:
 
 
 def current(folder: Path, seen: Conversation) -> Conversation:
-    """The chat on disk; where its file went back to an older state than was seen, the chat that was seen. The
+    """The chat on disk; if its file went back to an older state than was seen, the chat that was seen. The
     older file is kept beside it then, because the next one takes its place. Raises UserError."""
     chat = read_chat(folder)
     if chat.head.revision >= seen.head.revision or chat.head.newer:
@@ -295,7 +295,7 @@ def current(folder: Path, seen: Conversation) -> Conversation:
 
 
 def written(folder: Path, chat: Conversation) -> Conversation:
-    """Write the chat and return it as it is on disk; raises UserError where it cannot be written."""
+    """Write the chat and return it as it is on disk; raises UserError if it cannot be written."""
     check_writable(chat)
     write_chat(folder, chat)
     return with_head(chat, damaged="")

@@ -93,7 +93,7 @@ def again(turns: Sequence[Turn], answer: Answer, goes_on: bool) -> Answer:
 
 def turned(turns: Sequence[Turn], version: int) -> tuple[Turn, ...]:
     """The turns with another version of the answer with which they begin, and what followed it. Raises
-    IndexError where there is no such version."""
+    IndexError if there is no such version."""
     shown = turns[0]
     assert isinstance(shown, Answer)
     branches = _branches(shown, turns[1:])

@@ -69,7 +69,7 @@ class AnswerRecorder:
         return self._end(Answer(self._name, self._text.text, note, message, hint))
 
     def discard(self) -> None:
-        """Remove the trace: the answer did not begin. Where the disk refuses, a file is left that nothing
+        """Remove the trace: the answer did not begin. If the disk refuses, a file is left that nothing
         names."""
         with contextlib.suppress(OSError):
             self._writer.close()

@@ -45,7 +45,7 @@ class Trash:
         return max(found, key=lambda entry: entry.name, default=None)
 
     def latest(self) -> datetime | None:
-        """The time of the last deletion; None where the trash is empty."""
+        """The time of the last deletion; None if the trash is empty."""
         return max(map(_deleted, self._entries()), default=None)
 
     def purge(self, now: datetime, kept: timedelta = KEPT) -> None:
