@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import DRAFT_FULL, ENOUGH, Drafter, DraftView, Proposal, RunContext
+from app.engine.drafters.base import (
+    DRAFT_ENDED,
+    DRAFT_FULL,
+    ENOUGH,
+    Drafter,
+    DraftView,
+    Proposal,
+    RunContext,
+)
 from app.engine.drafters.mirror import parse_pairs
 from app.engine.errors import SettingError
 from app.engine.params import param
@@ -221,7 +229,7 @@ class DraftSimple(Drafter):
     def _append(self, proposal: Proposal, token: int) -> bool:
         proposal.ids.append(token)
         if token in self._around.end_ids:
-            proposal.end = "the draft ended the answer"
+            proposal.end = DRAFT_ENDED
             return False
         return True
 

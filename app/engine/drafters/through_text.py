@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
+from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, Drafter, Proposal, RunContext
 from app.engine.drafters.draft_simple import drop_short, is_unsure
 from app.engine.drafters.mirror import Mirror, Replacements, Spelling, TextStretch, parse_pairs
 from app.engine.errors import SettingError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _BEFORE = 6  # tokens of the target's text that drafted text is tokenized together with
 _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target
-_ENDED = "the draft ended the answer"
 
 
 def refuse_sampling(params: DraftSimpleParams) -> None:
@@ -142,11 +141,11 @@ class ThroughText(Drafter):
             ids += new
             for place, id in enumerate(ids):
                 if id in self._end_ids:
-                    return ids[: place + 1], _ENDED
+                    return ids[: place + 1], DRAFT_ENDED
             if not whole:
-                return ids, _ENDED if ends else "the target cannot spell it"
+                return ids, DRAFT_ENDED if ends else "the target cannot spell it"
         if ends:
-            return ids, _ENDED
+            return ids, DRAFT_ENDED
         if ids and (unfinished or not self._stands(ids[-1], drafted[-1])):
             ids.pop()
         return ids, ""

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from typing_extensions import override
 
-from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
+from app.engine.drafters.base import DRAFT_ENDED, Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Verdict
@@ -34,7 +34,6 @@ from app.engine.types import Alternatives, DraftedToken, Round, Sampling
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-ENDED = "the draft ended the answer"
 UNSURE = "p_min"
 _LONGEST_RUN = 3  # agreeing tokens in a row; longer runs count as this
 _FEWEST_PLACES = 4  # recorded after runs of one length
@@ -238,7 +237,7 @@ class _RecordedDraft(Drafter):
                 break
             drafted += 1
         else:
-            known = place.tail_end == ENDED or (place.tail_end == UNSURE and self._stricter)
+            known = place.tail_end == DRAFT_ENDED or (place.tail_end == UNSURE and self._stricter)
             if drafted < limit and not known:
                 self._walked.open_tails += 1
                 drafted = limit
@@ -311,12 +310,12 @@ def _places(round: Round, temperature: float) -> Iterator[tuple[int, DraftPlace]
         if token.verdict is Verdict.IGNORED:
             return
         agrees = token.verdict is Verdict.ACCEPTED
-        ends = at == last and round.draft_end == ENDED
+        ends = at == last and round.draft_end == DRAFT_ENDED
         if agrees:
             yield round.position + at, DraftPlace(True, _p(token), ends, gap=gaps[at])
         else:
             tail = tuple(_p(behind) for behind in round.drafted[at + 1 :])
-            end = round.draft_end if round.draft_end in (ENDED, UNSURE) else None
+            end = round.draft_end if round.draft_end in (DRAFT_ENDED, UNSURE) else None
             least = min(gaps[at + 1 :], default=inf)
             yield round.position + at, DraftPlace(False, _p(token), ends, tail, end, gaps[at], least)
             return

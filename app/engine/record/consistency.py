@@ -1,7 +1,7 @@
 """Whether the parts of a trace agree with each other: names, tokens, probabilities, times and counts.
 
-Together with the verdicts (`recheck.py`) these are all checks possible on a record alone. The fields that
-cannot be checked are listed in tests/engine/record/test_recheck_every_field.py, with reasons.
+Together with the verdicts (`recheck.py`) these are all checks possible on a record alone. What cannot be
+checked is listed in docs/traces.md, with reasons.
 """
 
 from __future__ import annotations
@@ -9,26 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-from app.engine.compat import HEAD_STRATEGIES
+from app.engine.compat import FIRST_COMPARED_ID, HEAD_STRATEGIES, FitKind
+from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, TARGET_FULL
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
-from app.engine.errors import SettingError
 from app.engine.fates import JUDGED, Origin
-from app.engine.lengths.base import ReplayedLength
-from app.engine.params import check_params
+from app.engine.lengths.base import Fixed, ReplayedLength
+from app.engine.record.frame import format_of, spec_of
 from app.engine.record.stats import strategy_names
-from app.engine.record.trace import Trace
-from app.engine.rules.registry import RULES, rule_of
+from app.engine.rules.registry import rule_of
 from app.engine.sampling.logits import TOP
-from app.engine.strategy import StrategySpec
 from app.engine.types import (
     Alternatives,
     DraftedToken,
     Draw,
     EmittedToken,
-    FinishReason,
     Race,
     Round,
+    Sampling,
     TraceHeader,
 )
 
@@ -56,46 +54,6 @@ _SINCE = {  # the format version that introduced a field
 _RACES = (1, 10)  # the format version that draws tokens by races
 
 
-def header_problems(header: TraceHeader) -> Iterator[str]:
-    """Compare the settings with each other and with the pair; what a server does not tell is not compared."""
-    sampling, pair = header.sampling, header.pair
-    try:
-        check_params(sampling)
-    except SettingError as error:
-        yield error.message.removesuffix(".")
-    if sampling.seed not in (-1, header.seed):
-        yield f"its seed is {header.seed}, but {sampling.seed} was asked for"
-    rule = rule_of(header.verification)
-    if header.verification not in RULES:
-        yield f"the rule {header.verification} is not known here, so no verdict was computed again"
-    elif not rule.any_temperature and sampling.temperature > 0:
-        yield f"the rule is {rule} at temperature {sampling.temperature:g}"
-    elif pair.server is None and (spec := _spec(header)) is not None:
-        by = spec.verification_at(sampling.temperature)
-        if by is not rule:
-            yield f"the rule is {rule}, but “{header.strategy}” is judged by {by} here"
-        if spec.needs_draft and pair.draft is None:
-            yield f"“{header.strategy}” needs a draft model, and the pair has none"
-    if bool(pair.vocabulary) != (pair.draft is not None):
-        yield "the pair's vocabularies were compared without a draft, or not with one"
-    if pair.server is None and not 1 <= header.prompt_tokens <= pair.target.n_ctx:
-        yield f"a prompt of {header.prompt_tokens} tokens does not fit into a context of {pair.target.n_ctx}"
-    if not 0 <= header.cached_tokens < max(header.prompt_tokens, 1):
-        yield f"{header.cached_tokens} of {header.prompt_tokens} prompt tokens were cached"
-    if header.context_ids and len(header.context_ids) != header.prompt_tokens:
-        yield f"it has {len(header.context_ids)} of {header.prompt_tokens} prompt tokens"
-    if header.cold and header.cached_tokens:
-        yield f"{header.cached_tokens} prompt tokens were cached in a cold run"
-
-
-def _spec(header: TraceHeader) -> StrategySpec | None:
-    """The parsed strategy; None for one of another version or of a missing plug-in."""
-    try:
-        return StrategySpec.parse(header.strategy)
-    except SettingError:
-        return None
-
-
 class Consistency:
     """Checks rounds in order, each against the rounds before."""
 
@@ -103,20 +61,23 @@ class Consistency:
         self._header = header
         self._names = strategy_names(header.strategy)
         self._rule_in_use = rule_of(header.verification)
-        spec = _spec(header)
-        self._longest = {
-            part.name: part.longest
+        spec = spec_of(header)
+        self._parts = {
+            part.name: part
             for part in (spec.parts if spec is not None else ())
             if not isinstance(KINDS[part.name], ForeignKind)  # may draft as many tokens as there is room for
         }
-        self._format = tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
+        self._format = format_of(header)
         fold = spec.length_fold() if spec is not None else None
         replays = isinstance(fold, ReplayedLength)
         exact = replays and header.cold and self._format >= _SINCE["k"]  # a warm rule knows earlier answers
         self._fold = fold if exact else None
         self._smooths = replays or spec is None
+        # Text that a draft wrote may be longer than the tokens wanted.
+        through_text = header.pair.vocabulary.startswith(FitKind.THROUGH_TEXT)
+        self._fixed = spec is not None and isinstance(spec.length, Fixed) and not through_text
         self._answer: list[int] = []
-        self._texts: dict[int, bytes] = {}
+        self.texts: dict[int, bytes] = {}  # of the target's tokens
         self._labels: dict[int, str] = {}
         self._draft_texts: dict[int, bytes] = {}
         self._end = 0.0  # of the previous round
@@ -125,6 +86,7 @@ class Consistency:
         """Yield the contradictions within a round, and to the rounds before."""
         yield from self._strategies(round)
         yield from self._lengths(round)
+        yield from self._draft_end(round)
         yield from self._rule(round)
         yield from self._times(round)
         yield from self._fields(round)
@@ -170,15 +132,15 @@ class Consistency:
     def _lengths(self, round: Round) -> Iterator[str]:
         header, drafted = self._header, round.drafted
         before = header.prompt_tokens + len(self._answer)
-        longest = self._longest.get(round.strategy or "", len(drafted))
-        if len(drafted) > longest:
-            yield f"it has {len(drafted)} drafted tokens, and {round.strategy} drafts at most {longest}"
+        part = self._parts.get(round.strategy or "")
+        if part is not None and len(drafted) > part.longest:
+            yield f"it has {len(drafted)} drafted tokens, and {round.strategy} drafts at most {part.longest}"
         if len(drafted) >= max(1, header.max_tokens - len(self._answer)):
             yield f"it has {len(drafted)} drafted tokens, more than were wanted"
         if before + len(drafted) > header.pair.target.n_ctx:
             yield f"its context of {before} tokens and its draft exceed {header.pair.target.n_ctx}"
         always = _COPIES.get(round.strategy or "")
-        built_in = round.strategy in self._longest
+        built_in = part is not None
         if round.match is None:
             if always and built_in:
                 yield "it does not say where its draft was copied from"
@@ -191,6 +153,26 @@ class Consistency:
             copied = [*(prompt[at:] if at < 0 else ()), *self._answer[max(at, 0) :]][: len(drafted)]
             if copied != [token.id for token in drafted]:
                 yield f"its draft is not what stands at token {round.match}"
+
+    def _draft_end(self, round: Round) -> Iterator[str]:
+        """Compare why a draft ended with its length."""
+        header, end, drafted = self._header, round.draft_end.split("; ")[-1], len(round.drafted)
+        before = len(self._answer)
+        room = {
+            ENOUGH: max(0, header.max_tokens - before - 1),
+            TARGET_FULL: max(0, header.pair.target.n_ctx - header.prompt_tokens - before),
+        }
+        right = room.get(end, drafted) == drafted and bool(end) <= bool(self._names)
+        part = self._parts.get(round.strategy or "")
+        if part is not None and not KINDS[part.name].is_synthetic:  # that says nothing
+            full = part.length_key is not None and drafted == part.longest
+            right &= bool(end) and (end == "p_min") <= bool(getattr(part.params, "p_min", 0))
+            right &= full if end == part.length_key else not (full and self._fixed) or end == DRAFT_ENDED
+        elif not drafted:
+            keys = {part.length_key for part in self._parts.values()}
+            right &= bool(end) == bool(self._names) and end not in keys
+        if not right:
+            yield f"it drafted {drafted} tokens, and ended by “{end}”"
 
     def _rule(self, round: Round) -> Iterator[str]:
         """Compare what the length rule went by with the rounds so far."""
@@ -208,7 +190,7 @@ class Consistency:
             yield "one of its times is negative"
         if parts > round.seconds + _TICK:
             yield f"its parts took {parts:g} s, and the whole {round.seconds:g} s"
-        if round.native_seconds > parts + _TICK:
+        if round.native_seconds > parts + _TICK or round.native_seconds == 0:
             yield f"llama.cpp took {round.native_seconds:g} s of {parts:g} s"
         if round.read_seconds > round.draft_seconds + _TICK:
             yield f"its draft was read for {round.read_seconds:g} s of {round.draft_seconds:g} s"
@@ -256,15 +238,15 @@ class Consistency:
             if isinstance(draw, Race) and draw.rival is not None:
                 named.append((draw.rival, draw.piece, draw.label))
         for id, piece, label in named:
-            yield from _same(self._texts, id, piece, size)
+            yield from _same(self.texts, id, piece, size)
             if self._labels.setdefault(id, label) != label or (label and piece):
                 yield f"token {id} is labelled “{label}”"
         for top in round.target_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
-                yield from _same(self._texts, id, piece, size)
+                yield from _same(self.texts, id, piece, size)
         draft, kind = self._header.pair.draft, KINDS.get(round.strategy or "")
         if kind is not None and kind.needs_mtp:  # its head has the target's tokens
-            texts = self._texts
+            texts = self.texts
         else:
             texts, size = self._draft_texts, draft.n_vocab if draft is not None else 0
         for top in round.draft_top:
@@ -279,10 +261,9 @@ class Consistency:
             yield f"it has {n_rows} rows of alternatives for {n_emitted} emitted tokens"
         header = self._header
         one_hot = header.sampling.temperature == 0 and self._rule_in_use.draws
-        kept = header.sampling.top_k if header.sampling.temperature > 0 else 0
         for place, (top, emitted) in enumerate(zip(round.target_top, round.emitted, strict=False)):
             where = f"the target's alternatives at place {place}"
-            yield from _sound(where, top, _WIDTH if 0 < kept < TOP else None)
+            yield from _sound(where, top, header.pair.target.n_vocab, header.sampling)
             known = {emitted.id: emitted.p or 0.0}
             if place < len(round.drafted) and round.drafted[place].p is not None:
                 known[round.drafted[place].id] = round.drafted[place].p or 0.0
@@ -296,15 +277,19 @@ class Consistency:
     def _draft_rows(self, round: Round) -> Iterator[str]:
         """Compare the draft's own p with its alternatives, whose probabilities sum to one."""
         thought = [token.draft_p is not None for token in round.drafted]
+        vocabulary = self._header.pair.draft or self._header.pair.target
         if thought != [bool(round.draft_top)] * len(round.drafted):
             yield "its draft tokens have a draft_p without alternatives, or alternatives without it"
         if round.draft_top and len(round.draft_top) != len(round.drafted):
             yield f"it has {len(round.draft_top)} rows of the draft for {len(round.drafted)} drafted tokens"
         for place, (top, token) in enumerate(zip(round.draft_top, round.drafted, strict=False)):
             where = f"the draft's alternatives at place {place}"
-            yield from _sound(where, top, _ROUNDING if len(top.ids) == TOP else None)
-            if not _was_thought(token, top):
+            yield from _sound(where, top, vocabulary.n_vocab, rounding=_ROUNDING)
+            if not _was_thought(token, top, vocabulary.n_vocab):
                 yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"
+            called = dict(zip(top.ids, top.pieces, strict=False)).get(token.id)
+            if token.id >= FIRST_COMPARED_ID and called and token.piece and called != token.piece:
+                yield f"{where} call token {token.id} {called!r}, not {token.piece!r}"
 
 
 def _draws(token: DraftedToken | EmittedToken) -> list[Race | Draw]:
@@ -320,16 +305,28 @@ def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator
         yield f"token {id} is {piece!r} here and {texts[id]!r} before"
 
 
-def _sound(where: str, top: Alternatives, rounding: float | None) -> Iterator[str]:
-    """Check the alternatives of one place; with `rounding` their probabilities must sum to one, nearly."""
+def _sound(
+    where: str,
+    top: Alternatives,
+    n_vocab: int,
+    drawn_by: Sampling | None = None,
+    rounding: float | None = None,
+) -> Iterator[str]:
+    """Check the alternatives of one place. There are fewer than ten only where the sampler that tokens were
+    `drawn_by` drops all others; with `rounding` their probabilities must sum to one, nearly."""
     if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
         yield f"{where} are not up to {TOP} tokens with a piece and a p each"
     if any(first < second for first, second in pairwise(top.p)):
         yield f"{where} are not in order"
     total = sum(top.p)
+    drops = drawn_by is not None and drawn_by.temperature > 0
+    if drawn_by is not None and drops and (len(top.ids) < TOP or 0 < drawn_by.top_k < TOP):
+        rounding = _WIDTH
     lacking = rounding is not None and top.p and abs(total - 1) > rounding
     if total > 1 + _WIDTH or min(top.p, default=0.0) < 0 or lacking:
         yield f"{where} sum to {total:g}"
+    if len(top.ids) < (1 if drops else min(TOP, n_vocab)):
+        yield f"{where} are only {len(top.ids)}"
 
 
 def _agrees(top: Alternatives, id: int, p: float) -> bool:
@@ -338,58 +335,16 @@ def _agrees(top: Alternatives, id: int, p: float) -> bool:
     row = dict(zip(top.ids, top.p, strict=False))
     if id in row:
         return p == row[id]
-    return 0 <= p <= (min(top.p, default=1.0) if len(top.p) >= TOP else 1 - sum(top.p) + _WIDTH)
+    return 0 <= p <= (min(top.p) if len(top.p) >= TOP else _WIDTH)
 
 
-def _was_thought(token: DraftedToken, top: Alternatives) -> bool:
+def _was_thought(token: DraftedToken, top: Alternatives, n_vocab: int) -> bool:
     """Whether the draft's p is possible: an argmax has its share among the alternatives, a drawn token its
-    smaller probability among all tokens."""
-    row = dict(zip(top.ids, top.p, strict=False))
+    smaller probability among all tokens, of which none left out has more than the last that is listed."""
+    row, last = dict(zip(top.ids, top.p, strict=False)), min(top.p, default=1.0)
     if token.draft_p is None:
         return True
     if token.draft_drawn is None:
         return row.get(token.id) == token.draft_p == max(top.p, default=None)
-    return 0 <= token.draft_p <= row.get(token.id, min(top.p, default=1.0)) + _WIDTH
-
-
-def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
-    """Compare how and when the answer ended with its rounds."""
-    header, totals, rounds = trace.header, trace.totals, trace.rounds
-    if totals is None:
-        return
-    finish = totals.finish_reason
-    if finish is FinishReason.FAILED:
-        if not totals.error:
-            yield "it failed without an error"
-    else:
-        by_count = (FinishReason.LENGTH, FinishReason.END, FinishReason.STOP)
-        if emitted == header.max_tokens and finish not in by_count:
-            yield f"it ended by {finish}, but all {emitted} tokens came"
-        full = header.prompt_tokens + emitted > header.pair.target.n_ctx and header.pair.server is None
-        if full and finish not in (*by_count, FinishReason.CONTEXT):
-            yield f"it ended by {finish}, but the context was full"
-        yield from _lead(trace)
-    last = rounds[-1].offset + rounds[-1].seconds if rounds else 0.0
-    if totals.seconds < last - _TICK or (totals.seconds and not rounds):
-        yield f"its rounds took {last:g} s, and the whole {totals.seconds:g} s"
-
-
-def _lead(trace: Trace) -> Iterator[str]:
-    """Check the time before the first token: reading the prompt, and the first round."""
-    totals, rounds = trace.totals, trace.rounds
-    assert totals is not None
-    if (totals.first_token_seconds is None) != (not rounds):
-        yield "the time of the first token is missing, or there is no token"
-    elif totals.first_token_seconds is not None:
-        first = totals.lead_seconds + rounds[0].offset + rounds[0].seconds
-        if abs(first - totals.first_token_seconds) > _ROUNDING:
-            came = totals.first_token_seconds
-            yield f"the first token came after {came:g} s, but its parts make {first:g} s"
-    shortest = min(totals.prompt_seconds, totals.draft_prompt_seconds, totals.draft_prompt_in_rounds)
-    if shortest < 0 or totals.draft_prompt_in_rounds > totals.draft_prompt_seconds + _TICK:
-        yield "the time of reading a prompt is negative"
-    read = next((round.read_seconds for round in rounds if round.read_seconds), 0.0)
-    # If the answer was stopped, the round that read may not be recorded.
-    stopped = totals.finish_reason is FinishReason.CANCELLED and not read
-    if totals.draft_prompt_in_rounds != read and not stopped:
-        yield f"a draft read the prompt for {totals.draft_prompt_in_rounds:g} s, its round for {read:g} s"
+    least = row.get(token.id, 0.0) / (1 + last * max(0, n_vocab - len(row)))
+    return least - _WIDTH <= token.draft_p <= row.get(token.id, last) + _WIDTH

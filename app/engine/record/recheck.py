@@ -4,8 +4,8 @@ Checks that each race has the scores that its seed's luck and the probabilities 
 alternative would have won it (before format 1.10: that each draw comes from its seed and lies in the recorded
 interval, whose width is the token's probability); that each verdict follows from p, q and the draw by the
 rule; that verdicts, origins, positions, counts, text and the end of the answer agree; and the consistency of
-all other parts (`consistency.py`). A server tells neither p nor q nor draws: of its answers only verdicts,
-origins, positions, counts and text.
+all other parts (`consistency.py`, `frame.py`). A server tells neither p nor q nor draws: of its answers only
+verdicts, origins, positions, counts and text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.loop.text import TextStream
-from app.engine.record.consistency import Consistency, header_problems, totals_problems
+from app.engine.record.consistency import Consistency
+from app.engine.record.frame import header_problems, prompt_problems, totals_problems
 from app.engine.record.trace import Trace
 from app.engine.rules.base import Rule
 from app.engine.rules.checks import Check, Judged, Own
@@ -51,6 +52,7 @@ def recheck(trace: Trace) -> list[str]:
             consistency.follow(round)
         found += [f"Round {index}: {problem}." for problem in problems]
         position += len(round.emitted)
+    found += [f"Header: {problem}." for problem in prompt_problems(trace.header, consistency.texts)]
     return found + [
         f"Totals: {problem}." for problem in (*_end(trace, position), *totals_problems(trace, position))
     ]

@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from app.engine.drafters.base import DRAFT_ENDED, DRAFT_FULL, ENOUGH, TARGET_FULL
 from app.engine.fates import Origin, Verdict
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import FORMAT, Trace
+from app.engine.sampling.logits import TOP
 from app.engine.types import (
     Alternatives,
     DraftedToken,
     EmittedToken,
     FinishReason,
+    Message,
     ModelInfo,
     PairInfo,
     Round,
@@ -35,8 +38,10 @@ def piece(id: int) -> bytes:
     return bytes([97 + id])
 
 
-def row(best: int, other: int) -> Alternatives:
-    return Alternatives((best, other), (piece(best), piece(other)), (0.75, 0.25))
+def row(best: int, other: int, p: Sequence[float] = (0.75, 0.25, *[0.0] * 8)) -> Alternatives:
+    """All of the vocabulary, these two first."""
+    ids = (best, other, *(id for id in range(TOP) if id not in (best, other)))
+    return Alternatives(ids, tuple(map(piece, ids)), tuple(p))
 
 
 def a_round(
@@ -49,6 +54,7 @@ def a_round(
 ) -> Round:
     """A round judged by greedy; `rest` are the ids that the target finds second best."""
     model = fields["asked"][-1] == "draft-simple"
+    own = ("n_max" if len(drafted) == 3 else ENOUGH) if model else "num_pred_tokens"
     drafts = []
     for place, (id, verdict) in enumerate(drafted):
         judged = verdict is not I
@@ -64,6 +70,7 @@ def a_round(
         emitted=tuple(EmittedToken(id, piece(id), origin, 0.75) for id, origin in emitted),
         target_top=tuple(row(id, other) for (id, _), other in zip(emitted, rest, strict=True)),
         draft_top=tuple(row(id, 0 if id else 1) for id, _ in drafted) if model else (),
+        draft_end=own if drafts else "no match",
         **({"strategy": fields["asked"][-1] if drafts else None} | fields),
     )  # fmt: skip
 
@@ -71,7 +78,7 @@ def a_round(
 def a_model(name: str) -> ModelInfo:
     return ModelInfo(
         path=name, name=name, architecture="llama", quantisation="F32", size=1, n_params=1, n_layers=1,
-        n_vocab=8, n_ctx_train=64, n_ctx=11, threads=1, has_chat_template=False,
+        n_vocab=TOP, n_ctx_train=64, n_ctx=11, threads=1, has_chat_template=False,
     )  # fmt: skip
 
 
@@ -83,6 +90,7 @@ def sound() -> Trace:
         verification="greedy", sampling=Sampling(), seed=7, max_tokens=8,
         pair=PairInfo(a_model("target"), a_model("draft"), "same vocabulary"), prompt="abcd", prompt_tokens=4,
         cached_tokens=3, cold=False, started_at="2026-01-01T00:00:00Z", stop=("zz",),
+        messages=(Message("user", " bc\n"),), context_ids=(0, 1, 2, 3),
     )  # fmt: skip
     rounds = [
         a_round(
@@ -144,13 +152,17 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
         7,
         [
             "Round 3: it has 1 drafted tokens, more than were wanted.",
+            "Round 3: it drafted 1 tokens, and ended by “answer at its length limit”.",
             "Totals: 8 tokens were emitted where 7 were asked for.",
             "Totals: it ended at 8 tokens where 7 were asked for.",
         ],
     ),
     "header.strategy": (
         "prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2",
-        ["Round 0: it has 3 drafted tokens, and draft-simple drafts at most 2."],
+        [
+            "Round 0: it has 3 drafted tokens, and draft-simple drafts at most 2.",
+            "Round 0: it drafted 3 tokens, and ended by “n_max”.",
+        ],
     ),
     "header.stop": (
         ("gh",),
@@ -159,8 +171,22 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
             "Totals: the text is not that of the emitted tokens.",
         ],
     ),
-    "header.pair.target.n_vocab": (7, ["Round 3: token 7 is not in a vocabulary of 7."] * 2),
-    "header.pair.draft.n_vocab": (6, ["Round 3: token 6 is not in a vocabulary of 6."]),
+    "header.pair.target.n_vocab": (
+        9,
+        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (0, 0, 1, 1, 1, 2, 3, 3)],
+    ),
+    "header.pair.draft.n_vocab": (
+        9,
+        [f"Round {at}: token 9 is not in a vocabulary of 9." for at in (0, 0, 0, 3)],
+    ),
+    "header.prompt": (
+        "acbd",
+        [
+            "Header: its prompt does not hold “bc” of its messages.",
+            "Header: its prompt does not hold token 2, b'c'.",
+        ],
+    ),
+    "header.context_ids": ((), ["Header: it does not list the prompt's tokens."]),
     "rounds.2.strategy": (
         "draft-simple",
         ["Round 2: its strategy is draft-simple, and it has 0 drafted tokens."],
@@ -182,6 +208,7 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "rounds.2.offset": (0.49, ["Round 2: it starts before the previous round ends."]),
     "rounds.1.seconds": (0.249, ["Round 1: its parts took 0.25 s, and the whole 0.249 s."]),
     "rounds.1.native_seconds": (0.251, ["Round 1: llama.cpp took 0.251 s of 0.25 s."]),
+    "rounds.0.native_seconds": (0.0, ["Round 0: llama.cpp took 0 s of 0.25 s."]),
     "rounds.1.read_seconds": (0.126, ["Round 1: its draft was read for 0.126 s of 0.125 s."]),
     "rounds.1.accept_seconds": (
         0.063,
@@ -230,17 +257,37 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     ),
     "rounds.2.target_top": ((), ["Round 2: it has 0 rows of alternatives for 1 emitted tokens."]),
     "rounds.2.target_top.0.p": (
-        (0.75, -0.1),
+        (0.75, *[0.0] * 8, -0.1),
         ["Round 2: the target's alternatives at place 0 sum to 0.65."],
     ),
     "rounds.3.target_top.1.p": (
-        (0.75, 0.26),
+        (0.75, 0.26, *[0.0] * 8),
         ["Round 3: the target's alternatives at place 1 sum to 1.01."],
     ),
-    "rounds.0.draft_top.0.p": ((0.75, 0.3), ["Round 0: the draft's alternatives at place 0 sum to 1.05."]),
-    "rounds.2.target_top.0.ids": ((2, 8), ["Round 2: token 8 is not in a vocabulary of 8."]),
-    "rounds.3.target_top.0.ids": ((6, -1), ["Round 3: token -1 is not in a vocabulary of 8."]),
-    "rounds.2.target_top.0.pieces": ((b"c", b"q"), ["Round 2: token 0 is b'q' here and b'a' before."]),
+    "rounds.0.draft_top.0": (
+        row(1, 0, (0.75, 0.24, *[0.0] * 8)),
+        ["Round 0: the draft's alternatives at place 0 sum to 0.99."],
+    ),
+    "rounds.0.draft_top.1": (
+        Alternatives((2, 0), (b"c", b"a"), (0.75, 0.25)),
+        ["Round 0: the draft's alternatives at place 1 are only 2."],
+    ),
+    "rounds.2.target_top.0": (
+        Alternatives((2, 0), (b"c", b"a"), (0.75, 0.25)),
+        ["Round 2: the target's alternatives at place 0 are only 2."],
+    ),
+    "rounds.2.target_top.0.ids": (
+        (2, 10, 1, *range(3, 10)),
+        ["Round 2: token 10 is not in a vocabulary of 10."],
+    ),
+    "rounds.3.target_top.0.ids": (
+        (6, -1, *range(1, 6), *range(7, 10)),
+        ["Round 3: token -1 is not in a vocabulary of 10."],
+    ),
+    "rounds.2.target_top.0.pieces": (
+        (b"c", b"q", b"b", *map(piece, range(3, 10))),
+        ["Round 2: token 0 is b'q' here and b'a' before."],
+    ),
     "rounds.2.emitted.0.label": ("<x>", ["Round 2: token 2 is labelled “<x>”."]),
     "totals.text": ("b", ["Totals: the text is not that of the emitted tokens."]),
     "totals.seconds": (0.99, ["Totals: its rounds took 1 s, and the whole 0.99 s."]),
@@ -267,7 +314,24 @@ COPIED[None] = ["it does not say where its draft was copied from"]
 @pytest.mark.parametrize("match", COPIED)
 def test_a_copy_starts_in_the_text_before_it(match: int | None) -> None:
     expected = [f"Round 1: {problem}." for problem in COPIED[match]]
-    assert recheck(with_values(sound(), {"rounds.1.match": match})) == expected
+    unlisted = {"header.format": "1.8", "header.context_ids": ()}
+    assert recheck(with_values(sound(), unlisted | {"rounds.1.match": match})) == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "end", "possible"),
+    [
+        *((0, "n_max", True), (0, DRAFT_ENDED, True), (0, ENOUGH, False), (0, "p_min", False)),
+        *((0, "", False), (1, "n_max", False), (1, "end of the text", False)),
+        *((1, "it failed; num_pred_tokens", True), (2, "n_max", False)),
+        *((2, "", False), (2, "anything", True), (2, ENOUGH, False), (3, "n_max", False), (3, ENOUGH, True)),
+        *((3, TARGET_FULL, True), (2, TARGET_FULL, False), (3, "another reason", True)),
+    ],
+)  # fmt: skip
+def test_a_draft_ends_as_its_length_says(at: int, end: str, possible: bool) -> None:
+    drafted = len(sound().rounds[at].drafted)
+    said = [] if possible else [f"Round {at}: it drafted {drafted} tokens, and ended by “{end}”."]
+    assert recheck(with_values(sound(), {f"rounds.{at}.draft_end": end})) == said
 
 
 FIELDS_SINCE = {
@@ -290,7 +354,7 @@ def test_a_field_that_is_newer_than_its_format_is_said(version: str) -> None:
 CUT = {"rounds.3": a_round(3, 6, [(6, A)], [(6, Origin.ACCEPTED)], [0], asked=("draft-simple",))}
 ENDED = {"totals.finish_reason": FinishReason.END, "totals.text": "bdbdfc"}
 STOPPED = {"totals.finish_reason": FinishReason.STOP, "totals.text": "bdbdfc", "header.stop": ("g",)}
-LONGER = {"header.max_tokens": 9}
+LONGER = {"header.max_tokens": 9, "rounds.3.draft_end": DRAFT_FULL}
 ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "the model's end in a draft": (CUT | ENDED, []),
     "a stop in a draft": (CUT | STOPPED, []),
@@ -359,14 +423,6 @@ def test_tokens_are_ignored_without_a_rejection_only_at_an_end() -> None:
     assert recheck(
         with_values(sound(), failed | {"header.max_tokens": 9, "header.pair.target.n_ctx": 12})
     ) == ["Round 3: tokens are ignored without a rejected token or an end before them."]
-
-
-@pytest.mark.parametrize(("p", "possible"), [(0.25, True), (0.0, True), (-0.1, False), (0.26, False)])
-def test_an_unlisted_token_has_at_most_what_the_list_leaves(p: float, possible: bool) -> None:
-    listed = Alternatives((3,), (piece(3),), (0.75,))
-    found = recheck(with_values(sound(), {"rounds.0.target_top.1": listed, "rounds.0.drafted.1.p": p}))
-    said = f"Round 0: the target's alternatives at place 1 do not give token 2 the p {p:g}."
-    assert found == ([] if possible else [said])
 
 
 @pytest.mark.parametrize(("p", "possible"), [(0.02, True), (0.03, False)])
