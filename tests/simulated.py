@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
+from app.engine.process.messages import PassSeconds
 
 NAME = "draft"
 WRONG = -1  # a token that the target never writes; it writes 0, 1, 2, ...
@@ -42,8 +43,17 @@ class Run:
     places: list[int] = field(default_factory=list)  # where each round began
 
 
-def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int = 12, seed: int = 0) -> Run:
-    """Write `len(runs)` tokens; a draft made at place i agrees with the target for `runs[i]` tokens."""
+def simulate(
+    length: DraftLength,
+    pair: Pair,
+    runs: Sequence[int],
+    longest: int = 12,
+    seed: int = 0,
+    passes: PassSeconds | None = None,
+    wanted: int = 0,
+) -> Run:
+    """Write `len(runs)` tokens of at most `wanted`; a draft made at place i agrees with the target for
+    `runs[i]` tokens."""
     chance = random.Random(seed)
     busy = [seed % 2 == 1]
 
@@ -59,7 +69,8 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
 
     total = len(runs)
     limits = StrategyLimits(NAME, 1, longest, pair.relative_size)
-    length.begin(Outset([limits], total, pair.prompt_tokens, lasts(pair.prompt * pair.prompt_tokens or 1.0)))
+    reading = lasts(pair.prompt * pair.prompt_tokens or 1.0)
+    length.begin(Outset([limits], wanted or total, pair.prompt_tokens, reading, passes))
     out, read, before = Run(), 0, 0
     if not length.lazy:
         out.seconds += lasts(pair.read * pair.prompt_tokens)

@@ -33,6 +33,7 @@ from app.engine.process.messages import (
     Event,
     Forced,
     ForcedText,
+    PassSeconds,
     Started,
     trace_of,
 )
@@ -135,8 +136,11 @@ class Engine:
         """Stop the running generation; safe from any thread. Its Finished follows."""
         self.abort.set()
 
-    def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
-        """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished.
+    def generate(
+        self, request: GenerationRequest, run: int = 0, passes: PassSeconds | None = None
+    ) -> Iterator[Event]:
+        """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished. `passes` is
+        what the pair's passes took here, for length=auto.
 
         Raises UserError if the request cannot be met, before anything is decoded. Cancels an earlier answer
         whose events were not all taken.
@@ -145,6 +149,7 @@ class Engine:
         self.abort.clear()
         asked = time.perf_counter()
         answer, header, spec = self._prepare(request)
+        answer.passes = passes
         yield Started(run, header)
         made = self._run = AnswerRun(answer, header, spec, asked)
         try:

@@ -16,6 +16,7 @@ from app.cli.models.common import open_shelf
 from app.engine.engine import Engine
 from app.engine.explain.facts import Factor
 from app.engine.explain.purposes import PURPOSES, TypicalPrompt, TypicalRounds, first_strategy
+from app.engine.lengths.auto import AutoLength
 from app.engine.process.messages import PassSeconds
 from app.engine.record.trace import Trace, read_trace
 from app.engine.types import ModelInfo, ModelOptions, PairInfo
@@ -107,6 +108,22 @@ def test_run_ends_with_the_sentence_of_the_window(
     assert ended.code == 0 and advice is not None and said == advice.text
     plain = command("run", *words, "--strategy", "none")
     assert "Too few" not in plain.err and "speculation" not in plain.err
+
+
+def test_run_tells_length_auto_what_passes_take_here(
+    command: Command, pair_files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, draft = pair_files
+    trace, told, begin = tmp_path / "t.jsonl", list[PassSeconds | None](), AutoLength.begin
+    monkeypatch.setattr(AutoLength, "begin", lambda own, at: (told.append(at.passes), begin(own, at))[1])
+    words = ("run", "--engine", "thread", "--target", target, "--draft", draft, "--prompt", PROMPT)
+    more = ("--max-tokens", 8, "--strategy", "draft-simple:length=auto", "--trace", trace)
+    assert command(*words, *more).code == 0
+    passes = PassSeconds({1: 0.01, 2: 0.02}, 0.001)
+    find_paths().calibrations.parent.mkdir(parents=True, exist_ok=True)
+    Calibrations(find_paths().calibrations).keep(read_trace(trace).header.pair, passes)
+    assert command(*words, *more).code == 0
+    assert told == [None, passes]
 
 
 def test_bench_ends_with_advice_on_every_lane_that_drafts(

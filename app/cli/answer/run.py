@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from app.base.paths import find_paths
 from app.cli.advise import advice_text
 from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run, without_gpu
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
@@ -19,6 +20,7 @@ from app.engine.process.host import make_home
 from app.engine.process.messages import (
     DraftedAlone,
     Event,
+    Loaded,
     PromptProgress,
     RoundFinished,
     Started,
@@ -27,6 +29,7 @@ from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.record import RunRecord
+from app.saved.measured import Calibrations
 
 
 def run(argv: list[str]) -> int:
@@ -53,15 +56,17 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
         if plan.strategy_alone:
             return _draft_alone(client, target.path, plan, interrupt, printer)
         try:
-            for _progress in client.load(target, draft):
-                pass
+            *_, loaded = client.load(target, draft)
         except UserError:
             if interrupt.pressed:
                 return INTERRUPTED  # nothing came yet
             raise
         if client.stopped:
             return INTERRUPTED
-        return _answer(client.generate(plan.request, plan.drafters), plan, interrupt, printer)
+        passes = (
+            Calibrations(find_paths().calibrations).of(loaded.pair) if isinstance(loaded, Loaded) else None
+        )
+        return _answer(client.generate(plan.request, plan.drafters, passes=passes), plan, interrupt, printer)
     finally:
         client.close()
 

@@ -83,7 +83,11 @@ class AutoLength(DraftLength):
             known = self._strategies.setdefault(limits.name, LengthFacts(limits))
             known.begin(limits)
             self._order.append(known)
-        self._prompt_token = 0.0
+        self._prompt_token, passes = 0.0, outset.passes
+        if passes is not None:
+            self._target.know(passes.target)
+            for facts in self._order if passes.draft else ():
+                facts.token_share = passes.draft / passes.target[1]
         if outset.prompt_tokens >= 4:
             self._prompt_token = outset.prompt_seconds / outset.prompt_tokens
             self._target.add_prompt(outset.prompt_tokens, outset.prompt_seconds)
@@ -92,7 +96,7 @@ class AutoLength(DraftLength):
         # A pass takes longer if its shape differs from the previous pass: v(0) is learned from consecutive
         # plain passes.
         self._drafted_last = True
-        self._ledger = Ledger(outset.max_tokens)
+        self._ledger = Ledger(outset.max_tokens, self._target.known)
         self._plans = {}
 
     # --- what things are expected to cost, in seconds
@@ -100,7 +104,8 @@ class AutoLength(DraftLength):
     def _drafting(self, facts: LengthFacts, k: int) -> float:
         if facts.drafting.knows_drafts:
             return facts.drafting.seconds(k)
-        return k * facts.limits.relative_size * self._target.seconds(0)
+        share = facts.limits.relative_size and (facts.token_share or facts.limits.relative_size)
+        return k * share * self._target.seconds(0)
 
     def _reading(self, facts: LengthFacts, unread: int) -> float:
         """The time of `unread` tokens that the draft model must read first; the first few are read with the
@@ -112,19 +117,19 @@ class AutoLength(DraftLength):
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * facts.limits.relative_size
 
-    def _affords(self, facts: LengthFacts, k: int, unread: int, left: float) -> bool:
-        """Whether a round's cautious loss is at most `left` and keeps the whole answer's bound, in
-        single-token passes. It lies between the loss if the draft is rejected at once and the expected
-        loss, for the whole answer with more caution."""
+    def _affords(self, facts: LengthFacts, k: int, unread: int) -> bool:
+        """Whether a round's cautious loss keeps the bounds, in single-token passes. It lies between the loss
+        if the draft is rejected at once and the expected loss, for the whole answer with more caution, with
+        most where costs are known: then a shorter draft pays too."""
         single, feared = self._target.seconds(0), self._target.feared(k)
         verifying = min(feared, self._target.undisturbed(k)) if facts.probing else feared
-        others = self._drafting(facts, k) + self._reading(facts, unread) - single
+        reading = self._reading(facts, unread)
+        others = self._drafting(facts, k) + reading - single
         spent, at_worst = (verifying + others) / single, (feared + others) / single
         hoped, seen = _HOPE * (facts.acceptance.expected(k) - 1), facts.acceptance.seen
-        return (
-            spent - hoped * seen / (seen + _DOUBT) <= left
-            and at_worst - hoped * seen / (seen + 2 * _DOUBT) <= self._ledger.left_in_all
-        )
+        left = self._ledger.left(self._place - self._began_at, reading / single)
+        late = 0.0 if self._target.known else hoped * seen / (seen + 2 * _DOUBT)
+        return spent - hoped * seen / (seen + _DOUBT) <= left and at_worst - late <= self._ledger.left_in_all
 
     # --- planning
 
@@ -180,8 +185,7 @@ class AutoLength(DraftLength):
         facts.probing = False
         if self._place < facts.rests_until:
             return 0
-        left = self._ledger.left(self._place - self._began_at)
-        if left <= _OVERDRAWN:
+        if self._ledger.left(self._place - self._began_at) <= _OVERDRAWN:
             facts.rests_until = self._place + self._rest()
             return 0
         plan = self._planned(room)[name]
@@ -190,19 +194,19 @@ class AutoLength(DraftLength):
                 self.rest_reason = _MEASURES
                 return 0
             behind = unread()
-            k = self._affordable(facts, plan.k, behind, left)
+            k = self._affordable(facts, plan.k, behind)
             reading = self._reading(facts, behind) / self._target.seconds(0)
             if k and reading < (1 - 1 / plan.factor) * min(room, 256):
                 return self._at_most(facts, k, room)
             facts.rests_until = self._place + self._rest()
             return 0
-        return self._probe(facts, room, unread, left)
+        return self._probe(facts, room, unread)
 
-    def _affordable(self, facts: LengthFacts, k: int, unread: int, left: float) -> int:
-        """The longest draft of at most k tokens that may lose at most `left`; 0 if there is none."""
+    def _affordable(self, facts: LengthFacts, k: int, unread: int) -> int:
+        """The longest draft of at most k tokens whose loss is allowed; 0 if there is none."""
         if not self._target.knows_drafts:
             k = min(k, max(_FIRST, facts.limits.shortest))
-        while k >= facts.limits.shortest and not self._affords(facts, k, unread, left):
+        while k >= facts.limits.shortest and not self._affords(facts, k, unread):
             k -= 1
         return k if k >= facts.limits.shortest else 0
 
@@ -216,7 +220,7 @@ class AutoLength(DraftLength):
             seldom = min(_RECHECK << len(self._target), seldom)
         return self._place - self._plain_at > seldom
 
-    def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int], left: float) -> int:
+    def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int]) -> int:
         """The tokens of a trial if one is due, may pay and can be afforded; else 0."""
         if self._place < facts.trial_due:
             facts.rests_until = min(facts.trial_due, self._place + self._rest())
@@ -230,7 +234,7 @@ class AutoLength(DraftLength):
         if factor >= _WORTH_A_TRIAL:
             k = min(k, max(facts.trial, facts.limits.shortest))
             facts.probing = True
-            if k := self._affordable(facts, k, unread(), left):
+            if k := self._affordable(facts, k, unread()):
                 return self._at_most(facts, k, room)
         facts.rests_until = self._place + self._rest()
         return 0
@@ -313,7 +317,8 @@ class AutoLength(DraftLength):
         single = self._target.seconds(0)
         drafting = min(cost.draft_seconds, _DISTURBED * drafting + _THOUGHT * single)
         if verified or switched:
-            self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted))
+            reading = sum(attempt.read_seconds for attempt in cost.attempts) / single
+            self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted), reading)
         else:  # the draft is not blamed for a slow pass
             self._ledger.add(drafting / single)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 if TYPE_CHECKING:
+    from app.engine.process.messages import PassSeconds
     from app.engine.types import Round, TokenIds
 
 RIDE_ALONG = 8
@@ -35,6 +36,7 @@ class Outset:
     max_tokens: int
     prompt_tokens: int = 0  # tokens that the target just read, in one or more passes
     prompt_seconds: float = 0.0  # time of that reading
+    passes: PassSeconds | None = None  # what the pair's passes took earlier, of a calibrated machine
 
 
 class Attempt(msgspec.Struct, frozen=True):

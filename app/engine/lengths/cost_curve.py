@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
 _DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
@@ -130,12 +132,15 @@ class DraftCost(CostCurve):
 class TargetCost(CostCurve):
     """v(k): seconds of a target pass over k drafted tokens and the one before them.
 
-    The pass that read the prompt counts as a far point: without it only k = 0 would be known at first.
+    The pass that read the prompt counts as a far point: without it only k = 0 would be known at first. Where
+    the machine was calibrated, its curve is known from the start, and measurements correct its level.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._far = 0, 0.0
+        self._known: list[tuple[int, float]] = []  # k and v(k) of a calibration
+        self._level = 1.0  # measured times / those of the calibration
 
     def __len__(self) -> int:
         """The number of measurements of k = 0, at most `_KEPT`."""
@@ -143,6 +148,50 @@ class TargetCost(CostCurve):
 
     def add_prompt(self, tokens: int, seconds: float) -> None:
         self._far = tokens - 1, seconds
+
+    def know(self, seconds: Mapping[int, float]) -> None:
+        """Take the seconds of passes by their tokens from a calibration, of one token among them."""
+        if len(seconds) < 2:
+            return
+        highest = accumulate((seconds[tokens] for tokens in sorted(seconds)), max)
+        self._known = [
+            (tokens - 1, most / seconds[1]) for tokens, most in zip(sorted(seconds), highest, strict=True)
+        ]
+
+    @property
+    def known(self) -> bool:
+        """Whether a calibration told the curve."""
+        return bool(self._known)
+
+    @property
+    def knows_drafts(self) -> bool:
+        return self.known or super().knows_drafts
+
+    def _believe(self) -> None:
+        super()._believe()
+        if not self._known:
+            return
+        weight, total = _SURE, float(_SURE)
+        for k, times in self._times.items():
+            if k:
+                expected = self._predicted(k)
+                if len(times) < _SURE:
+                    self._usual[k] = min(self._usual[k], expected)
+                weight += len(times)
+                total += len(times) * self._usual[k] / expected * self._level
+        self._level = total / weight
+
+    def _predicted(self, k: int) -> float:
+        """The calibration's time for k tokens, at the speed of this answer."""
+        low, high = next((pair for pair in pairwise(self._known) if k <= pair[1][0]), self._known[-2:])
+        share = low[1] + (high[1] - low[1]) * (k - low[0]) / (high[0] - low[0])
+        return self._usual[0] * max(1.0, self._level * share)
+
+    def _trend(self, k: int, own: float) -> float:
+        return self._predicted(k) if self._known else super()._trend(k, own)
+
+    def _line(self, low: int, above: list[int], k: int) -> float:
+        return self._predicted(k) if self._known else super()._line(low, above, k)
 
     def _beyond(self, largest: int) -> tuple[int, float]:
         if self._far[0] > largest:
@@ -164,7 +213,7 @@ class TargetCost(CostCurve):
         """As `seconds`, but pessimistic for drafts longer than any measured: every further token costs as
         much as those so far."""
         guess, largest = self.seconds(k), self._points[-1]
-        if k <= largest:
+        if k <= largest or self._known:
             return guess
         single = self._times[0].value
         if largest == 0:

@@ -21,6 +21,7 @@ class LengthFacts:
     acceptance: Acceptance = field(default_factory=Acceptance)
     drafting: DraftCost = field(default_factory=DraftCost)
     read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token read by its draft model
+    token_share: float = 0.0  # of a draft token in a single-token pass, where a calibration told it
     probing: bool = False  # the current draft is only a trial
     trial: int = _PROBE  # tokens of the next trial
     rests_until: int = 0  # before this place the strategy is not considered

@@ -93,9 +93,9 @@ class AnswerRun:
         yield from target
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
-        pair = self._header.pair
+        pair, seconds = self._header.pair, answer.target.seconds - native
         limits = self._spec.limits(pair.draft.size / pair.target.size if pair.draft else 0.0)
-        answer.length.begin(Outset(limits, answer.max_tokens, read, answer.target.seconds - native))
+        answer.length.begin(Outset(limits, answer.max_tokens, read, seconds, answer.passes))
         yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds

@@ -21,6 +21,7 @@ from app.engine.loop.pace import Pace
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
 from app.engine.native import Context, Vocabulary
+from app.engine.process.messages import PassSeconds
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.row_store import RowStore
@@ -80,6 +81,7 @@ class Generation:
     finish: FinishReason | None = None
     rehearsal: Rehearsal | None = None  # for a synthetic strategy
     repeat: int = 0  # of a measurement
+    passes: PassSeconds | None = None  # what the pair's passes took here, for the length rule
     begin_seconds: dict[str, float] = field(default_factory=dict)  # by strategy name
     pace: Pace = field(default_factory=Pace)
     is_stopped: Callable[[], bool] = lambda: False

@@ -21,6 +21,7 @@ from app.engine.process.messages import (
     Generate,
     Load,
     Loaded,
+    PassSeconds,
     SetPace,
     Stop,
 )
@@ -61,11 +62,15 @@ class EngineClient:
         return self._ask(Load(self._next(), target, draft))
 
     def generate(
-        self, request: GenerationRequest, drafters: tuple[str, ...] = (), held: bool = False
+        self,
+        request: GenerationRequest,
+        drafters: tuple[str, ...] = (),
+        held: bool = False,
+        passes: PassSeconds | None = None,
     ) -> Iterator[Event]:
         """Yield the events of one answer, Finished last. If `held`, its first round waits for
-        `set_pace`. Raises EngineError."""
-        return self._ask(Generate(self._next(), request, drafters, held))
+        `set_pace`; `passes` is what the pair's passes took here. Raises EngineError."""
+        return self._ask(Generate(self._next(), request, drafters, held, passes))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[Event]:
         """Compare the loaded draft with its target over answers: yields ForceProgress, Forced last. Raises

@@ -27,6 +27,13 @@ from app.engine.types import (
 )
 
 
+class PassSeconds(msgspec.Struct, frozen=True):
+    """Median times of passes behind a text, with reading their logits."""
+
+    target: dict[int, float]  # by the number of tokens
+    draft: float = 0.0  # over one token; 0 where no draft was timed
+
+
 class Command(msgspec.Struct, frozen=True, tag=True):
     run: int
 
@@ -47,6 +54,7 @@ class Generate(Command, frozen=True, tag=True):
     request: GenerationRequest
     drafters: tuple[str, ...] = ()
     held: bool = False  # the first round waits for a step
+    passes: PassSeconds | None = None  # what the pair's passes took here, where that was timed
 
 
 class SetPace(Command, frozen=True, tag=True):
@@ -229,13 +237,6 @@ class Agreement(msgspec.Struct, frozen=True):
     places: int
     overlap: float  # Σ min(p, q), after the sampler settings
     same_best: int  # places where both models have the same most probable token, after penalties and bans
-
-
-class PassSeconds(msgspec.Struct, frozen=True):
-    """Median times of passes behind a text, with reading their logits."""
-
-    target: dict[int, float]  # by the number of tokens
-    draft: float = 0.0  # over one token; 0 where no draft was timed
 
 
 class ForceProgress(Event, frozen=True, tag=True):

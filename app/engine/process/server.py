@@ -338,7 +338,7 @@ class Server:
             raise UserError("No model is loaded.", "Choose a target first.")
         _know_drafters(command)
         self._begin_pace(command)
-        for event in self._engine.generate(command.request, command.run):
+        for event in self._engine.generate(command.request, command.run, command.passes):
             self._emit(event)  # type: ignore[arg-type]
             # A Stop may have come before the run began, which cleared its flag.
             if self._is_stopped(command.run):

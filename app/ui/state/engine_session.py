@@ -23,6 +23,7 @@ from app.engine.process.messages import (
     Load,
     Loaded,
     LoadProgress,
+    PassSeconds,
     PromptProgress,
     RoundFinished,
     SetPace,
@@ -121,6 +122,8 @@ class EngineSession(QObject):
         self._telling = False
         self.holds_next = False  # the next answer of the chat waits before its first round
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
+        self.passes_of: Callable[[PairInfo], PassSeconds | None] = lambda _pair: None
+        """What passes of a pair took here, where that was timed."""
 
     @property
     def activity(self) -> Activity:
@@ -230,7 +233,8 @@ class EngineSession(QObject):
         self.questions.stop()  # a user waits for the command that follows
         self._run = _Run(self._next_id(), sink)
         self._set(activity=Activity.READING, held=held)
-        self._thread.send(Generate(self._run.id, request, self.drafters, held))
+        passes = self.passes_of(self.pair) if self.pair is not None else None
+        self._thread.send(Generate(self._run.id, request, self.drafters, held, passes))
 
     def set_pace(self, held: bool, steps: int = 0) -> None:
         """Hold the rounds of the current run back, but for `steps` more, or let them begin."""

@@ -128,6 +128,7 @@ class MainWindow(QMainWindow):
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
         calibrations = Calibrations(paths.calibrations)
+        session.passes_of = calibrations.of
         self.chips = ChipsController(
             header.strategy,
             header.sampling,

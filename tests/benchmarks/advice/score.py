@@ -31,12 +31,10 @@ from app.engine.explain.facts import AdviceFacts, Factor, Tried
 from app.engine.explain.predict import Predictor, is_clear
 from app.engine.explain.purposes import PURPOSES, first_strategy, typical
 from app.engine.fates import Origin, Verdict
-from app.engine.forcing import WIDTHS
-from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import DraftedToken, EmittedToken, Round
-from tests.benchmarks.advice.table import CASES, NONE, TABLES, Measurements, Row, read, replay
+from tests.benchmarks.advice.table import CASES, NONE, TABLES, Measurements, Row, passes_of, read, replay
 from tests.benchmarks.advice.tune import score_auto, score_tune
 from tests.benchmarks.advice.typical import file_name
 
@@ -103,12 +101,6 @@ def facts_of(row: Row, spec: str, tried: Sequence[str]) -> AdviceFacts:
         StrategySpec.parse(spec), statistics, cost, rounds, row.prompt_ids, row.answer_ids, factor(spec),
         {name: Tried(factor(name), rounds_of(row, name)) for name in tried}, max_tokens=row.max_tokens,
     )  # fmt: skip
-
-
-def passes_of(row: Row) -> PassSeconds:
-    """What a calibration of this machine says."""
-    target = {tokens: ms / 1e3 for tokens, (ms, _) in row.passes.items() if tokens in WIDTHS}
-    return PassSeconds(target, row.drafts.get(1, 0.0) / 1e3)
 
 
 def default_of(row: Row) -> str:

@@ -25,8 +25,10 @@ from app.demo import REAL_PAIR
 from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
-from app.engine.lengths.base import DraftLength, Outset, RoundCost, StrategyLimits
+from app.engine.forcing import WIDTHS
+from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.loop.propose import Budget, propose
+from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategySpec
 from app.lab.tune.candidates import families
 
@@ -38,7 +40,7 @@ DEPTH = 16  # tokens of the draft that is recorded at every place
 NONE = "none"
 _CHOOSING = 1.0  # time of length=auto's choice / that of asking a strategy that copies
 _WRONG = -1  # a token that the target never writes
-_settled: dict[tuple[object, ...], float] = {}
+_priced: dict[tuple[object, ...], Priced] = {}
 
 _BRIDGE = (
     "The old bridge was closed on Monday because of the flood. The town will repair it in the spring, and "
@@ -135,6 +137,14 @@ class Measured(msgspec.Struct, omit_defaults=True):
     parted: bool = False  # its text is not the baseline's: a near-tie
 
 
+class Priced(NamedTuple):
+    """What a setting comes to on a prompt."""
+
+    factor: float
+    drafted: int  # tokens
+    accepted: int
+
+
 class Row(msgspec.Struct):
     """All that is known of a prompt in a case."""
 
@@ -170,24 +180,33 @@ class Row(msgspec.Struct):
         return measured.cpu if self.threads == 1 else measured.factor
 
     def settled(self, spec: str) -> float:
-        """The speed-up by a setting's rounds, measured or else replayed, and the median times of such passes
-        and drafts in all answers, so that a disturbance of one answer does not count."""
+        """The speed-up of `priced`."""
+        return self.priced(spec).factor
+
+    def priced(self, spec: str) -> Priced:
+        """What a setting comes to by its rounds, measured or else replayed, and the median times of such
+        passes and drafts in all answers, so that a disturbance of one answer does not count."""
         spec = str(StrategySpec.parse(spec))
         key = self.case, self.prompt, self.plain_ms, spec
-        if key not in _settled:
-            _settled[key] = self._priced(spec, self.settings.get(self.same.get(spec, spec)))
-        return _settled[key]
+        if key not in _priced:
+            _priced[key] = self._price(spec, self.settings.get(self.same.get(spec, spec)))
+        return _priced[key]
 
-    def _priced(self, spec: str, found: Measured | None) -> float:
+    def _price(self, spec: str, found: Measured | None) -> Priced:
         if spec == NONE:
-            return 1.0
+            return Priced(1.0, 0, 0)
         replayed = replay(self, spec)
+        drafted, accepted = map(sum, zip(*replayed.rounds, strict=True))
         rounds = Counter(f"{drafted}/{accepted}" for drafted, accepted in replayed.rounds)
         if found is None or found.parted or found.rounds == rounds:
-            return replayed.factor
-        passes = ((int(round.partition("/")[0]) + 1, times) for round, times in found.rounds.items())
-        ms = found.draft_ms + sum(times * pass_time(self, size) for size, times in passes)
-        return len(self.answer_ids) * self.plain_ms / ms
+            return Priced(replayed.factor, drafted, accepted)
+        counted = [(*map(int, round.split("/")), times) for round, times in found.rounds.items()]
+        ms = found.draft_ms + sum(times * pass_time(self, size + 1) for size, _, times in counted)
+        return Priced(
+            len(self.answer_ids) * self.plain_ms / ms,
+            sum(times * size for size, _, times in counted),
+            sum(times * passed for _, passed, times in counted),
+        )
 
     def best(self, by: Callable[[Row, str], float]) -> tuple[str, float]:
         """The best of the measured settings and none, and its speed-up, by `Row.factor` or `Row.settled`."""
@@ -278,9 +297,10 @@ class _Recorded(Drafter):
 
 
 def replay(
-    row: Row, spec: str, *, noise: float = 0.0, seed: int = 0, length: DraftLength | None = None
+    row: Row, spec: str, *, noise: float = 0.0, seed: int = 0, passes: PassSeconds | None = None
 ) -> Replay:
-    """The rounds of a setting and their times; `noise` is the relative deviation of a time."""
+    """The rounds of a setting and their times; `noise` is the relative deviation of a time, and `passes` is
+    what a calibration of the machine said beforehand."""
     parsed = StrategySpec.parse(spec)
     chance = random.Random(f"{row.case} {row.prompt} {spec} {seed}")
 
@@ -289,7 +309,7 @@ def replay(
 
     start, truth = len(row.prompt_ids), np.array(row.prompt_ids + row.answer_ids, np.int32)
     drafters = [(part.name, _drafter(part.name, part.params, row)) for part in parsed.parts]
-    rule = length or parsed.length.make()
+    rule = parsed.length.make()
     around = RunContext(cast(Any, None), cast(Any, None), start, frozenset())
     for _name, drafter in drafters:
         drafter.begin(truth[:start], around)
@@ -300,7 +320,7 @@ def replay(
     ]
     done = Replay(row.plain_ms)
     most = max(row.max_tokens, len(row.answer_ids))
-    rule.begin(Outset(limits, most, start, start * row.prompt_ms / 1e3))
+    rule.begin(Outset(limits, most, start, start * row.prompt_ms / 1e3, passes))
     while done.tokens < len(row.answer_ids):
         here = start + done.tokens
         draft = propose(drafters, rule, truth[:here], Budget(most - done.tokens - 1))
@@ -360,6 +380,14 @@ def _asking(row: Row) -> float:
         if each.rounds.get("0/0", 0) > 0.8 * rounds
     ]
     return median(found) if found else 0.05
+
+
+def passes_of(row: Row, error: float = 0.0) -> PassSeconds:
+    """What a calibration of this machine says, each time off by a relative error."""
+    chance = random.Random(f"{row.case} {row.prompt}")
+    off = {tokens: max(0.7, chance.gauss(1.0, error)) if error else 1.0 for tokens in (*WIDTHS, 0)}
+    target = {tokens: ms / 1e3 * off[tokens] for tokens, (ms, _) in row.passes.items() if tokens in WIDTHS}
+    return PassSeconds(target, row.drafts.get(1, 0.0) / 1e3 * off[0])
 
 
 def pass_time(row: Row, tokens: int) -> float:

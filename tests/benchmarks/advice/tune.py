@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import exp, log
 from statistics import fmean, median, pstdev
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from app.engine.explain.predict import Predictor
-from app.engine.strategy import StrategySpec
+from app.engine.process.messages import PassSeconds
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.runs.record import RunRecord
@@ -31,7 +32,7 @@ from tests.benchmarks.advice.table import (
     Measured,
     Measurements,
     Row,
-    pass_time,
+    passes_of,
     replay,
     settings,
 )  # fmt: skip
@@ -63,7 +64,6 @@ class Searches:
 
     def __init__(self, table: Measurements) -> None:
         self.rows = {(row.case, row.prompt): row for row in table.rows}
-        self._true: dict[tuple[str, str, str], Priced] = {}
         self._predictors: dict[tuple[str, str], Predictor] = {}
         still = [
             log(row.of(each)) for row in table.rows for each in row.settings.values() if not _drafted(each)
@@ -71,14 +71,8 @@ class Searches:
         self.noise = pstdev(still)
         """The relative deviation of one measured speed-up, from answers in which nothing was drafted."""
 
-    def true(self, row: Row, spec: str) -> Priced:
-        key = row.case, row.prompt, str(StrategySpec.parse(spec))
-        if key not in self._true:
-            self._true[key] = priced(row, key[2]) if key[2] != NONE else Priced(1.0, 0, 0)
-        return self._true[key]
-
     def mean(self, rows: Sequence[Row], spec: str) -> float:
-        return exp(fmean(log(self.true(row, spec)[0]) for row in rows))
+        return exp(fmean(log(row.settled(spec)) for row in rows))
 
     def all(self, budget: float) -> Iterator[Found]:
         for case in CASES:
@@ -108,9 +102,7 @@ class Searches:
         winner = won.strategy if won is not None else NONE
         kinds = {kind.category: kind.strategy for kind in best_by_kind(search.runs)}
         by_kind = [
-            1
-            - self.true(row, kinds.get(row.prompt, NONE))[0]
-            / max(self.true(row, spec)[0] for spec in (NONE, *every))
+            1 - row.settled(kinds.get(row.prompt, NONE)) / max(row.settled(spec) for spec in (NONE, *every))
             for row in rows
         ]
         best = max((self.mean(rows, spec), spec) for spec in (NONE, *every))
@@ -148,7 +140,7 @@ class Searches:
             key = f"{asked} {job.repeat} {len(part.jobs)}"
             return exp(random.Random(key).gauss(0.0, self.noise / 2**0.5))
 
-        true = self.true(row, spec)
+        true = row.priced(spec)
         own = true.factor * noise(job.lane)
         return msgspec.structs.replace(
             RunRecord.of_failed(part.experiment, job, ""),
@@ -160,29 +152,6 @@ class Searches:
             accepted=true.accepted,
             speedup=own / noise(0) if spec != NONE else None,
         )
-
-
-class Priced(NamedTuple):
-    """What a setting comes to on a prompt."""
-
-    factor: float
-    drafted: int  # tokens
-    accepted: int
-
-
-def priced(row: Row, spec: str) -> Priced:
-    """The speed-up of the rounds that a setting had, or would have, at the usual times of passes."""
-    measured = row.settings.get(row.same.get(spec, spec))
-    if measured is None:
-        done = replay(row, spec)
-        return Priced(done.factor, *map(sum, zip(*done.rounds, strict=True)))
-    ms, tokens, drafted, accepted = measured.draft_ms, 0, 0, 0
-    for rounds, times in measured.rounds.items():
-        size, passed = map(int, rounds.split("/"))
-        ms += times * pass_time(row, size + 1)
-        tokens += times * (passed + 1)
-        drafted, accepted = drafted + times * size, accepted + times * passed
-    return Priced(tokens * row.plain_ms / ms, drafted, accepted)
 
 
 def _experiment(rows: Sequence[Row], every: Sequence[str]) -> Experiment:
@@ -239,6 +208,7 @@ FIXED = (
     "suffix:n_max=8+draft-simple:n_max=4",
 )
 LONG = 600  # tokens of a long text
+OFF = 0.1  # error of a calibration
 TEXTS: dict[str, Callable[[int], float]] = {
     "always bad": lambda _at: 0.1,
     "bad, then good": lambda at: 0.0 if at < 40 else 0.9,
@@ -260,32 +230,15 @@ def long_row(row: Row, text: str, seed: int) -> Row:
 
 
 def score_auto(table: Measurements, details: bool) -> float:
-    """Print how well length=auto does; returns the median regret."""
-    shares, slow = [], []
-    ended: dict[bool, list[float]] = {True: [], False: []}  # speed-ups, by whether the answer ended early
-    for row in table.rows:
-        for spec in FIXED:
-            if row.drafts or "draft-simple" not in spec:
-                auto, fixed = replay(row, f"{spec}:length=auto").factor, replay(row, spec).factor
-                shares.append((auto / max(1.0, fixed), auto, fixed, f"{row.case} {row.prompt} {spec}"))
-                ended[len(row.answer_ids) < row.max_tokens].append(auto)
-    shares.sort()
-    regret = 1 - median(share for share, *_ in shares)
-    print(
-        f"{'length=auto, replayed':24} regret median {regret:6.1%}, worst {1 - shares[0][0]:6.1%}; below "
-        + "0.97x "
-        + "; ".join(
-            f"{sum(auto < 0.97 for auto in found)} of {len(found)} {answers} (slowest {min(found):.3f}x)"
-            for answers, found in (("whole answers", ended[False]), ("that ended early", ended[True]))
-            if found
-        )
-    )
-    for share, auto, fixed, what in shares[:15] if details else ():
-        print(f"    {1 - share:6.1%} {what}: {auto:.2f}x, fixed {fixed:.2f}x")
+    """Print how well length=auto does; returns the median regret where the machine was timed."""
+    slow = []
+    _replayed(table, "not timed", lambda _row: None, details=False)
+    regret = _replayed(table, "timed", passes_of, details)
+    _replayed(table, f"timed, {OFF:.0%} off", partial(passes_of, error=OFF), details=False)
     for row in table.rows:
         for spec, each in row.settings.items():
             if "length=auto" in spec:
-                slow.append((row.of(each) < 0.97, priced(row, spec)[0] < 0.97, not _drafted(each)))
+                slow.append((row.of(each) < 0.97, row.settled(spec) < 0.97, not _drafted(each)))
     print(
         f"{'length=auto, measured':24} below 0.97x {sum(at for at, *_ in slow)} of {len(slow)}; at usual "
         f"times of passes {sum(at for _, at, _ in slow)}; {sum(at and none for at, _, none in slow)} of the "
@@ -295,7 +248,7 @@ def score_auto(table: Measurements, details: bool) -> float:
     for text in TEXTS if costly else ():
         found = [
             (
-                replay(long, "draft-simple:n_max=4:length=auto").factor,
+                replay(long, "draft-simple:n_max=4:length=auto", passes=passes_of(long)).factor,
                 replay(long, "draft-simple:n_max=4").factor,
             )
             for seed, row in enumerate(costly)
@@ -305,6 +258,35 @@ def score_auto(table: Measurements, details: bool) -> float:
             f"{f'auto, {LONG} tokens, {text}':40} {median(auto for auto, _ in found):.2f}x (least "
             f"{min(auto for auto, _ in found):.3f}x), fixed {median(fixed for _, fixed in found):.2f}x"
         )
+    return regret
+
+
+def _replayed(
+    table: Measurements, what: str, known: Callable[[Row], PassSeconds | None], details: bool
+) -> float:
+    """Print how well length=auto does where this is known of the machine; returns the median regret."""
+    shares = []
+    ended: dict[bool, list[float]] = {True: [], False: []}  # speed-ups, by whether the answer ended early
+    for row in table.rows:
+        for spec in FIXED:
+            if row.drafts or "draft-simple" not in spec:
+                auto = replay(row, f"{spec}:length=auto", passes=known(row)).factor
+                fixed = replay(row, spec).factor
+                shares.append((auto / max(1.0, fixed), auto, fixed, f"{row.case} {row.prompt} {spec}"))
+                ended[len(row.answer_ids) < row.max_tokens].append(auto)
+    shares.sort()
+    regret = 1 - median(share for share, *_ in shares)
+    print(
+        f"{f'length=auto, {what}':24} regret median {regret:6.1%}, mean "
+        f"{1 - fmean(share for share, *_ in shares):.1%}, worst {1 - shares[0][0]:6.1%}; below 0.97x "
+        + "; ".join(
+            f"{sum(auto < 0.97 for auto in found)} of {len(found)} {answers} (slowest {min(found):.3f}x)"
+            for answers, found in (("whole answers", ended[False]), ("that ended early", ended[True]))
+            if found
+        )
+    )
+    for share, auto, fixed, name in shares[:15] if details else ():
+        print(f"    {1 - share:6.1%} {name}: {auto:.2f}x, fixed {fixed:.2f}x")
     return regret
 
 

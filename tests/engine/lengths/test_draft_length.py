@@ -21,6 +21,7 @@ from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
 from app.engine.lengths.ewma import Ewma, EwmaLength
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
+from app.engine.process.messages import PassSeconds
 from app.engine.types import GenerationRequest
 from tests.answers import answer
 from tests.equality import Baselines
@@ -477,6 +478,42 @@ def test_acceptance_is_told_by_position_and_ages() -> None:
         early.add(8, 2, 2)  # every draft ends after two tokens
     *_, last = early.prospects(8)
     assert last.drafted < 3
+
+
+def timed(pair: Pair, error: float = 1.0) -> PassSeconds:
+    """A calibration of a pair, whose passes over drafts are off by a factor."""
+    target = {k + 1: pair.seconds * pair.v(k) * (error if k else 1.0) for k in (0, 1, 2, 3, 4, 8, 16)}
+    return PassSeconds(target, pair.seconds * pair.c)
+
+
+def test_auto_tries_no_draft_that_cannot_pay_where_the_machine_was_timed() -> None:
+    """A pass over two tokens takes 3.7 single ones: even a draft that is always right gains nothing."""
+    slow = replace(pair_of(LINES["0.1 a token"], 0.1), v=lambda k: 1.0 if not k else 2.7 + k)
+    right = [64 - at for at in range(64)]
+    assert any(simulate(AutoLength(), slow, right).lengths), "without that it has to try"
+    assert not any(simulate(AutoLength(), slow, right, passes=timed(slow)).lengths)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_auto_loses_little_in_an_answer_that_ends_early(name: str) -> None:
+    """It might have had 512 tokens and ends after 40; the draft model has read the prompt."""
+    lost = {}
+    for c, alpha in itertools.product((0.02, 0.1, 0.3), (0, 0.3, 0.6, 0.9)):
+        pair = pair_of(CURVES[name], c, read=0.0)
+        seconds = [
+            simulate(AutoLength(), pair, by_chance(alpha, 40, seed), passes=timed(pair), wanted=512).seconds
+            for seed in range(9)
+        ]
+        lost[c, alpha] = statistics.median(seconds) / baseline(pair, 40) - 1
+    assert max(lost.values()) <= 0.03, max(lost.items(), key=lambda item: item[1])
+
+
+@pytest.mark.parametrize("error", [0.6, 1.6])
+def test_a_calibration_that_was_wrong_is_corrected_by_what_passes_take(error: float) -> None:
+    pair = pair_of(LINES["0.2 a token"], 0.05)
+    runs = by_chance(0.85, 1500)
+    _, seconds = best_fixed(pair, runs)
+    assert seconds / simulate(AutoLength(), pair, runs, passes=timed(pair, error)).seconds >= 0.95
 
 
 # --- in the real loop

@@ -105,6 +105,7 @@ def test_passes_are_timed_once_after_an_answer_and_kept(
     desk.until(lambda: answer.calibration is not None)
     known = Calibrations(kept).of(answer.header.pair)
     assert known == answer.calibration and known.target[1] > 0 and known.draft > 0
+    assert desk.session.passes_of(answer.header.pair) == known, "the next answers' length=auto knows them"
     until_advised(desk)
     assert desk.page.instruments.cost.advice.text(), "strategy none has advice too"
     written = kept.read_bytes()
