@@ -51,14 +51,22 @@ def find_server() -> Path | None:
 
 
 @contextmanager
-def running(program: Path, target: Path, draft: Path | None, strategy: str, slots: int = 1) -> Iterator[str]:
+def running(
+    program: Path, target: Path, draft: Path | None, strategy: str, slots: int = 1, draft_kind: str = ""
+) -> Iterator[str]:
     """The address of a server with the command that the window copies for this strategy."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = [ModelOptions(str(path), threads=1) if path else None for path in (target, draft)]
     command = llama_command(
-        StrategySpec.parse(strategy), options[0], options[1], Sampling(), 64, _CONTEXT * slots
+        StrategySpec.parse(strategy),
+        options[0],
+        options[1],
+        Sampling(),
+        64,
+        _CONTEXT * slots,
+        draft_kind=draft_kind,
     )
     words = [str(program), *shlex.split(command.text)[1:], "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(

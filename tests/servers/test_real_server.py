@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Message, Round, Sampling
 from app.servers.client import ServerClient
+from tests.files.heads import PAIRS, Make, files
 from tests.servers.real_server import STORY, STRATEGIES, VARIABLE, find_server, running
 
 PROGRAM = find_server()
@@ -82,6 +84,31 @@ def test_fates_and_text_are_those_of_our_own_engine(serve: Serve, demo_engine: E
     assert trace.token_ids == (first.emitted[0].id, *ours.token_ids)
     assert fates(rest) == fates(ours.rounds)
     assert any(round.drafted for round in rest), "nothing was drafted: the test shows nothing"
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_heads_draft_what_those_of_the_server_draft(kind: str, tiny_file: Make) -> None:
+    """Files with random weights over few tokens: now and then a guess is right, and shows the guesses."""
+    target, head = files(kind, tiny_file, letters="abcdefghĊĠ")
+    strategy = f"{kind.split(maxsplit=1)[0]}:n_max=3"
+    accepted = 0
+    with Engine(target, head) as engine:
+        draft = engine.pair.draft.architecture if engine.pair.draft else ""
+        with running(PROGRAM, target, head, strategy, draft_kind=draft) as address:
+            client = ServerClient(address, "", lambda: False)
+            assert client.describe().server.speculation == (kind.split(maxsplit=1)[0],)
+            for first, second in product("abcdefgh", repeat=2):
+                request = GenerationRequest(
+                    prompt=f"{first}{second}cabd{second}", strategy=SERVER, max_tokens=9, ignore_eos=True,
+                    cold=True,
+                )  # fmt: skip
+                told, *rest = answer_of(client, request).rounds
+                ids = (*engine.prompt_ids(request), told.emitted[0].id)
+                ours = replace(request, prompt="", prompt_ids=ids, strategy=strategy, max_tokens=8)
+                rounds = trace_of(list(engine.generate(ours))).rounds
+                assert fates(rest) == fates(rounds)
+                accepted += sum(round.accepted for round in rounds)
+    assert accepted > 0
 
 
 def test_a_temperature_keeps_the_text_of_the_server_without_drafts(serve: Serve):

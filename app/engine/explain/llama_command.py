@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.cores import threads_for
 from app.engine.lengths.base import Fixed
 from app.engine.params import Param, params_of
@@ -67,14 +68,16 @@ def llama_command(
     max_tokens: int,
     n_ctx: int = 0,
     template_options: Mapping[str, TemplateValue] | None = None,
+    draft_kind: str = "",
 ) -> CopiedCommand:
     """The `llama-server` command that comes closest to these settings, on this machine.
 
     `n_ctx` is the target's context as loaded, 0 if not known. llama-server also limits a context to what the
     file was trained with, but takes memory for all that the flag says. `template_options` are those of
-    `template_kwargs`.
+    `template_kwargs`, `draft_kind` the draft's architecture as it was loaded: an MTP head may be beside its
+    target.
     """
-    if not spec.needs_draft:
+    if not spec.needs_draft and HEAD_STRATEGIES.get(draft_kind) not in [part.name for part in spec.parts]:
         draft = None
     sizes = [size for size in (target.ctx_size, n_ctx) if size]  # a file may have been trained with less
     n_ctx = min(sizes, default=DEFAULT_CTX)
@@ -237,6 +240,8 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
         for key, what in _OWN_KEYS.items():
             if getattr(part.params, key, False):
                 yield f"llama.cpp has no {what}: {key} is left out."
+        if part.name == "draft-dspark" and part.params.p_min:
+            yield "llama.cpp's draft-dspark compares p_min with the confidence that the block states."
         if part.name == "ngram-cache":
             if part.params.n_draft != _CACHE_DRAFTS:
                 yield f"llama.cpp's ngram-cache drafts up to {_CACHE_DRAFTS} tokens: n_draft is left out."
@@ -364,7 +369,9 @@ def _config(
 def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampling) -> Iterator[str]:
     yield _FILES
     for other in spec.parts:
-        if other.name not in _METHODS:
+        if other.name in HEAD_STRATEGIES.values():
+            yield f"vLLM loads no heads from GGUF files: {other.name} is left out."
+        elif other.name not in _METHODS:
             yield f"vLLM has no {other.name}: it is left out."
         elif other is not part and part is not None:
             yield f"vLLM drafts by a single method: {other.name} is left out, {part.name} stays."

@@ -288,6 +288,7 @@ def _lane(
         template_kwargs(experiment.template_options, info.thinking if info else None)
         if experiment.chat
         else {},
+        info.draft.architecture if info and info.draft else "",
     )
     return ReportLane(
         name=name,

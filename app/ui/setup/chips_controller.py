@@ -88,6 +88,7 @@ class ChipsController(QObject):
             pair.target.n_ctx if pair else 0,
             pair.target.n_vocab if pair else ANY_VOCABULARY,
             template_kwargs(self._template_options(), pair.thinking if pair else None),
+            pair.draft.architecture if pair and pair.draft else "",
             self._passes,
         )
         self._strategy.panel.set_surroundings(around)

@@ -115,6 +115,7 @@ class StrategyContext:
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
     n_vocab: int = ANY_VOCABULARY  # the target's number of tokens
     template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
+    draft_kind: str = ""  # the architecture of the draft as it was loaded; empty: not known yet
     passes: Callable[[str, str], PassSeconds | None] = lambda target, draft: None
     """The times of two files' passes, as far as they were timed."""
 
@@ -330,7 +331,8 @@ class StrategyPanel(QWidget):
                 context.n_ctx,
             )
             self.command.set_commands(
-                llama_command(*settings, context.template_options), vllm_command(*settings)
+                llama_command(*settings, context.template_options, context.draft_kind),
+                vllm_command(*settings),
             )
         except SettingError as error:
             why = CopiedCommand("", (f"No command: {error.message}",))

@@ -52,6 +52,23 @@ def test_files_of_the_hub_are_named_by_their_repository() -> None:
     assert flag(unnamed, "--hf-repo-draft") == "other/small:small"
 
 
+@pytest.mark.parametrize(
+    ("strategy", "kind", "named"),
+    [
+        ("draft-eagle3", "eagle3", True),
+        ("draft-mtp", "mtp", True),
+        ("draft-mtp", "gemma4-assistant", True),
+        ("draft-mtp", "llama", False),  # the head is in the target's file, the draft is a model
+        ("ngram-mod+draft-mtp", "", False),
+    ],
+)
+def test_a_head_beside_its_target_is_named(strategy: str, kind: str, named: bool) -> None:
+    spec = StrategySpec.parse(strategy)
+    command = llama_command(spec, TARGET, DRAFT, Sampling(), 16, draft_kind=kind)
+    assert flag(command, "--model-draft") == (DRAFT.path if named else None)
+    assert flag(command, "--spec-type") == ",".join(part.name for part in spec.parts)
+
+
 def test_what_the_template_is_told_is_handed_on() -> None:
     options = template_kwargs({"thinking": True, "reasoning_effort": "low", "a": "it's"}, None)
     command = llama_command(StrategySpec(), TARGET, None, Sampling(), 16, 0, options)
@@ -350,6 +367,7 @@ def test_models_of_the_hub_go_by_their_names() -> None:
     ("spec", "sampling", "words"),
     [
         ("ngram-mod", {}, "vLLM has no ngram-mod"),
+        ("draft-eagle3", {}, "vLLM loads no heads from GGUF files: draft-eagle3"),
         ("suffix+draft-simple", {}, "draft-simple is left out, suffix stays"),
         ("draft-simple:p_min=0.5", {}, "p_min is left out"),
         ("draft-simple:verify=match", {"temperature": 0.8}, "not by match"),
