@@ -59,6 +59,26 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
     return tuple(cards)
 
 
+def in_plain_words(card: CardContent) -> CardContent:
+    """A card with words for its letters, if nothing was drawn: lessons that draw explain p and q."""
+    if not any(line.name == ARGMAX for line in card.sums):
+        return card
+    sums = tuple(replace(line, name="target's best") if line.name == ARGMAX else line for line in card.sums)
+    return replace(card, headings=("draft", "target")[-len(card.headings) :], sums=sums)
+
+
+def before_verdict(card: CardContent) -> CardContent:
+    """A card with what the draft thought alone, for a question about its verdict."""
+    values = [(bar, bar.values[0] or 0.0) for bar in card.bars if len(bar.values) > 1]
+    bars = tuple(
+        TokenBar(bar.token, (value,), bar.token == card.title, ((value, ""),))
+        for bar, value in sorted(values, key=lambda pair: -pair[1])
+        if value
+    )
+    fate = Origin.PLAIN.value
+    return CardContent(card.title, card.place, fate, "?", card.headings[:1], bars, None, (), ())
+
+
 # ------------------------------------------------------------------------------------------ drafted tokens
 
 

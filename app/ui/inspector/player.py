@@ -102,9 +102,10 @@ class RoundPhase:
 class SlowMotion(QWidget):
     """Paints the phase of a round as tokens, in as many rows as the whole round needs, below what happens."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, margin: float = _MARGIN) -> None:
         super().__init__()
         self._theme = theme
+        self._margin = margin
         self.phase: RoundPhase | None = None
         self.setAccessibleName("Round in slow motion")
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -149,11 +150,11 @@ class SlowMotion(QWidget):
         """Row, left edge and width of each token."""
         metrics = QFontMetricsF(self._theme.mono(0))
         places = []
-        row, left = 0, _MARGIN
+        row, left = 0, self._margin
         for text, _fate in phase.tokens:
             wide = metrics.horizontalAdvance(text) + 2 * _PADDING
-            if left > _MARGIN and left + wide > width - _MARGIN:
-                row, left = row + 1, _MARGIN
+            if left > self._margin and left + wide > width - self._margin:
+                row, left = row + 1, self._margin
             places.append((row, left, wide))
             left += wide + _GAP
         return places
@@ -185,7 +186,7 @@ class SlowMotion(QWidget):
 
     def _paint_caption(self, painter: QPainter, phase: RoundPhase) -> None:
         """Name the moments, the present one strong, and say what happens."""
-        palette, left = self._theme.palette, _MARGIN
+        palette, left = self._theme.palette, self._margin
         words = [
             (moment, moment is phase.moment)
             for moment in Moment
@@ -195,7 +196,7 @@ class SlowMotion(QWidget):
             font = self._theme.sans(-1, QFont.Weight.DemiBold if now else QFont.Weight.Normal)
             painter.setFont(font)
             painter.setPen(QColor(palette.text if now else palette.secondary))
-            room = QRectF(left, _PADDING, max(self.width() - left - _MARGIN, 0), self._caption() - _GAP)
+            room = QRectF(left, _PADDING, max(self.width() - left - self._margin, 0), self._caption() - _GAP)
             metrics = QFontMetricsF(font)
             fitting = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
             painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, fitting)

@@ -18,9 +18,10 @@ from app.engine.rules.registry import rule_of
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import CardGrid
 from app.ui.inspector.content import copied_words, round_facts, source_words
-from app.ui.inspector.contents import cards_of
+from app.ui.inspector.contents import before_verdict, cards_of, in_plain_words
 from app.ui.inspector.draft_block import DraftBlock, block_of, kind_of
 from app.ui.inspector.part import InspectorPart
+from app.ui.inspector.round_time import RoundTime, RoundTimeView
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
@@ -208,20 +209,36 @@ class RoundView(InspectorPart):
     """The card of a place got the focus."""
     source_changed = Signal()  # the tokens that the draft was copied from
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, for_learners: bool = False) -> None:
+        """`for_learners` has words in place of letters."""
         super().__init__()
+        self._for_learners = for_learners
+        self.asks: int | None = None  # a round of which only the draft is shown
+        self.in_whole = False  # the time is that of the whole answer
         self.title = SteadyLabel("strong")
         self.facts = kit.label("", "secondary", wrap=True, plain=True)
         self.origin = kit.label("", "caption", wrap=True, plain=True)
         self.source: tuple[int, int, int] | None = None
         """The tokens of the answer that the draft was copied from: round, place, number."""
         self.copied = CopiedLabel(theme)
+        self.time = RoundTimeView(theme)
         self.block = DraftBlock(theme)
         self.chain = BlockChain(theme)
         self.grid = CardGrid(theme)
         self.grid.card_focused.connect(self.place_focused)
         head = kit.row((self.title, 0, Qt.AlignmentFlag.AlignTop), (self.facts, 1), spacing=12)
-        kit.column(head, self.origin, self.copied, self.block, self.chain, 4, self.grid, spacing=4, on=self)
+        kit.column(
+            head,
+            self.origin,
+            self.copied,
+            self.time,
+            self.block,
+            self.chain,
+            4,
+            self.grid,
+            spacing=4,
+            on=self,
+        )
         self._text_of: TraceHeader | None = None  # whose answer was read
         self._text: ContextText
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -230,18 +247,22 @@ class RoundView(InspectorPart):
     def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
         return (  # a cursor may move with every frame; nobody reads cards as fast
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
-            (answer.moved, self._grow), (answer.pinned, self._redraw),
+            (answer.moved, self._grow), (answer.pinned, self._redraw), (answer.measured, self._redraw),
         )  # fmt: skip
 
     def draw(self) -> None:
         """Show the inspected round."""
         answer = self.answer
-        index, header = answer.inspected, answer.header
+        index, header = answer.inspected if self.asks is None else self.asks, answer.header
         if index is None or header is None:
             self.source = None
             self.grid.show_cards(())
             return
         round = answer.rounds[index]
+        self.facts.setHidden(self.asks is not None)
+        if self.asks is not None:
+            self._ask(round, header)
+            return
         self.title.set_text(f"Round {count(round.index)}")
         self.facts.setText(round_facts(round, header))
         copied = self._copied(round, header)
@@ -254,11 +275,25 @@ class RoundView(InspectorPart):
         self.source_changed.emit()
         self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.origin.text()}")
         self.block.show_block(block_of(round, header), kind_of(header))
+        whole = answer.measurement if self.in_whole else None
+        time = RoundTime.of_answer(whole) if whole is not None else RoundTime.of(round, answer.priced)
+        self.time.show_time(time)
         self.chain.show_links(chain_of(round, header))
         cards, place = cards_of(round, header), answer.pinned_place
+        if self._for_learners:
+            cards = tuple(map(in_plain_words, cards))
         if place is not None and place >= len(round.drafted):
             place = next((at for at, card in enumerate(cards) if card.own), None)
         self.grid.show_cards(cards, place)
+
+    def _ask(self, round: Round, header: TraceHeader) -> None:
+        """Show what is known before the verdict."""
+        self.title.set_text(f"Round {count(round.index)}: what the draft thinks")
+        for part in (self.origin, self.copied, self.block, self.chain):
+            part.hide()
+        self.time.show_time(None)
+        cards = cards_of(round, header)[: len(round.drafted)]
+        self.grid.show_cards([before_verdict(in_plain_words(card)) for card in cards])
 
     def _copied(self, round: Round, header: TraceHeader) -> Copied | None:
         """Where the draft was copied from."""

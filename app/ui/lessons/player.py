@@ -89,7 +89,7 @@ class LessonPlayer(QWidget):
         self.coming = SlowMotion(theme)
         self.coming.setAccessibleName("Draft of the coming round")
         self.words = StepWords(theme, course)
-        self.round = RoundView(theme)
+        self.round = RoundView(theme, for_learners=True)
         self.back = QPushButton("Back")
         self.next = kit.button("Next", kind="primary")
         self.back.setToolTip("The step before (Left)")
@@ -133,6 +133,8 @@ class LessonPlayer(QWidget):
             self.round.set_answer(course.answer)
         record = lesson.trace.rounds[step.round]
         # While the question is open only the draft is there: the cards would tell.
+        self.round.asks, self.round.in_whole = step.round if course.asking else None, step.card == "none"
+        self.round.draw()
         self.coming.show_phase(
             RoundPhase(record, Moment.GUESS, len(record.drafted)) if course.asking else None
         )
@@ -186,7 +188,6 @@ class LessonPlayer(QWidget):
             self._wide = wide
             _put(self.round, self._cards if wide else self._words_area)
         self._cards.setVisible(wide)
-        self.round.setVisible(not self.course.asking)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
         self.text.setFixedHeight(round(min(max(self.text.stack.height, _LEAST_LINES * line), most)))

@@ -6,19 +6,22 @@ from dataclasses import replace
 
 from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
 
-from app.engine.rules.greedy import ARGMAX
+from app.engine.fates import FATES, Origin
 from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import Card
 from app.ui.inspector.content import OTHERS, CardContent
-from app.ui.inspector.contents import cards_of
+from app.ui.inspector.contents import before_verdict, cards_of, in_plain_words
 from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
+from app.ui.inspector.round_time import RoundTime, RoundTimeView
 from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
 from app.ui.theme.theme import LargeTheme
 from app.ui.transcript.layout.stack import Token
+from app.ui.transcript.layout.styles import Styles
+from app.ui.transcript.legend import FateSample
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel
@@ -27,6 +30,8 @@ LEAST = 28  # pixels of the smallest letters on a screen 768 pixels high
 _HEIGHT = 768
 _LINES = 2, 4  # of the answer's text, at least and at most
 _SPACING = 2
+_FOOT = 0.6  # of the letters of the foot, in those of the stage
+_TIME_GAP = 24
 _EDGE = 2  # pixels by which a frame around tokens stands out of their line
 
 
@@ -36,6 +41,12 @@ class StageText(AnswerText):
     def __init__(self, theme: Theme, course: Course) -> None:
         super().__init__(theme, course)
         self.offers_end = False
+
+    def make_styles(self, theme: Theme) -> Styles:
+        """Flush left with everything else, but for the frame of a round."""
+        styles = Styles(theme)
+        styles.margin = 2 * _EDGE
+        return styles
 
     @Slot()
     def follow_step(self) -> None:
@@ -113,18 +124,20 @@ class LessonStage(QWidget):
         self.text = StageText(self._prose, course)
         self.text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.coming = SlowMotion(self._large)
+        self.coming = SlowMotion(self._large, margin=0)
         self.coming.setAccessibleName("Draft of the coming round")
         self.words = StepWords(self._prose, course, on_stage=True)
         for row in self.words.choices:
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.card = Card(self._large, self, key="D")
         self._contents: list[CardContent] = []  # of the card, from the whole to the least
+        self.time = RoundTimeView(self._large)
+        self.foot = StageFoot(LargeTheme(theme, self, least=-1), course)
         for still in (self.card, self.card.draws):
             still.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         body = QHBoxLayout()
         body.setSpacing(24)
-        side = kit.column(self.words, kit.Spring(1))
+        side = kit.column(self.words, self.time, kit.Spring(1), spacing=_TIME_GAP)
         body.addLayout(side, 4)
         body.addWidget(self.card, 5, Qt.AlignmentFlag.AlignTop)
         self._column = QVBoxLayout(self)
@@ -135,6 +148,7 @@ class LessonStage(QWidget):
         for part in (self.title, self.text, self.coming):
             self._column.addWidget(part)
         self._column.addLayout(body, 1)
+        self._column.addWidget(self.foot)
         course.moved.connect(self._show)
         theme.changed.connect(self._fit)
         self._show()
@@ -149,11 +163,18 @@ class LessonStage(QWidget):
         self.coming.show_phase(
             RoundPhase(record, Moment.GUESS, len(record.drafted)) if course.asking else None
         )
-        shown = step.card != "none" and not course.asking
+        shown = step.card != "none"
         if shown:
-            place = step.place if step.card == "drafted" else None
+            place = step.place
+            if course.asking and place is None and record.drafted:
+                place = 0  # its own token would tell
             self._contents = staged(record, lesson.trace.header, place)
+            if course.asking:
+                self._contents = [before_verdict(content) for content in self._contents[:3]]
         self.card.setVisible(shown)
+        measured = course.answer.measurement
+        time = RoundTime.of_answer(measured) if measured else RoundTime.of(record, course.answer.priced)
+        self.time.show_time(time if not shown else None)
         self._fit()
 
     # ------------------------------------------------------------------ keys
@@ -184,21 +205,39 @@ class LessonStage(QWidget):
     def _fit(self) -> None:
         """Give the letters their size, and the answer's text its lines."""
         pixels = LEAST * max(self.height() / _HEIGHT, 1.0)
+        margins = self._column.contentsMargins()
         for theme in (self._large, self._prose):
             theme.set_pixels(pixels)
+        self.foot.theme.set_pixels(pixels * _FOOT)
         self.title.setFont(self._prose.sans(1))
-        margins = self._column.contentsMargins()
         width = self.width() - margins.left() - margins.right()
         card = (width - 24) * 5 // 9
-        body = self.words.heightForWidth(width)
         line, (least, most) = self.text.line_height(), _LINES
-        taken = [self.title.sizeHint().height(), margins.top() + margins.bottom() + 3 * _SPACING]
-        if not self.card.isHidden() and self._contents:
-            self._show_card(card, self.height() - sum(taken) - least * line)
-            body = max(self.words.heightForWidth(width - 24 - card), self.card.height())
-        taken.append(body)
+        taken = [self.title.sizeHint().height(), margins.top() + margins.bottom() + 4 * _SPACING]
         if not self.coming.isHidden():
             taken.append(self.coming.heightForWidth(width))
+        if not self.time.isHidden():
+            taken.append(self.time.sizeHint().height() + _TIME_GAP)
+        room = self.height() - sum(taken) - least * line
+        step, asking = self.course.step, self.course.asking
+        if asking and step.card != "none":  # a picture beside the question, if it has room
+            self._show_card(card, room)
+            beside = self.words.heightForWidth(width - 24 - card)
+            self.card.setVisible(max(beside, self.card.height()) <= room)
+        elif not self.card.isHidden():
+            self._show_card(card, room)
+        if not self.card.isHidden():
+            width -= 24 + card
+        for question in (True, False):  # it stays beside its answer, if it has room
+            self.words.text.setVisible(question or asking or not step.choices)
+            words = self.words.heightForWidth(width)
+            if words <= room:
+                break
+        body = words if self.card.isHidden() else max(words, self.card.height())
+        taken.append(body)
+        foot = self.foot.sizeHint().height()
+        self.foot.setVisible(sum(taken) + least * line + foot <= self.height())
+        taken.append(foot * self.foot.isVisibleTo(self))
         self.text.setFixedHeight(line * min(max((self.height() - sum(taken)) // line, least), most))
         self.update()
 
@@ -216,6 +255,43 @@ class LessonStage(QWidget):
         painter.end()
 
 
+class StageFoot(QWidget):
+    """The fates of tokens, the keys, and how far the lesson is."""
+
+    def __init__(self, theme: LargeTheme, course: Course) -> None:
+        super().__init__()
+        self.theme = theme
+        self._course = course
+        self._samples = [FateSample(theme, fate, self) for fate in FATES if fate != Origin.PLAIN]
+        self.keys = QLabel()
+        kit.row(*self._samples, kit.Spring(1), self.keys, margins=(0, 2, 0, 4), spacing=12, on=self)
+        course.moved.connect(self._show)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        asks = "1 2 3 answer · " if self._course.asking else ""
+        self.keys.setText(f"{asks}→ on · ← back · D draw · Esc leave")
+        self.update()
+
+    @Slot()
+    def _restyle(self) -> None:
+        self.keys.setFont(self.theme.sans(-1))
+        self.keys.setStyleSheet(f"color: {self.theme.palette.secondary}")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the steps of the lesson as parts of a line, those that were shown dark."""
+        palette, steps = self.theme.palette, len(self._course.lesson.steps)
+        painter = QPainter(self)
+        width = self.width() / steps
+        for step in range(steps):
+            colour = palette.text if step <= self._course.at.step else palette.line
+            painter.fillRect(QRectF(step * width, 0, width - 4, 2), QColor(colour))
+        painter.end()
+
+
 def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardContent]:
     """The card of a place, or of the token that the target gave itself, for letters that can be read from
     far: the whole, then with fewer tokens and sums."""
@@ -229,24 +305,14 @@ def staged(round: Round, header: TraceHeader, place: int | None) -> list[CardCon
 
 
 def _for_stage(content: CardContent, *, own: bool) -> CardContent:
-    """A card without notes and with one of its two tokens. Where nothing was drawn, its letters are words:
-    the lessons that draw explain p and q."""
+    """A card without notes and with one of its two tokens."""
     instead = content.instead
     if own and instead is not None:
         content = replace(
             content, title=instead.title, fate=instead.fate, line=instead.line, sums=instead.sums
         )
     bars = tuple(replace(bar, token="others") if bar.token == OTHERS else bar for bar in content.bars)
-    content = replace(content, word=content.fate, bars=bars, notes=(), instead=None)
-    if not any(line.name == ARGMAX for line in content.sums):
-        return content
-    return replace(
-        content,
-        headings=("draft", "target")[-len(content.headings) :],
-        sums=tuple(
-            replace(line, name="target's best") if line.name == ARGMAX else line for line in content.sums
-        ),
-    )
+    return in_plain_words(replace(content, word=content.fate, bars=bars, notes=(), instead=None))
 
 
 KEYS: KeyTable[LessonStage] = KeyTable(

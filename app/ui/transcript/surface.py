@@ -58,7 +58,7 @@ class Surface(QAbstractScrollArea):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._styles = Styles(theme)
+        self._styles = self.make_styles(theme)
         self._drafts_shown = True
         self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
         self.offers_end = True  # whether to offer a button to the end, where that is far
@@ -386,8 +386,12 @@ class Surface(QAbstractScrollArea):
             self.setting_changed.emit()
         self.settle()
 
+    def make_styles(self, theme: Theme) -> Styles:
+        """Letters and distances in a theme."""
+        return Styles(theme)
+
     @Slot()
     def _theme_changed(self) -> None:
-        self._styles = Styles(self._theme)
+        self._styles = self.make_styles(self._theme)
         self.hover.clear()
         self._renew_setting()

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.engine import Engine
 from app.engine.explain.copied import ContextText
+from app.engine.explain.cost import CostModel
 from app.engine.explain.decision import draft_heading
 from app.engine.fates import Origin, Verdict
 from app.engine.record.trace import Trace
@@ -36,6 +37,7 @@ from app.ui.inspector.content import CardContent, RaceBars, copied_words, round_
 from app.ui.inspector.contents import cards_of
 from app.ui.inspector.draft_block import block_of
 from app.ui.inspector.painting import broken
+from app.ui.inspector.round_time import RoundTime
 from app.ui.inspector.round_view import RoundView, chain_of
 from app.ui.instruments.round_rows import round_rows, times_details
 from app.ui.state.answer import AnswerModel
@@ -410,3 +412,16 @@ def test_of_a_server_only_what_it_tells_is_shown() -> None:
     assert "draft 0" not in round_facts(round, header) and "verify" not in times_details(round)
     assert ContextText(header).copied(round) is None
     assert [row.q for row in round_rows(round)] == [None] * 4
+
+
+def test_a_round_in_time_is_held_against_as_many_single_passes() -> None:
+    round = make_round(0, (b"It", b" is"), b" a", rejected=b" no")  # 3 drafted, 3 emitted, in 11.2 ms
+    plain = make_round(0, (), b"It", seconds=0.0054, draft_seconds=0.0, verify_seconds=0.005)
+    unknown = RoundTime.of(round, CostModel.of([round]))
+    assert unknown is not None and not unknown.alone and "not measured" in unknown.words
+    time = RoundTime.of(round, CostModel.of([], plain=[plain]))
+    assert time is not None and time.seconds == pytest.approx((0.0112, 3 * 0.0054))
+    assert [block.seconds for block in time.drafted] == pytest.approx([0.0011 / 3] * 3 + [0.0096, 0.0005])
+    words = time.words.replace("\u2009", " ").replace("\xa0", " ")
+    assert words == "3 tokens in 11.2 ms, one by one in 16.2 ms: 1.45×"
+    assert RoundTime.of(plain, CostModel.of([], plain=[plain])) is None

@@ -93,7 +93,8 @@ def test_a_question_is_asked_before_its_round_is_shown(place: LessonsPlace, cour
     place.open(0)
     press(place, Qt.Key.Key_Right)
     player = place.player
-    assert course.answer.cursor == 1 and not player.round.isVisible()
+    assert course.answer.cursor == 1 and not player.round.time.isVisible()
+    assert {card.content.word for card in player.round.grid.cards if card.content is not None} == {"?"}
     assert player.coming.isVisible() and player.coming.phase is not None
     assert player.coming.phase.tokens == [("·on", ""), ("·the", ""), ("·mat", "")]
     assert player.text.text_of(player.text.turns[0]) == "A fox sat"

@@ -1,0 +1,168 @@
+"""A round in time: passes over its tokens one by one, against its draft and its one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.base import numbers
+from app.engine.explain.cost import CostModel
+from app.engine.types import Round
+from app.saved.measured import Measurement
+from app.ui.inspector.painting import LEFT, RIGHT, paint_text
+from app.ui.inspector.tracks import time_colours
+from app.ui.theme import Theme
+from app.ui.widgets.words import duration, factor
+
+_ALONE, _DRAFTED = "without drafts", "with drafts"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of time, and what was done in it."""
+
+    seconds: float
+    kind: int  # draft, verify or sampling, as `time_colours` has them
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTime:
+    """What the tokens of a round or of an answer took, and what they take without drafts."""
+
+    drafted: tuple[Block, ...]
+    alone: tuple[Block, ...]  # empty where no pass over a single token was measured
+    tokens: int
+    measured: float | None = None  # the speed-up of the whole answer
+
+    @classmethod
+    def of(cls, round: Round, cost: CostModel) -> RoundTime | None:
+        """None where nothing was drafted, or the times of a round's parts are not known."""
+        k, tokens = len(round.drafted), len(round.emitted)
+        if not k or not round.verify_seconds:
+            return None
+        blocks = [Block(round.draft_seconds / k, 0) for _ in range(k)]
+        blocks.append(Block(round.verify_seconds, 1, f"one pass over {k + 1}"))
+        blocks.append(Block(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))
+        single, rest = cost.single_pass, cost.rest.median if cost.rest.seconds else 0.0
+        alone = (Block(single, 1, "pass"), Block(rest, 2)) * tokens if single else ()
+        return cls(tuple(blocks), alone, tokens)
+
+    @classmethod
+    def of_answer(cls, measured: Measurement) -> RoundTime:
+        """An answer and its baseline, round by round."""
+        rows = [
+            tuple(
+                block
+                for round in trace.rounds
+                for block in (
+                    Block(round.draft_seconds if round.drafted else 0.0, 0),
+                    Block(round.verify_seconds, 1),
+                    Block(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2),
+                )
+            )
+            for trace in (measured.strategy, measured.baseline)
+        ]
+        return cls(rows[0], rows[1], len(measured.strategy.token_ids), measured.factor)
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Of the round, and of as many tokens without a draft."""
+        drafted, alone = (sum(block.seconds for block in row) for row in (self.drafted, self.alone))
+        return drafted, alone
+
+    @property
+    def words(self) -> str:
+        drafted, alone = self.seconds
+        said = f"{numbers.count(self.tokens, 'token')} in {duration(drafted)}"
+        if not alone:
+            return f"{said}; without drafts not measured"
+        gained = self.measured if self.measured is not None else alone / drafted
+        return f"{said}, one by one in {duration(alone)}: {factor(gained)}"
+
+
+class RoundTimeView(QWidget):
+    """Paints a round in time: blocks of two rows on one axis."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.time: RoundTime | None = None
+        self.setAccessibleName("The round in time")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._restyle)
+        self.hide()
+
+    def show_time(self, time: RoundTime | None) -> None:
+        """Show another round; None hides it."""
+        if (time is None) != self.isHidden():
+            self.setVisible(time is not None)
+        if time != self.time:
+            self.time = time
+            self.setAccessibleDescription(time.words if time is not None else "")
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        rows = 2 if self.time is not None and self.time.alone else 1
+        return QSize(200, round(self._line() * (2.6 + rows * 1.5)))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def _line(self) -> float:
+        return QFontMetricsF(self._theme.sans(-1)).height()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        time, theme, palette = self.time, self._theme, self._theme.palette
+        if time is None:
+            return
+        painter = QPainter(self)
+        small, line = theme.sans(-1), self._line()
+        metrics = QFontMetricsF(small)
+        paint_text(painter, QRectF(0, 0, self.width(), line), LEFT, time.words, small, palette.text)
+        left = metrics.horizontalAdvance(_ALONE) + line
+        longest = max(time.seconds)
+        most = self.width() - left - metrics.horizontalAdvance("888.8 ms") - 8
+        y = line * 1.3
+        for name, blocks in ((_ALONE, time.alone), (_DRAFTED, time.drafted)):
+            if not blocks:
+                continue
+            row = QRectF(left, y, most, line * 1.25)
+            paint_text(painter, QRectF(0, y, left, row.height()), LEFT, name, small, palette.secondary)
+            end = self._paint_row(painter, row, blocks, longest)
+            taken, beside = sum(block.seconds for block in blocks), row.translated(end + 8 - left, 0)
+            paint_text(painter, beside, LEFT, duration(taken), small, palette.text)
+            y += line * 1.5
+        painter.fillRect(QRectF(left, round(y), most, 1), QColor(palette.line))
+        for share in (0.0, 0.5, 1.0):
+            tick = QRectF(left + (share - 1) * most, y + 2, most, line)
+            if not share:
+                tick.moveLeft(left)
+            words = duration(share * longest) if share else "0"
+            paint_text(painter, tick, RIGHT if share else LEFT, words, theme.sans(-1.5), palette.secondary)
+
+    def _paint_row(self, painter: QPainter, row: QRectF, blocks: tuple[Block, ...], longest: float) -> float:
+        """Paint blocks side by side, with their words where they have room; returns where they end."""
+        palette, font = self._theme.palette, self._theme.sans(-1.5)
+        metrics, colours = QFontMetricsF(font), time_colours(palette)
+        x = row.left()
+        for block in blocks:
+            width = block.seconds / longest * row.width()
+            gap = 1 if width > 4 else 0
+            rect = QRectF(x, row.top(), max(width - gap, 0.5), row.height())
+            painter.fillRect(rect, QColor(colours[block.kind]))
+            for label in (f"{block.label} · {duration(block.seconds)}", block.label):
+                if block.label and metrics.horizontalAdvance(label) + 8 < rect.width():
+                    paint_text(painter, rect.adjusted(4, 0, 0, 0), LEFT, label, font, palette.ground)
+                    break
+            x += width
+        return x
+
+    @Slot()
+    def _restyle(self) -> None:
+        self.updateGeometry()
+        self.update()
