@@ -23,7 +23,7 @@ PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-wo
 
 .DEFAULT_GOAL := help
 .PHONY: help run test tests verify faults coverage lint format lock clean peer \
-        bench bench-overhead bench-sampling bench-same-text bench-drafting bench-peer bench-window bench-startup bench-block \
+        bench bench-overhead bench-sampling bench-same-text bench-drafting bench-peer bench-window bench-startup bench-rules \
         bench-length bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
         bench-advice advice-table lessons screenshots package package-test ready ready-dev
 
@@ -69,13 +69,13 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff format .
 
 bench: ## all benchmarks
-bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-rules bench-length \
        bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
 
-bench-same-text: ready-dev ## whether drafting changes a drawn text, and what verify=match costs (hours; a run that was ended goes on)
+bench-same-text: ready-dev ## whether drafting changes a drawn text (hours; a run that was ended goes on)
 	@$(BIN)/python tests/benchmarks/same_text.py $(ARGS)
 
 bench-sampling: ready-dev ## what a row costs to a drawn token, against llama.cpp's own samplers
@@ -103,8 +103,8 @@ bench-opening: ready-dev ## how long a trace of 100,000 tokens takes to open, an
 bench-startup: ready-dev ## time from start to a usable window
 	@$(BIN)/python tests/benchmarks/ui/startup.py $(ARGS)
 
-bench-block: ready-dev ## what block verification gains on the token-wise rule
-	@$(BIN)/python tests/benchmarks/block.py $(ARGS)
+bench-rules: ready-dev ## tokens/s and acceptance of speculative, match and block side by side, on two pairs (8 minutes)
+	@$(BIN)/python tests/benchmarks/rules.py $(ARGS)
 
 bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (15 minutes)
 	@$(BIN)/python tests/benchmarks/length.py $(ARGS)
