@@ -8,11 +8,14 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
 import msgspec
+
+from app.engine.errors import UserError
 
 T = TypeVar("T")
 
@@ -247,6 +250,18 @@ def write_hint(error: OSError, folder: Path | str) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"Permit Draftscope to write to the folder {folder}."
     return f"Look at the folder {folder}."
+
+
+@contextlib.contextmanager
+def explained(what: str, hint: str = "", *, folder: Path | None = None) -> Iterator[None]:
+    """Raise an OSError as a UserError: `what` was not done, and the system's reason; with a `hint`, or with
+    what helps about the `folder` that was written to."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{what}: {reason(error)}.", write_hint(error, folder) if folder is not None else hint
+        ) from error
 
 
 class NewerError(ValueError):

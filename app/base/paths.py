@@ -12,8 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from app.base.files import make_own_folder, reason
-from app.engine.errors import UserError
+from app.base.files import explained, make_own_folder
 
 HOME_VARIABLE = "DRAFTSCOPE_HOME"
 BUNDLED = "bundled:"
@@ -118,13 +117,10 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 
 def make_folder(folder: Path) -> None:
     """Make a folder for this user alone; raises UserError if nothing can be written there."""
-    try:
+    with explained(
+        f"The folder {folder} cannot be used", f"Make it writable, or set {HOME_VARIABLE} to another folder."
+    ):
         make_own_folder(folder)
         # Only writing proves it: permission bits say nothing of network drives, full disks and sandboxes.
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise UserError(
-            f"The folder {folder} cannot be used: {reason(error)}.",
-            f"Make it writable, or set {HOME_VARIABLE} to another folder.",
-        ) from error

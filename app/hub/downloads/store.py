@@ -15,12 +15,12 @@ from filelock import FileLock, Timeout
 from app.base.files import (
     OWN,
     decode_kept,
+    explained,
     make_own_folder,
     put_aside,
     read_file,
     reason,
     write_atomic,
-    write_hint,
 )
 from app.base.numbers import file_size
 from app.engine.errors import UserError
@@ -80,13 +80,9 @@ def read_queue(path: Path) -> Remembered:
 
 def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
     """Write the items, whole or not at all; raises UserError."""
-    try:
+    with explained("The list of downloads was not saved", folder=path.parent):
         make_own_folder(path.parent)
         write_atomic(path, msgspec.json.format(msgspec.json.encode(_DownloadsFile(downloads))))
-    except OSError as error:
-        raise UserError(
-            f"The list of downloads was not saved: {reason(error)}.", write_hint(error, path.parent)
-        ) from error
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from app.base.files import reason
+from app.base.files import explained
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, QUANTISED, REAL_TARGET, Paths
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.engine.shards import parts_of, shard_of
@@ -229,7 +229,7 @@ class Shelf:
         files have changed since this snapshot."""
         if not model.can_delete:
             raise UserError(f"{model.name} is part of Draftscope.", "It cannot be deleted.")
-        try:
+        with explained(f"{model.path.name} was not deleted", "Close what uses it, then try again."):
             if measure(model.files) != (model.size, model.changed):
                 raise UserError(
                     f"{model.path.name} has changed since it was listed, and was not deleted.",
@@ -242,10 +242,6 @@ class Shelf:
             if model.origin is FileOrigin.MADE:
                 with contextlib.suppress(OSError):  # it has other files
                     model.path.parent.rmdir()
-        except OSError as error:
-            raise UserError(
-                f"{model.path.name} was not deleted: {reason(error)}.", "Close what uses it, then try again."
-            ) from error
         if model.path in self.places.added:
             self.places.remove(model.path)
         return model.size

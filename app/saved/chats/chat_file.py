@@ -20,6 +20,7 @@ from app.base.files import (
     DamagedError,
     copy_aside,
     decode,
+    explained,
     keep_version,
     make_own_folder,
     open_file,
@@ -173,10 +174,8 @@ def check_writable(chat: Conversation) -> None:
 
 def read_chat(folder: Path) -> Conversation:
     """Read a chat. `head.damaged` says where a part is damaged; raises UserError if nothing is left."""
-    try:
+    with explained("This chat could not be read"):
         first, *lines = read_file(folder / NAME).split(b"\n")
-    except OSError as error:
-        raise UserError(f"This chat could not be read: {reason(error)}.") from error
     head = _read_head(first, folder)
     lines = [line for line in lines if line]
     try:
@@ -287,10 +286,8 @@ def current(folder: Path, seen: Conversation) -> Conversation:
     chat = read_chat(folder)
     if chat.head.revision >= seen.head.revision or chat.head.newer:
         return chat
-    try:
+    with explained("The chat was not saved", folder=folder):
         copy_aside(folder / NAME, "older")
-    except OSError as error:
-        raise UserError(f"The chat was not saved: {reason(error)}.", write_hint(error, folder)) from error
     return seen
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from app.base.files import FULL, reason, write_hint
+from app.base.files import FULL, explained, reason
 from app.engine.errors import UserError
 from app.engine.loop.text import TextStream
 from app.engine.record.trace import TraceWriter
@@ -35,12 +35,8 @@ class AnswerRecorder:
         self._name = path.name
         self._text = TextStream(header.stop)
         self._broken = False
-        try:
+        with explained("The answer cannot be saved", folder=path.parent):
             self._writer = TraceWriter(path, header)
-        except OSError as error:
-            raise UserError(
-                f"The answer cannot be saved: {reason(error)}.", write_hint(error, path.parent)
-            ) from error
 
     @property
     def trace(self) -> str:

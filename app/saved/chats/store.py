@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import OWN, reason, write_hint
+from app.base.files import OWN, explained, reason, write_hint
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_trace, write_trace
@@ -166,12 +166,8 @@ class ChatStore:
     def save_trace(self, chat_id: str, name: str, trace: Trace) -> None:
         """Write the trace of an answer, which could not be written when it came. Raises UserError."""
         folder = self._folder(chat_id)
-        try:
+        with explained("The answer cannot be saved", folder=folder):
             write_trace(folder / name, trace)
-        except OSError as error:
-            raise UserError(
-                f"The answer cannot be saved: {reason(error)}.", write_hint(error, folder)
-            ) from error
 
     def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
         """Undo `ask`, which turned `before` into `asked`."""
@@ -180,13 +176,11 @@ class ChatStore:
             now = current(folder, asked)
             if now.head.revision != asked.head.revision:
                 raise _changed_elsewhere()
-            try:
+            with explained("The question was not taken back"):
                 if not before.head.revision:
                     shutil.rmtree(folder)
                     return before
                 Superseded(folder).bring_back(before.turns[len(asked.turns) - 1 :])
-            except OSError as error:
-                raise UserError(f"The question was not taken back: {reason(error)}.") from error
             revision = now.head.revision + 1
             chat = with_head(now, updated=before.head.updated, revision=revision)
             return written(folder, msgspec.structs.replace(chat, turns=before.turns))
@@ -277,21 +271,15 @@ class ChatStore:
             deleted = self._trash.find(chat_id)
             if deleted is None:
                 raise UserError("The deleted chat is gone.", "Deleted chats are kept for 7 days.")
-            try:
+            with explained("The chat was not restored"):
                 os.rename(deleted, folder)
-            except OSError as error:
-                raise UserError(f"The chat was not restored: {reason(error)}.") from error
         return read_head(folder)
 
     def purge(self, kept: timedelta = KEPT) -> None:
         """At start: remove for good chats and traces deleted or replaced longer ago than `kept`."""
         with self._locked():
-            try:
+            with explained("The chats cannot be changed", folder=self.folder):
                 now = self._steady.wind(self._trash.latest())
-            except OSError as error:
-                raise UserError(
-                    f"The chats cannot be changed: {reason(error)}.", write_hint(error, self.folder)
-                ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():
                 with contextlib.suppress(UserError):  # a chat that is damaged may name any of them
@@ -369,15 +357,13 @@ class ChatStore:
 
     def _folders(self) -> Iterator[Path]:
         check_there(self.folder, "chats")
-        try:
-            with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    if _ID.fullmatch(entry.name) and entry.is_dir():
-                        yield Path(entry.path)
-        except OSError as error:
-            raise UserError(
-                f"The chats cannot be listed: {reason(error)}.", f"Look at the folder {self.folder}."
-            ) from error
+        with (
+            explained("The chats cannot be listed", f"Look at the folder {self.folder}."),
+            os.scandir(self.folder) as entries,
+        ):
+            for entry in entries:
+                if _ID.fullmatch(entry.name) and entry.is_dir():
+                    yield Path(entry.path)
 
     def _folder(self, chat_id: str) -> Path:
         # Ids come back from the settings file: none may lead out of the folder.

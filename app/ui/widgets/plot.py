@@ -11,7 +11,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QSize, Qt, Si
 from PySide6.QtGui import QColor, QContextMenuEvent, QPixmap, QRegion
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from app.base.files import SHARED, reason, write_atomic
+from app.base.files import SHARED, explained, write_atomic
 from app.base.numbers import cell
 from app.engine.errors import UserError
 from app.ui.theme import Theme
@@ -58,10 +58,8 @@ def png_picture(widget: QWidget, ground: str) -> bytes:
 
 def write_export(path: Path, data: bytes) -> None:
     """Write an exported file; raises UserError in a sentence for people."""
-    try:
+    with explained(f"{path.name} was not saved", "Choose another folder."):
         write_atomic(path, data, SHARED)
-    except OSError as error:
-        raise UserError(f"{path.name} was not saved: {reason(error)}.", "Choose another folder.") from error
 
 
 class Plot(QWidget):
