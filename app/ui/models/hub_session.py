@@ -27,7 +27,6 @@ from app.hub.library.shelf import Shelf, own_models
 from app.hub.repo import HubFile
 from app.hub.token import is_forced_offline
 from app.ui.state.chat_side import KEEP, Keep, PairChange, Tell
-from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.background import Askers, Query
 
@@ -70,8 +69,8 @@ class HubSession(QObject):
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
         self._paths = paths
-        self._mailbox = Mailbox(call_each)
-        self.askers = Askers(self._mailbox)
+        self.askers = Askers()
+        self._mailbox = self.askers.mailbox
         self._measure = measure
         self._measured = 0.0
         self._room_question: Query[Room] = Query(self.askers, self._set_room, self._no_room)
@@ -94,7 +93,6 @@ class HubSession(QObject):
 
     def close(self) -> None:
         """Pause the downloads, end the threads and processes; nothing is emitted afterwards."""
-        self._mailbox.close()
         self.askers.close()
         with self._queue_lock:
             self._closed = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -15,7 +15,7 @@ from app.hub.errors import Trouble
 from app.hub.repo import HubFile
 from app.ui.models.download_row import reserve_space
 from app.ui.models.hub_session import HubSession
-from app.ui.models.quantisation_row import FitLight
+from app.ui.models.quantisation_row import FitLight, OfferButton
 from app.ui.models.words import joined, share, speed, state_words, time_left
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
@@ -45,7 +45,6 @@ class PairCard(QFrame):
         self._confirmed: dict[str, Confirmed] = {}  # by role
         self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
         self.setProperty("kind", "card")
-        self._action: Callable[[], None] = lambda: None
         self._lines: dict[str, tuple[QLabel, QLabel]] = {}
         self._build()
         self.refresh()
@@ -102,7 +101,8 @@ class PairCard(QFrame):
     def _actions(self) -> QHBoxLayout:
         # Fetch, Pause and Use have places of their own: they replace each other without a click, and in one
         # place the wrong one could come under a moving pointer.
-        self.button = kit.button("", self._act)
+        self.button = OfferButton(f": {self.pair.title}")
+        self.button.pressed.connect(self.notice.clear)
         self.queue = kit.button("Show downloads", self.downloads_wanted, kind="flat")
         alone = self.pair.draft is None
         self.use = kit.button(
@@ -175,7 +175,7 @@ class PairCard(QFrame):
         elif self._fetching.pending:
             self._state.setText("Asking for current names and sizes.")
             # Not disabled: the keyboard focus would move.
-            self._offer("Asking the Hub…", lambda: None)
+            self.button.offer("Asking the Hub…", lambda: None)
         else:
             self._show_fetchable()
         if held and not held[0].hasFocus():
@@ -189,7 +189,7 @@ class PairCard(QFrame):
         words = f"Fetch {self._size_words(missing)}"
         if self._session.is_offline:
             self._state.hide()  # said once, above all cards
-            self._offer(words, None, "Offline mode is on.")
+            self.button.offer(words, None, "Offline mode is on.")
             return
         if problem is not None:
             set_role(self._state, role="error")
@@ -198,7 +198,7 @@ class PairCard(QFrame):
             self._state.setText("Confirmed with the Hub.")
         else:
             self._state.hide()  # said once, above all cards
-        self._offer(words, self._start, "Download what is missing into the Hugging Face cache")
+        self.button.offer(words, self._start, "Download what is missing into the Hugging Face cache")
 
     @property
     def weight(self) -> int:
@@ -219,12 +219,12 @@ class PairCard(QFrame):
         self.pause.setVisible(not stopped)
         if latest.trouble is Trouble.OFFLINE:
             self._state.setText("Offline: the download resumes once offline mode is off.")
-            self._offer("Resume", None, "Offline mode is on.")
+            self.button.offer("Resume", None, "Offline mode is on.")
             return
         if latest.state is State.FAILED:
             set_role(self._state, role="error")
             self._state.setText(f"{latest.message} {latest.hint}")
-            self._offer("Try again", self._resume)
+            self.button.offer("Try again", self._resume)
             return
         words = state_words(latest, self._session.retry_in(latest))
         # In one line: a card that grows and shrinks would move the others.
@@ -232,13 +232,9 @@ class PairCard(QFrame):
         numbers = percent(share(latest)), speed(latest.speed), time_left(latest.seconds_left)
         self._state.setText(joined(f"{role}: {words}", *numbers))
         if stopped:
-            self._offer("Resume", self._resume)
+            self.button.offer("Resume", self._resume)
         else:
-            self._offer("Fetching…", None)
-
-    def _act(self) -> None:
-        self.notice.clear()
-        self._action()
+            self.button.offer("Fetching…", None)
 
     def _use(self) -> None:
         self.notice.clear()
@@ -269,14 +265,6 @@ class PairCard(QFrame):
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error)
         self.show_progress()
-
-    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
-        """What the fetching button does next; None where nothing can be done now."""
-        self._action = action or (lambda: None)
-        self.button.setText(words)
-        self.button.setToolTip(as_text(tooltip))
-        self.button.setAccessibleName(f"{words}: {self.pair.title}")
-        self.button.setEnabled(action is not None)
 
     def _items(self) -> list[Download]:
         return [item for item in map(self._item, self._entries()) if item is not None]

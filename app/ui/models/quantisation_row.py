@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, State, Wanted
@@ -101,6 +101,28 @@ def light_words(fit: Fit) -> str:
     return "GPU and memory" if fit.light is Light.BOTH else capital(fit.light)
 
 
+class OfferButton(QPushButton):
+    """Does what it offers at the moment."""
+
+    def __init__(self, subject: str) -> None:
+        """`subject` is added to its words for a screen reader."""
+        super().__init__()
+        self._subject = subject
+        self._offered: Callable[[], object] = lambda: None
+        self.clicked.connect(self._act)
+
+    def offer(self, words: str, act: Callable[[], object] | None, tip: str = "") -> None:
+        """Offer something; with None nothing can be done now."""
+        self._offered = act or (lambda: None)
+        self.setText(words)
+        self.setToolTip(as_text(tip))
+        self.setAccessibleName(f"{words}{self._subject}")
+        self.setEnabled(act is not None)
+
+    def _act(self) -> None:
+        self._offered()
+
+
 SIZE_WIDTH, LIGHT_WIDTH, BUTTON_WIDTH = 72, 128, 104  # pixels at text scale 1
 WORDLESS = 460  # a row below this width shows the light without words
 
@@ -129,7 +151,6 @@ class QuantisationRow(QFrame):
         self._session = session
         self._repo = repo
         self.quantisation = quantisation
-        self._action: Callable[[], None] = lambda: None
         self._path: Path | None = None
         self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
         known = quantisation.name != "?" and not tell_file
@@ -145,7 +166,7 @@ class QuantisationRow(QFrame):
         self._size.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.light = FitLight(theme, light_words, unknown="")
         self.state = ElidedLabel(role="caption")
-        self.button = kit.button("", self._act)
+        self.button = OfferButton(f" {quantisation.name}")
         kit.row(
             (name, 0 if known else 2),
             (self.state, 1),
@@ -184,16 +205,16 @@ class QuantisationRow(QFrame):
             self._show_coming(download)
         elif self._path is not None:
             self._say("✓ already here")
-            self._offer("Show", self._show_here, "Show it in the library")
+            self.button.offer("Show", self._show_here, "Show it in the library")
         elif self._fetching.pending:
             self._say("asking the Hub…")
-            self._offer("Fetch", lambda: None)
+            self.button.offer("Fetch", lambda: None)
         elif self._session.is_offline:
             self._say("offline")
-            self._offer("Fetch", None, "Offline mode is on.")
+            self.button.offer("Fetch", None, "Offline mode is on.")
         else:
             self._say("")
-            self._offer("Fetch", self._fetch, "Download it into the Hugging Face cache")
+            self.button.offer("Fetch", self._fetch, "Download it into the Hugging Face cache")
 
     def _say(self, words: str) -> None:
         self.state.set_text(joined(self._parts, words))
@@ -207,10 +228,7 @@ class QuantisationRow(QFrame):
             words = state_words(download, self._session.retry_in(download))
             running = download.state in (State.RUNNING, State.PAUSED)
             self._say(joined(percent(share(download)) if running else "", words))
-        self._offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
-
-    def _act(self) -> None:
-        self._action()
+        self.button.offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
 
     def _show_here(self) -> None:
         self.library_wanted.emit(self._path)
@@ -229,14 +247,6 @@ class QuantisationRow(QFrame):
 
     def _item(self) -> Download | None:
         return self._session.download_of(self._repo.repo, self.quantisation.file)
-
-    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
-        """What the button does next; None where nothing can be done now."""
-        self._action = action or (lambda: None)
-        self.button.setText(words)
-        self.button.setToolTip(as_text(tooltip))
-        self.button.setAccessibleName(f"{words} {self.quantisation.name}")
-        self.button.setEnabled(action is not None)
 
     def _fit(self) -> None:
         scale = self._theme.scale

@@ -15,7 +15,6 @@ from app.engine.explain.facts import DraftFile, size_verdict
 from app.engine.types import ModelOptions, PairInfo
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.state.engine_session import EngineSession
-from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.background import Askers, Query
 
@@ -36,16 +35,11 @@ class LibraryDrafts(QObject):
     def __init__(self, paths: Paths) -> None:
         super().__init__()
         self._paths = paths
-        self._askers: Askers | None = None  # threads, from the first question on
+        self.askers = Askers()
+        self.close = self.askers.close
         self._files: dict[str, Files] = {}
         self._searches: dict[str, Query[Files]] = {}
         self._verdicts: dict[Pair, str] = {}
-
-    def close(self) -> None:
-        """End the threads; nothing is emitted afterwards."""
-        if self._askers is not None:
-            self._askers.mailbox.close()
-            self._askers.close()
 
     # ------------------------------------------------------------------ files for a target
 
@@ -90,20 +84,8 @@ class LibraryDrafts(QObject):
         with self._shelf() as shelf:
             return shelf.judge(target, draft).line
 
-    # ------------------------------------------------------------------ behind both
-
-    @property
-    def askers(self) -> Askers:
-        """The threads that answer."""
-        if self._askers is None:
-            self._askers = Askers(Mailbox(call_each))
-        return self._askers
-
     def _shelf(self) -> Shelf:
-        from app.hub.library.shelf import (
-            Shelf,
-            own_models,  # slow to import
-        )
+        from app.hub.library.shelf import Shelf, own_models  # slow to import
 
         return Shelf(self._paths.data, own=own_models(self._paths))
 

@@ -16,7 +16,6 @@ from app.engine.errors import UserError
 from app.engine.process.messages import DevicesListed, Failed
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
-from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -191,15 +190,10 @@ class CareController(QObject):
         self._notices = notices
         self._paths = paths
         self._session = session
-        self._askers: Askers | None = None  # from the first check on
+        self._askers = Askers()
+        self.close = self._askers.close
         view.report_requested.connect(self.copy_report)
         view.check_requested.connect(self.check)
-
-    def close(self) -> None:
-        """Drop what is being looked for."""
-        if self._askers is not None:
-            self._askers.close()
-            self._askers.mailbox.close()
 
     @Slot(bool)
     def copy_report(self, texts: bool = False, copied: Callable[[], object] = lambda: None) -> None:
@@ -269,8 +263,6 @@ class CareController(QObject):
 
     def _query(self, answered: Callable[[T], None]) -> Query[T]:
         """A question whose answer goes to `answered`."""
-        if self._askers is None:
-            self._askers = Askers(Mailbox(call_each))
         return Query(self._askers, answered, lambda error: self._view.show_check(str(error)))
 
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer
 
 from app.engine.errors import UserError
-from app.ui.state.mailbox import Mailbox
+from app.ui.state.mailbox import Mailbox, call_each
 
 log = logging.getLogger("draftscope.models")
 T = TypeVar("T")
@@ -23,22 +23,26 @@ THREADS = 4
 
 
 class Askers:
-    """A few threads that run blocking work. They never keep the program from ending."""
+    """A few threads that run blocking work, from the first on. They never keep the program from ending."""
 
-    def __init__(self, mailbox: Mailbox) -> None:
-        self.mailbox = mailbox
-        self.closed = False
+    def __init__(self) -> None:
+        self.mailbox = Mailbox(call_each)
+        self.closed = self._started = False
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        for number in range(THREADS):
-            threading.Thread(target=self._run, name=f"asking {number}", daemon=True).start()
 
     def do(self, work: Callable[[], None]) -> None:
         """Run `work`, which does not raise, when a thread is free."""
+        if not self._started:
+            self._started = True
+            for number in range(THREADS):
+                threading.Thread(target=self._run, name=f"asking {number}", daemon=True).start()
         self._work.put(work)
 
     def close(self) -> None:
-        """End the threads, each after its current work, without waiting for them."""
+        """End the threads, each after its current work, without waiting for them; nothing is delivered
+        afterwards."""
         self.closed = True
+        self.mailbox.close()
         for _ in range(THREADS):
             self._work.put(None)
 

@@ -19,14 +19,12 @@ from app.saved.chats.store import ChatStore
 from app.saved.measured import Calibrations
 from app.saved.presets import PresetStore
 from app.servers.address import is_address
-from app.ui.chat.advice_controller import AdviceController
-from app.ui.chat.baseline import BaselineController
+from app.ui.chat.baseline import AdviceController, BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.prompt_edit import KEYS as PROMPT_KEYS
-from app.ui.chat.sums_controller import SumsController
 from app.ui.chat.try_prompts import TryController
-from app.ui.chat.versions import VersionsController
+from app.ui.chat.versions import SumsController, VersionsController
 from app.ui.help import HelpPanel, HelpSection, help_sections
 from app.ui.pair.library_drafts import DraftJudge, LibraryDrafts
 from app.ui.pair.pair_controller import PairController

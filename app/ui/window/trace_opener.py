@@ -14,7 +14,6 @@ from app.engine.errors import UserError
 from app.engine.record.trace import Salvaged, Trace, salvage_in_parts
 from app.ui.state.chat_side import Tell
 from app.ui.state.folds import RoundFolds
-from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.widgets import kit
 from app.ui.widgets.background import Askers, Query
 from app.ui.widgets.labels import ElidedLabel
@@ -50,7 +49,7 @@ class TraceOpener(QObject):
         self.strip = OpeningStrip()
         self.strip.cancel.clicked.connect(self.cancel)
         self._show = show
-        self._askers: Askers | None = None  # threads, from the first file on
+        self._askers = Askers()
         self._query: Query[_FoldedTrace | None] | None = None
         self._late = QTimer(self, singleShot=True, interval=_SOON)
         self._late.timeout.connect(self.strip.show)
@@ -63,8 +62,6 @@ class TraceOpener(QObject):
     def open(self, file: Path, tell: Tell) -> None:
         """Show a file as far as it can be read; `tell` is told what is damaged in it."""
         self.cancel()
-        if self._askers is None:
-            self._askers = Askers(Mailbox(call_each))
         self._query = Query(
             self._askers, partial(self._take, file, tell), lambda error: self._failed(error, tell)
         )
@@ -85,9 +82,7 @@ class TraceOpener(QObject):
     def close(self) -> None:
         """End the threads; nothing is shown afterwards."""
         self.cancel()
-        if self._askers is not None:
-            self._askers.mailbox.close()
-            self._askers.close()
+        self._askers.close()
 
     def _failed(self, error: UserError, tell: Tell) -> None:
         self.cancel()

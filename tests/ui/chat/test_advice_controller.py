@@ -13,7 +13,7 @@ from app.engine.explain.predict import is_clear
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.saved.measured import Calibrations
-from app.ui.chat import advice_controller
+from app.ui.chat import baseline
 from app.ui.state.answer import AnswerModel
 from tests.ui.instruments.answers import header, totals, trace
 from tests.ui.traces import make_round
@@ -97,7 +97,7 @@ def test_the_steps_of_loading_advise_nothing_anew(windows: Windows, monkeypatch:
 def test_passes_are_timed_once_after_an_answer_and_kept(
     windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice_controller, "_DISTURBED", math.inf)  # whatever else runs beside the tests
+    monkeypatch.setattr(baseline, "_DISTURBED", math.inf)  # whatever else runs beside the tests
     desk = windows.open(strategy="none")
     desk.ask("hello")
     answer, kept = desk.window.controller.shown.answer, windows.paths.calibrations

@@ -20,10 +20,8 @@ from tests.hub.server import SECRET
 
 @pytest.fixture
 def askers(qtbot: QtBot) -> Iterator[Askers]:
-    mailbox = Mailbox(call_each)
-    made = Askers(mailbox)
+    made = Askers()
     yield made
-    mailbox.close()
     made.close()
 
 
@@ -115,13 +113,12 @@ def test_a_bug_is_logged_without_its_text(
 
 def test_after_closing_nothing_is_delivered_and_the_threads_end(qtbot: QtBot) -> None:
     before = set(threading.enumerate())
-    mailbox = Mailbox(call_each)
-    askers = Askers(mailbox)
-    ours = set(threading.enumerate()) - before
-    assert len(ours) == THREADS
+    askers = Askers()
+    assert set(threading.enumerate()) == before
     heard = Heard(askers)
     heard.question.ask(lambda: 1)
-    mailbox.close()
+    ours = set(threading.enumerate()) - before
+    assert len(ours) == THREADS
     askers.close()
     qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in ours))
     open_mailbox, told = Mailbox(call_each), []
