@@ -19,8 +19,7 @@ import numpy as np
 from scipy import stats
 from typing_extensions import override
 
-from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
-from app.engine.drafters.registry import StrategyKind
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext, StrategyKind
 from app.engine.engine import Engine
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits

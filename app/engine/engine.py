@@ -332,7 +332,7 @@ def _check_head(spec: StrategySpec, draft: Model) -> None:
                 f"{part.name} cannot draft with {draft.path.name}, which reads the target.",
                 f"Choose {serves}.",
             )
-        if not serves and KINDS[part.name].needs_draft and part.name in HEAD_STRATEGIES.values():
+        if not serves and KINDS[part.name].needs_draft and KINDS[part.name].is_head:
             raise SettingError(
                 f"{part.name} needs a draft that was trained for this target, and {draft.path.name} is a "
                 "model of its own.",

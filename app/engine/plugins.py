@@ -19,10 +19,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from app.base.files import open_file
-from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext, StrategyKind
 from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.guarded import error_words
-from app.engine.drafters.registry import StrategyKind
 from app.engine.errors import DrafterError, SettingError, UserError
 from app.engine.params import FileUse, param
 

@@ -32,9 +32,6 @@ def run_keys() -> list[str]:
     return ["verify", "length", *(param.name for rule in LENGTHS.values() for param in params_of(rule))]
 
 
-LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
-"""The names of settings that limit the length of a draft."""
-
 _UNLIMITED = 64  # for a strategy without such a setting
 
 
@@ -55,13 +52,12 @@ class StrategyPart:
     @property
     def longest(self) -> int:
         """The most tokens that a proposal may have."""
-        return max((getattr(self.params, name, 0) for name in LONGEST), default=0) or _UNLIMITED
+        return getattr(self.params, self.length_key, 0) if self.length_key else _UNLIMITED
 
     @property
     def length_key(self) -> str | None:
         """The setting that limits the length of drafts; None if there is none."""
-        known = {param.name for param in params_of(type(self.params))}
-        return next((key for key in LONGEST if key in known), None)
+        return KINDS[self.name].limit or None
 
     def drafts_at(self, length: int) -> bool:
         """Whether the strategy can draft with at most `length` tokens."""
@@ -239,7 +235,7 @@ def longest_draft(strategy: str) -> int | None:
         parts = StrategySpec.parse(strategy).parts
     except SettingError:
         return None  # a strategy of another version
-    return max((getattr(part.params, name, 0) for part in parts for name in LONGEST), default=0) or None
+    return max((getattr(part.params, part.length_key or "", 0) for part in parts), default=0) or None
 
 
 def _changed(params: Any) -> list[str]:

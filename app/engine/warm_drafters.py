@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.drafters.base import Drafter
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.base import Drafter, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import DraftLength, LengthRule
 from app.engine.strategy import StrategyPart, StrategySpec
 

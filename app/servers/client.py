@@ -16,6 +16,7 @@ import msgspec
 from app import __version__
 from app.base import numbers
 from app.base.bugs import bug_words
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, UserError
 from app.engine.process.host import ThreadHome
 from app.engine.process.messages import (
@@ -53,7 +54,7 @@ from app.servers.llama_server import LlamaServer
 from app.servers.vllm import Vllm
 
 _CHARACTERS = 4  # of a token, roughly: how long a document is cut
-KEEPS = ("ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v")
+KEEPS = tuple(kind.name for kind in KINDS.values() if kind.remembers)
 """The strategies with which a server drafts from earlier answers, too: nothing can make it forget them."""
 
 

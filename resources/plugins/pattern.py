@@ -128,5 +128,6 @@ STRATEGY = StrategyKind(
     "pattern",
     PatternParams,
     "Drafts what a regular expression leaves no choice about: fixed lines of code, JSON keys, table rules.",
+    length="",  # no setting limits a draft
     make=Pattern,
 )

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.drafters.base import StrategyKind
 from app.engine.drafters.draft_simple import DraftSimpleParams
 from app.engine.drafters.prompt_lookup import PromptLookupParams
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.lengths.ewma import Ewma
 from app.engine.params import params_of

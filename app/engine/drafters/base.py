@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws
@@ -146,3 +147,106 @@ class Resources:
 def one_hot(proposal: Proposal) -> Sequence[Distribution | None]:
     """Return q for the verifier: the proposal's rows, or None for every token of a one-hot proposal."""
     return proposal.q or [None] * len(proposal.ids)
+
+
+class Copies(Enum):
+    """Which drafts of a strategy are copied from a place that `Proposal.match` names, so that a record can be
+    checked."""
+
+    NOWHERE = "none"
+    SOME = "some"
+    ALL = "all"
+
+
+class LlamaFlags(NamedTuple):
+    """A strategy's flags in llama.cpp, made from the names of its settings."""
+
+    prefix: str  # of all flags but the plain ones: --spec-PREFIX-KEY
+    plain: tuple[str, ...] = ()  # settings whose flag has their bare name
+    own: Mapping[str, str] = {}  # settings that llama.cpp lacks -> the sentence that says so
+    notes: Mapping[str, str] = {}  # settings -> a sentence on what they do there
+
+    def flag(self, key: str) -> str:
+        """The flag of a setting."""
+        words = key.replace("_", "-")
+        return f"--{words}" if key in self.plain else f"--spec-{self.prefix}-{words}"
+
+
+class VllmMethod(NamedTuple):
+    """A strategy in vLLM's speculative config."""
+
+    name: str
+    keys: Mapping[str, str | int]  # vLLM's key -> our setting, or a number
+    lacks: tuple[str, ...] = ()  # settings that it has not
+
+
+class Keeps(NamedTuple):
+    """What a drafter keeps in main memory, in bytes."""
+
+    per_token: int = 0  # of the context
+    fixed: int = 0
+    more_tokens: str = ""  # the setting that says how many tokens it keeps besides the context's
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyKind:
+    """One strategy: its parameter dataclass, when it helps, and how its drafter is made."""
+
+    name: str
+    params: type[Any]
+    summary: str
+    needs_draft: bool = field(default=False, kw_only=True)
+    needs_mtp: bool = field(default=False, kw_only=True)
+    """Drafts with the head that the target's own file holds."""
+    is_head: bool = field(default=False, kw_only=True)
+    """Drafts with a head, which was trained for its target and reads it."""
+    is_synthetic: bool = field(default=False, kw_only=True)
+    """Drafts from a rehearsal of the answer: its speed is an experiment's, and every output says so."""
+    memory: tuple[str, ...] | None = field(default=None, kw_only=True)
+    """The parameters that shape the drafter's memory: the others may change while the memory stays (see
+    `Drafter.adjust`). None: all parameters shape it."""
+    keeps: Keeps = field(default=Keeps(), kw_only=True)
+    length: str | None = field(default=None, kw_only=True)
+    """The name of the setting that limits a draft's length, "" if none does; n_max if it is not named here."""
+    least: str = field(default="n_min", kw_only=True)
+    """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
+    also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
+    copies: Copies = field(default=Copies.NOWHERE, kw_only=True)
+    remembers: bool = field(default=False, kw_only=True)
+    """Whether a server that drafts with it drafts from answers to others too."""
+    walks: bool = field(default=True, kw_only=True)
+    """Whether its drafts in a known text can be found out without models (see explain/walk.py)."""
+    settings: tuple[str, ...] = field(default=("",), kw_only=True)
+    """Settings worth trying on an unknown machine, the most promising first; "" are the defaults."""
+    settings_drawn: tuple[str, ...] = field(default=(), kw_only=True)
+    """More of them where tokens are drawn."""
+    settings_behind: tuple[str, ...] = field(default=("",), kw_only=True)
+    """Settings worth trying behind a strategy that copies and drafts first."""
+    before: str = field(default="", kw_only=True)
+    """A strategy that copies and is worth trying behind this one."""
+    llama: LlamaFlags | None = field(default=None, kw_only=True)
+    """How llama.cpp is told to do the same; None if it cannot."""
+    vllm: VllmMethod | None = field(default=None, kw_only=True)
+    make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
+    """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
+
+    @property
+    def limit(self) -> str:
+        """The name of the setting that limits a draft's length; "" if none does."""
+        return "n_max" if self.length is None else self.length
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model guesses its drafts, or a head; the others copy."""
+        return self.needs_draft or self.needs_mtp
+
+    def memory_at(self, params: Any, n_ctx: int) -> int:
+        """The bytes that its drafter keeps at most, with a context of so many tokens; 0 where that is not
+        known."""
+        return self.keeps.fixed + self.keeps.per_token * (n_ctx + getattr(params, self.keeps.more_tokens, 0))
+
+
+def draft_of(resources: Resources) -> Context:
+    """The draft's context, of a strategy that needs one."""
+    assert resources.draft is not None
+    return resources.draft

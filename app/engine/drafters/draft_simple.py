@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.engine.compat import FitKind
 from app.engine.drafters.base import (
     DRAFT_ENDED,
     DRAFT_FULL,
     ENOUGH,
     Drafter,
     DraftView,
+    LlamaFlags,
     Proposal,
+    Resources,
     RunContext,
+    StrategyKind,
+    VllmMethod,
+    draft_of,
 )
 from app.engine.drafters.mirror import parse_pairs
 from app.engine.errors import SettingError
@@ -285,3 +291,99 @@ def shares(logits: list[float]) -> list[float]:
     weights = [math.exp(logit - logits[0]) for logit in logits]
     whole = sum(weights)
     return [weight / whole for weight in weights]
+
+
+def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
+    draft = draft_of(resources)
+    if resources.fit is not None and resources.fit.kind is FitKind.THROUGH_TEXT:
+        from app.engine.drafters.through_text import ThroughText  # which is made of this file's classes
+
+        return ThroughText(params, draft, resources.vocabulary)
+    return DraftSimple(params, draft, resources.vocabulary.size)
+
+
+def _head(params: HeadParams, resources: Resources) -> Drafter:
+    return DraftSimple(params, draft_of(resources), resources.vocabulary.size)
+
+
+DRAFT_FLAGS = LlamaFlags(
+    "draft",
+    own={
+        "sample": "llama.cpp has no drafting by sampling",
+        "replace": "llama.cpp has no drafting through text",
+    },
+)
+KIND = StrategyKind(
+    "draft-simple",
+    DraftSimpleParams,
+    "A small model guesses ahead. One with another vocabulary guesses through text. Helps where the "
+    "target is large and the draft often agrees with it.",
+    needs_draft=True,
+    memory=("replace",),
+    settings=(
+        "n_max=4",
+        "n_max=8:p_min=0.5",
+        "n_max=2",
+        "n_max=6:p_min=0.75",
+        "n_max=16:length=auto",
+        "n_max=3",
+        "n_max=16:p_min=0.75",
+        "n_max=1",
+        "n_max=12:p_min=0.5",
+        "n_max=8",
+        "n_max=4:p_min=0.5",
+    ),
+    settings_drawn=("n_max=4:sample=1", "n_max=8:sample=1"),
+    settings_behind=("n_max=4", "n_max=8:p_min=0.5"),
+    llama=DRAFT_FLAGS,
+    vllm=VllmMethod("draft_model", {"num_speculative_tokens": "n_max"}, lacks=("n_min", "p_min")),
+    make=_draft_simple,
+)
+HEADS = (
+    StrategyKind(
+        "draft-eagle3",
+        HeadParams,
+        "A small head guesses ahead from what the target computes inside. It needs the file that was "
+        "trained for this target.",
+        needs_draft=True,
+        memory=(),
+        is_head=True,
+        llama=DRAFT_FLAGS,
+        make=_head,
+    ),
+    *(
+        StrategyKind(
+            name,
+            HeadParams,
+            "A small block guesses all tokens of a draft in one pass, from what the target computes "
+            f"inside{more}. It needs the file that was trained for this target.",
+            needs_draft=True,
+            memory=(),
+            is_head=True,
+            llama=DRAFT_FLAGS._replace(notes=notes),
+            make=_head,
+        )
+        for name, more, notes in (
+            ("draft-dflash", "", {}),
+            (
+                "draft-dspark",
+                ", each beside the token before",
+                {
+                    "p_min": "llama.cpp's draft-dspark compares p_min with the confidence that the block states."
+                },
+            ),
+        )
+    ),
+    StrategyKind(
+        "draft-mtp",
+        HeadParams,
+        "The target's own head guesses ahead (multi-token prediction). The target's file holds it, as "
+        "those of Qwen3.5 and GLM-4.5 may, or a file of its own, loaded as the draft.",
+        needs_mtp=True,
+        walks=False,
+        memory=(),
+        is_head=True,
+        llama=DRAFT_FLAGS,
+        make=_head,
+    ),
+)

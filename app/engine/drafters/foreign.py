@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from app.engine.drafters.base import Drafter, Resources
+from app.engine.drafters.base import Drafter, Keeps, Resources, StrategyKind
 from app.engine.drafters.guarded import GuardedDrafter, error_words
-from app.engine.drafters.registry import KINDS, Keeps, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import DrafterError, SettingError
 from app.engine.params import check_params, params_of
-from app.engine.strategy import LONGEST, NONE, run_keys
+from app.engine.strategy import NONE, run_keys
 
 Stamp = tuple[int, int]
 """A file's version: time of modification (ns), size (bytes)."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME = 40
-_LENGTHS = (*LONGEST, "n_min")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,8 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
     described = {field.name: getattr(kind, field.name) for field in dataclasses.fields(StrategyKind)}
     described["make"] = partial(_make_guarded, kind)
     described["keeps"] = Keeps()  # its word for it would have to be checked
+    if kind.length is None and "n_max" not in [param.name for param in params_of(kind.params)]:
+        described["length"] = ""
     described["walks"] = False  # it may wait, and run anything
     described["params"] = _guarded_params(kind.params)
     KINDS[kind.name] = ForeignKind(**described, source=source, stamp=stamp)
@@ -116,7 +117,7 @@ def _what_is_wrong(kind: Any) -> str:
             return f"{kind.make.__name__} is not derived from Drafter"
         if inspect.isabstract(kind.make):
             return f"{kind.make.__name__} has no {' and no '.join(sorted(kind.make.__abstractmethods__))}"
-    return _wrong_with_params(kind.params, kind.least) or _wrong_with_memory(kind)
+    return _wrong_with_params(kind.params, kind) or _wrong_with_memory(kind)
 
 
 def _wrong_with_memory(kind: StrategyKind) -> str:
@@ -127,7 +128,7 @@ def _wrong_with_memory(kind: StrategyKind) -> str:
     return "its memory is not a tuple of names of its parameters"
 
 
-def _wrong_with_params(owner: object, least: object) -> str:
+def _wrong_with_params(owner: object, kind: StrategyKind) -> str:
     if not inspect.isclass(owner) or not dataclasses.is_dataclass(owner):
         return "its params are not a dataclass"
     try:
@@ -140,6 +141,12 @@ def _wrong_with_params(owner: object, least: object) -> str:
             return f"the parameter {param.name} is not a bool, int, float or str"
         if param.name in run_keys():
             return f"a parameter cannot be called {param.name}, which holds for the whole run"
-        if param.name in (*_LENGTHS, least) and param.kind is not int:
-            return f"the parameter {param.name} is a number of tokens everywhere, and must be an int"
+        if param.name in (kind.limit, kind.least, "n_min") and param.kind is not int:
+            return f"the parameter {param.name} is a number of tokens, and must be an int"
+    counts = [param.name for param in described if param.kind is int]
+    if kind.limit not in counts and (kind.length or (kind.length is None and counts)):
+        return (
+            f"it has no parameter {kind.limit}: say in StrategyKind which one limits the length of a draft, as "
+            f'in length="{(counts or ["k"])[0]}", or length="" if none does'
+        )
     return ""

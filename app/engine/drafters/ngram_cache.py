@@ -6,7 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal
+from app.engine.drafters.base import (
+    ENOUGH,
+    Drafter,
+    Keeps,
+    LlamaFlags,
+    Proposal,
+    StrategyKind,
+)
 from app.engine.drafters.cache_file import (
     MAX_SIZE,
     STATIC_SIZE,
@@ -142,3 +149,24 @@ def _likely(
 def _enough(followers: Followers, count: int, limit: tuple[int, int]) -> bool:
     least, percent = limit
     return followers.total >= least and 100 * count >= percent * followers.total
+
+
+KIND = StrategyKind(
+    "ngram-cache",
+    NgramCacheParams,
+    "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
+    "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB per token of the "
+    "longest text, and the files.",
+    keeps=Keeps(600),
+    memory=("lookup_cache_static", "lookup_cache_dynamic"),
+    settings=("n_draft=8", "n_draft=4"),
+    length="n_draft",
+    remembers=True,
+    llama=LlamaFlags(
+        "ngram-cache",
+        plain=("lookup_cache_static", "lookup_cache_dynamic"),
+        own={"n_draft": "llama.cpp's ngram-cache drafts up to 8 tokens"},
+        notes={"lookup_cache_dynamic": "llama-server reads the dynamic lookup cache and adds nothing to it."},
+    ),
+    make=lambda params, resources: NgramCache(params, resources.vocabulary.size, resources.lookup_caches),
+)

@@ -12,7 +12,16 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
+from app.engine.drafters.base import (
+    ENOUGH,
+    Copies,
+    Drafter,
+    Keeps,
+    LlamaFlags,
+    Proposal,
+    RunContext,
+    StrategyKind,
+)
 from app.engine.drafters.index import NgramBuckets, NgramIndex
 from app.engine.params import param
 
@@ -222,3 +231,37 @@ class NgramMapK4v(_NgramMap):
     def _survives(self, key: _Key, stale: int) -> bool:
         key.values = [value for value in key.values if value.place < stale]
         return bool(key.values)
+
+
+K_KIND = StrategyKind(
+    "ngram-map-k",
+    NgramMapKParams,
+    "Copies what followed a long match, and the next time only as much as was accepted before. "
+    "Helps where "
+    "long passages come back in a chat with small changes. Keeps 0.3 kB per token of the text.",
+    keeps=Keeps(300),
+    memory=("size_n", "size_m"),
+    settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
+    length="size_m",
+    copies=Copies.ALL,
+    remembers=True,
+    llama=LlamaFlags("ngram-map-k"),
+    make=lambda params, _resources: NgramMapK(params),
+)
+
+K4V_KIND = StrategyKind(
+    "ngram-map-k4v",
+    NgramMapK4vParams,
+    "Experimental in llama.cpp. Copies what followed a long match where one continuation is much "
+    "more frequent than the others. Helps where the same passage continues in few ways: logs, "
+    "tables, generated code. Keeps 0.3 kB per token of the text.",
+    keeps=Keeps(300),
+    memory=("size_n", "size_m"),
+    settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),
+    length="size_m",
+    copies=Copies.ALL,
+    remembers=True,
+    before="prompt-lookup",
+    llama=LlamaFlags("ngram-map-k4v"),
+    make=lambda params, _resources: NgramMapK4v(params),
+)

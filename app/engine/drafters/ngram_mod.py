@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
+from app.engine.drafters.base import (
+    ENOUGH,
+    Drafter,
+    Keeps,
+    LlamaFlags,
+    Proposal,
+    RunContext,
+    StrategyKind,
+)
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -207,3 +215,19 @@ class NgramMod(Drafter):
     def _empty(self) -> None:
         self.pool.clear()
         self._read, self._doubted, self._alone = 0, False, True
+
+
+KIND = StrategyKind(
+    "ngram-mod",
+    NgramModParams,
+    "Remembers what followed each run of tokens, in one pool of 16.8 MB for all chats. Helps where "
+    "long passages come back: code edits, summaries, reasoning that is repeated in the answer.",
+    keeps=Keeps(fixed=4 * POOL_SIZE),
+    least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
+    memory=("n_match",),
+    settings=("n_match=16:n_min=4:n_max=32", "n_match=8:n_min=2:n_max=16", "n_match=24:n_min=48"),
+    remembers=True,
+    before="suffix",
+    llama=LlamaFlags("ngram-mod"),
+    make=lambda params, _resources: NgramMod(params),
+)

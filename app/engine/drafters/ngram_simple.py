@@ -6,7 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
+from app.engine.drafters.base import (
+    ENOUGH,
+    Copies,
+    Drafter,
+    Keeps,
+    LlamaFlags,
+    Proposal,
+    RunContext,
+    StrategyKind,
+    VllmMethod,
+)
 from app.engine.drafters.index import NgramIndex
 from app.engine.params import param
 
@@ -81,3 +91,23 @@ class NgramSimple(Drafter):
         else:
             why = "size_m" if count == m else "end of the text"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
+
+
+KIND = StrategyKind(
+    "ngram-simple",
+    NgramSimpleParams,
+    "Copies long stretches that followed a long match. Helps where the answer repeats much of its "
+    "prompt word for word: code edits, corrections. Keeps 0.2 kB per token of this text.",
+    keeps=Keeps(200),
+    least="size_n",
+    memory=(),
+    settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
+    length="size_m",
+    copies=Copies.ALL,
+    llama=LlamaFlags("ngram-simple"),
+    vllm=VllmMethod(
+        "ngram",
+        {"num_speculative_tokens": "size_m", "prompt_lookup_max": "size_n", "prompt_lookup_min": "size_n"},
+    ),
+    make=lambda params, _resources: NgramSimple(params),
+)

@@ -7,7 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import Drafter, Proposal, Rehearsal, RunContext
+from app.engine.drafters.base import (
+    Drafter,
+    Proposal,
+    Rehearsal,
+    RunContext,
+    StrategyKind,
+)
 from app.engine.params import param
 from app.engine.sampling.draws import Draws, Purpose
 
@@ -100,3 +106,16 @@ def _planted(seed: int, repeat: int, prompt: bytes) -> Draws:
     narrow."""
     digest = hashlib.blake2b(f"{seed} {repeat} ".encode() + prompt, digest_size=8).digest()
     return Draws(int.from_bytes(digest, "little") >> 1)
+
+
+KIND = StrategyKind(
+    "oracle",
+    OracleParams,
+    "Synthetic: drafts the answer itself, known from a rehearsal, with planted errors. Shows what a "
+    "draft of such acceptance and cost would bring on this machine.",
+    is_synthetic=True,
+    least="",
+    memory=(),
+    walks=False,
+    make=lambda params, resources: Oracle(params, resources.vocabulary.size),
+)

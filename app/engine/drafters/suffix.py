@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
+from app.engine.drafters.base import (
+    ENOUGH,
+    Copies,
+    Drafter,
+    Keeps,
+    Proposal,
+    RunContext,
+    StrategyKind,
+    VllmMethod,
+)
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -358,3 +367,26 @@ class Suffix(Drafter):
         if wanted == self._params.n_max:
             return "n_max"
         return "length of the match" if wanted == allowed else ENOUGH
+
+
+KIND = StrategyKind(
+    "suffix",
+    SuffixParams,
+    "Continues as this conversation and earlier answers most often did; a longer match drafts "
+    "further. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
+    "per token of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
+    keeps=Keeps(600, more_tokens="max_cached_tokens"),
+    memory=("max_depth", "max_cached_tokens"),
+    settings=("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),
+    copies=Copies.SOME,
+    vllm=VllmMethod(
+        "suffix",
+        {
+            "num_speculative_tokens": "n_max",
+            "suffix_decoding_max_tree_depth": "max_depth",
+            "suffix_decoding_max_spec_factor": "max_spec_factor",
+            "suffix_decoding_min_token_prob": "p_min",
+        },
+    ),
+    make=lambda params, _resources: Suffix(params),
+)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.base.numbers import percent
-from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.facts import (
@@ -322,7 +321,7 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
     share = statistics.drafted_rounds / statistics.rounds if statistics.rounds else 0.0
     if statistics.drafted and not statistics.accepted:
         text = f"None of the {statistics.drafted:,} drafted tokens was accepted."
-        if statistics.drafted >= _ENOUGH_FAILED and {*HEAD_STRATEGIES.values()}.intersection(_names(spec)):
+        if statistics.drafted >= _ENOUGH_FAILED and any(KINDS[name].is_head for name in _names(spec)):
             text += (
                 " The head was probably trained for another base model, or quantised too far, or its reduced "
                 "vocabulary lacks the words of this language."

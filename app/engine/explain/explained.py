@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 
 from app.base import numbers
+from app.engine.drafters.base import VllmMethod
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_flags import PROGRAMS
 from app.engine.explain.server_command import (
@@ -34,18 +36,10 @@ VLLM = "vllm"
 _CLASS = "LLM"
 _CALLS = 50  # places where a call that stands among other text may end
 _NGRAM = ("ngram", "[ngram]")
-_KEYS = {
-    "ngram": {"num_speculative_tokens": "num_pred_tokens", "prompt_lookup_max": "max_ngram_size"},
-    "suffix": {
-        "num_speculative_tokens": "n_max",
-        "suffix_decoding_max_tree_depth": "max_depth",
-        "suffix_decoding_max_spec_factor": "max_spec_factor",
-        "suffix_decoding_min_token_prob": "p_min",
-    },
-    "draft_model": {"num_speculative_tokens": "n_max"},
-}  # fmt: skip
-"""vLLM's method -> its key -> ours."""
-_OURS = {"ngram": "prompt-lookup", "suffix": "suffix", "draft_model": "draft-simple"}
+_METHODS: dict[str, tuple[str, VllmMethod]] = {}
+for _kind in KINDS.values():
+    if _kind.vllm is not None:
+        _METHODS.setdefault(_kind.vllm.name, (_kind.name, _kind.vllm))
 _OLDER = {
     "speculative_model": "model",
     "num_speculative_tokens": "num_speculative_tokens",
@@ -174,7 +168,7 @@ def _strategy(command: ServerCommand, config: Mapping[str, Any]) -> str:
     model = _text(config.get("model"))
     method = _text(config.get("method")) or ("ngram" if model in _NGRAM else "draft_model" if model else "")
     method = "ngram" if method in _NGRAM else method
-    if method not in _KEYS:
+    if method not in _METHODS:
         command.notes.append(f"Draftscope has no {method or 'method for this'}: it is left out.")
         return NONE
     if method == "draft_model":
@@ -184,15 +178,20 @@ def _strategy(command: ServerCommand, config: Mapping[str, Any]) -> str:
     config = dict(config)
     if method == "ngram":  # each of them defaults to the other, both to 5
         config.setdefault("prompt_lookup_max", config.get("prompt_lookup_min", 5))
-    keys = {ours: config[key] for key, ours in _KEYS[method].items() if config.get(key) is not None}
+    name, ours = _METHODS[method]
+    keys = {
+        setting: config[key]
+        for key, setting in ours.keys.items()
+        if isinstance(setting, str) and config.get(key) is not None
+    }
     if config.get("draft_sample_method") == "probabilistic":
         keys["sample"] = 1
-    written = ":".join([_OURS[method], *(f"{key}={value}" for key, value in keys.items())])
+    written = ":".join([name, *(f"{key}={value}" for key, value in keys.items())])
     try:
         return str(StrategySpec.parse(written))
     except SettingError as error:
         command.problems.append(str(error))
-        return _OURS[method]
+        return name
 
 
 def _notes(command: ServerCommand, values: Mapping[str, Any]) -> Iterator[str]:

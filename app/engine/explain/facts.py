@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.engine.compat import HEAD_STRATEGIES
-from app.engine.drafters.registry import StrategyKind
+from app.engine.drafters.base import StrategyKind
 from app.engine.explain.cost import CostModel
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
@@ -120,7 +120,7 @@ class AdviceFacts:
         draft = self.pair.draft if self.pair is not None else None
         head = HEAD_STRATEGIES.get(draft.architecture) if draft is not None else None
         has_draft = draft is not None or bool(self.cost.known_draft)
-        return has_draft and (kind.name == head if head else kind.name not in HEAD_STRATEGIES.values())
+        return has_draft and (kind.name == head if head else not kind.is_head)
 
     @property
     def relative_size(self) -> float:

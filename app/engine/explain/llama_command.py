@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.engine.compat import HEAD_STRATEGIES
 from app.engine.devices.cores import threads_for
+from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import Fixed
 from app.engine.params import Param, params_of
 from app.engine.sampling.dry import NO_BREAKER
@@ -25,20 +25,6 @@ from app.engine.templates.options import TemplateOptions, TemplateValue
 from app.engine.templates.thinking import SWITCHES, Thinking
 from app.engine.types import DEFAULT_CTX, ModelOptions, Sampling
 
-LLAMA_TYPES = (
-    "draft-simple",
-    "draft-eagle3",
-    "draft-mtp",
-    "draft-dflash",
-    "draft-dspark",
-    "ngram-simple",
-    "ngram-map-k",
-    "ngram-map-k4v",
-    "ngram-mod",
-    "ngram-cache",
-)
-_OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
-_CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
 _SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
 _PENALTIES = ("repeat_penalty", "frequency_penalty", "presence_penalty")
 _DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker")
@@ -49,7 +35,6 @@ _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_mo
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
 _CACHED = re.compile(r"/models--(?P<repo>[^/]+)/snapshots/[0-9a-f]{40}/(?P<file>.+\.gguf)$")
 _TAG = re.compile(r"[-.]((?:UD-)?(?:I?Q|T?Q|B?F)\d\w*)(?:-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
-_CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +66,7 @@ def llama_command(
         draft = None
     sizes = [size for size in (target.ctx_size, n_ctx) if size]  # a file may have been trained with less
     n_ctx = min(sizes, default=DEFAULT_CTX)
-    known = [part for part in spec.parts if part.name in LLAMA_TYPES]
+    known = [part for part in spec.parts if KINDS[part.name].llama is not None]
     words = ["llama-server", *_target_file(target.path)]
     if draft is not None:
         words += _draft_file(draft.path)
@@ -215,38 +200,27 @@ def _changed(options: ModelOptions, param: Param, whose: str) -> list[str]:
 
 def _strategy_flags(part: StrategyPart) -> list[str]:
     words: list[str] = []
-    for param in params_of(type(part.params)):
+    flags = KINDS[part.name].llama
+    for param in params_of(type(part.params)) if flags is not None else ():
         value = getattr(part.params, param.name)
-        if value == param.default or param.name in _OWN_KEYS:
-            continue
-        if part.name != "ngram-cache" or param.name in _CACHE_KEYS:
-            words += [spec_flag(part.name, param.name), param.format(value)]
+        if flags is not None and value != param.default and param.name not in flags.own:
+            words += [flags.flag(param.name), param.format(value)]
     return words
-
-
-def spec_flag(strategy: str, key: str) -> str:
-    """llama.cpp's flag of a strategy's setting."""
-    if key in _CACHE_KEYS:
-        return f"--{key.replace('_', '-')}"
-    prefix = "draft" if strategy.startswith("draft-") else strategy
-    return f"--spec-{prefix}-{key.replace('_', '-')}"
 
 
 def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
     for part in spec.parts:
-        if part.name not in LLAMA_TYPES:
+        flags = KINDS[part.name].llama
+        if flags is None:
             yield f"llama.cpp has no {part.name}: it is left out."
             continue
-        for key, what in _OWN_KEYS.items():
-            if getattr(part.params, key, False):
-                yield f"llama.cpp has no {what}: {key} is left out."
-        if part.name == "draft-dspark" and part.params.p_min:
-            yield "llama.cpp's draft-dspark compares p_min with the confidence that the block states."
-        if part.name == "ngram-cache":
-            if part.params.n_draft != _CACHE_DRAFTS:
-                yield f"llama.cpp's ngram-cache drafts up to {_CACHE_DRAFTS} tokens: n_draft is left out."
-            if part.params.lookup_cache_dynamic:
-                yield "llama-server reads the dynamic lookup cache and adds nothing to it."
+        changed = {
+            param.name
+            for param in params_of(type(part.params))
+            if getattr(part.params, param.name) != param.default
+        }
+        yield from (f"{what}: {key} is left out." for key, what in flags.own.items() if key in changed)
+        yield from (note for key, note in flags.notes.items() if key in changed)
     if sampling.top_n_sigma > 0 and sampling.typical_p < 1:
         yield "llama.cpp's typical_p computes with -inf after top_n_sigma, so it keeps different tokens."
     rule = spec.verification_at(sampling.temperature)
@@ -272,12 +246,6 @@ def _number(value: float) -> str:
     return f"{value:g}"
 
 
-_METHODS = {
-    "prompt-lookup": "ngram",
-    "ngram-simple": "ngram",
-    "suffix": "suffix",
-    "draft-simple": "draft_model",
-}
 _SAMPLING = (
     "temperature", "top_k", "top_p", "min_p", "frequency_penalty", "presence_penalty",
 )  # fmt: skip
@@ -300,7 +268,7 @@ def vllm_command(
 
     `n_ctx` is the target's context as loaded, 0 if not known.
     """
-    part = next((part for part in spec.parts if part.name in _METHODS), None)
+    part = next((part for part in spec.parts if KINDS[part.name].vllm is not None), None)
     sizes = [size for size in (target.ctx_size, n_ctx) if size]
     words = ["vllm", "serve", _file(target.path), "--max-model-len", str(min(sizes, default=DEFAULT_CTX))]
     devices = len([name for name in target.device.split(",") if name.strip()])
@@ -340,43 +308,31 @@ def _config(
     part: StrategyPart, draft: ModelOptions | None, devices: int
 ) -> Iterator[tuple[str, str | int | float]]:
     """The keys of --speculative-config. A draft on several devices would wait for them at every token."""
-    params = part.params
-    yield "method", _METHODS[part.name]
-    match part.name:
-        case "prompt-lookup":
-            yield "num_speculative_tokens", params.num_pred_tokens
-            yield "prompt_lookup_max", params.max_ngram_size
-            yield "prompt_lookup_min", 1
-        case "ngram-simple":
-            yield "num_speculative_tokens", params.size_m
-            yield "prompt_lookup_max", params.size_n
-            yield "prompt_lookup_min", params.size_n
-        case "suffix":
-            yield "num_speculative_tokens", params.n_max
-            yield "suffix_decoding_max_tree_depth", params.max_depth
-            yield "suffix_decoding_max_spec_factor", params.max_spec_factor
-            yield "suffix_decoding_min_token_prob", params.p_min
-        case _:
-            if draft is not None:
-                yield "model", _file(draft.path)
-            yield "num_speculative_tokens", params.n_max
-            if devices > 1:
-                yield "draft_tensor_parallel_size", 1
-            if params.sample:
-                yield "draft_sample_method", "probabilistic"
+    kind = KINDS[part.name]
+    assert kind.vllm is not None
+    yield "method", kind.vllm.name
+    if kind.needs_draft and draft is not None:
+        yield "model", _file(draft.path)
+    for key, ours in kind.vllm.keys.items():
+        yield key, getattr(part.params, ours) if isinstance(ours, str) else ours
+    if kind.needs_draft and devices > 1:
+        yield "draft_tensor_parallel_size", 1
+    if getattr(part.params, "sample", False):
+        yield "draft_sample_method", "probabilistic"
 
 
 def _differences(spec: StrategySpec, part: StrategyPart | None, sampling: Sampling) -> Iterator[str]:
     yield _FILES
     for other in spec.parts:
-        if other.name in HEAD_STRATEGIES.values():
+        if KINDS[other.name].is_head:
             yield f"vLLM loads no heads from GGUF files: {other.name} is left out."
-        elif other.name not in _METHODS:
+        elif KINDS[other.name].vllm is None:
             yield f"vLLM has no {other.name}: it is left out."
         elif other is not part and part is not None:
             yield f"vLLM drafts by a single method: {other.name} is left out, {part.name} stays."
-    if part is not None and part.name == "draft-simple":
-        for key in ("n_min", "p_min"):
+    method = KINDS[part.name].vllm if part is not None else None
+    if part is not None and method is not None:
+        for key in method.lacks:
             if getattr(part.params, key):
                 yield f"vLLM always drafts num_speculative_tokens: {key} is left out."
     for name in _NOT_THERE:

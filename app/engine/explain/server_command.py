@@ -16,12 +16,12 @@ from pathlib import PurePosixPath
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
-from app.engine.explain.llama_command import LLAMA_TYPES, spec_flag
 from app.engine.explain.llama_flags import DRAFT_KEYS, LAYERS, NAMES, PRESETS, PROGRAMS, known_flags
 from app.engine.params import Param, params_of
 from app.engine.strategy import NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
+LLAMA_TYPES = {kind.name: kind.llama for kind in KINDS.values() if kind.llama is not None}
 _ENVIRONMENT = "LLAMA_ARG_"
 _VARIABLES = {
     "--n-parallel": "--parallel", "--batch": "--batch-size", "--ubatch": "--ubatch-size",
@@ -201,7 +201,7 @@ class _FlagReader:
         ours = NAMES.get(name, name)
         if name in _REMOVED:
             owners = [kind for kind in LLAMA_TYPES if _REMOVED[name] in _keys_of(kind)]
-            flags = " or ".join(dict.fromkeys(spec_flag(kind, _REMOVED[name]) for kind in owners))
+            flags = " or ".join(dict.fromkeys(LLAMA_TYPES[kind].flag(_REMOVED[name]) for kind in owners))
             command.problems.append(f"{self._program} does not start: {name} has been removed. Use {flags}.")
             for kind in owners:
                 self._meant.setdefault(kind, {})[_REMOVED[name]] = value
@@ -328,7 +328,7 @@ class _FlagReader:
         for strategy, keys in self._keys.items():
             drafts = strategy.startswith("draft-") and any(kind.startswith("draft-") for kind in used)
             if strategy not in used and not drafts:
-                flags = ", ".join(spec_flag(strategy, key) for key in keys)
+                flags = ", ".join(LLAMA_TYPES[strategy].flag(key) for key in keys)
                 has = "has" if len(keys) == 1 else "have"
                 yield f"{flags} {has} no effect: {strategy} is not in --spec-type."
 
@@ -339,10 +339,9 @@ def _keys_of(strategy: str) -> list[str]:
 
 def _strategy_flags() -> dict[str, list[tuple[str, str]]]:
     flags: dict[str, list[tuple[str, str]]] = {}
-    for kind in KINDS.values():
-        if kind.name in LLAMA_TYPES:
-            for key in _keys_of(kind.name):
-                flags.setdefault(spec_flag(kind.name, key), []).append((kind.name, key))
+    for name, ours in LLAMA_TYPES.items():
+        for key in _keys_of(name):
+            flags.setdefault(ours.flag(key), []).append((name, key))
     return flags
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-from app.engine.compat import FIRST_COMPARED_ID, HEAD_STRATEGIES, FitKind
-from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, TARGET_FULL
+from app.engine.compat import FIRST_COMPARED_ID, FitKind
+from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, TARGET_FULL, Copies
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.fates import JUDGED, Origin
@@ -33,14 +33,6 @@ from app.engine.types import (
 _TICK = 1e-6  # seconds: times are differences of a clock's readings
 _ROUNDING = 1e-9  # sums in double precision
 _WIDTH = 1e-4  # single precision, summed over a row
-_COPIES = {
-    "prompt-lookup": True,
-    "ngram-simple": True,
-    "ngram-map-k": True,
-    "ngram-map-k4v": True,
-    "suffix": False,
-}
-"""The strategies whose drafts are copied from place `match` -> whether every draft has a `match`."""
 _SINCE = {  # the format version that introduced a field
     "h": (1, 1),
     "asked": (1, 2),
@@ -120,7 +112,8 @@ class Consistency:
         head, target = round.head, self._header.pair.target
         if head is None:
             return
-        if round.strategy not in HEAD_STRATEGIES.values():
+        kind = KINDS.get(round.strategy or "")
+        if kind is None or not kind.is_head:
             yield f"it says what a head read, and {round.strategy or 'none'} has no head"
         elif len(head.norms) != len(head.layers) or not 0 <= max(head.layers, default=0) <= target.n_layers:
             yield f"its head read {len(head.norms)} rows of layers {head.layers}"
@@ -139,12 +132,13 @@ class Consistency:
             yield f"it has {len(drafted)} drafted tokens, more than were wanted"
         if before + len(drafted) > header.pair.target.n_ctx:
             yield f"its context of {before} tokens and its draft exceed {header.pair.target.n_ctx}"
-        always = _COPIES.get(round.strategy or "")
+        kind = KINDS.get(round.strategy or "")
+        copies = kind.copies if kind is not None else Copies.NOWHERE
         built_in = part is not None
         if round.match is None:
-            if always and built_in:
+            if copies is Copies.ALL and built_in:
                 yield "it does not say where its draft was copied from"
-        elif not drafted or (built_in and always is None):
+        elif not drafted or (built_in and copies is Copies.NOWHERE):
             yield "it says where its draft was copied from, and it was not"
         elif not 0 <= round.match < before:
             yield f"it copies from token {round.match} of {before}"

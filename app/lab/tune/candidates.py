@@ -8,19 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.engine.compat import HEAD_STRATEGIES
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.base import StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.strategy import SYNTHETIC
-
-SAMPLED = ("n_max=4:sample=1", "n_max=8:sample=1")
-"""More settings of a draft model above temperature 0."""
-DRAFTED = ("n_max=4", "n_max=8:p_min=0.5")
-"""Settings of a draft model behind a strategy that drafts first."""
-PAIRS = (("ngram-mod", "suffix"), ("ngram-map-k4v", "prompt-lookup"))
-"""Mixes without a draft model: long repetitions first, then short ones."""
-
-HEADS = frozenset(HEAD_STRATEGIES.values())
-"""Strategies of drafts that read their target, which few pairs have."""
 
 
 class Family(NamedTuple):
@@ -40,17 +30,13 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]:
     """All that can work, the most promising first; strategies with a draft model only if there is one."""
-    usable = [kind for kind in KINDS.values() if not kind.is_synthetic and kind.name not in HEADS]
+    usable = [kind for kind in KINDS.values() if not kind.is_synthetic and not kind.is_head]
     alone = [kind for kind in usable if not kind.needs_draft]
     drafting = [kind for kind in usable if kind.needs_draft and has_draft]
     found = [Family(kind.name, tuple(_settings_of(kind, temperature))) for kind in (*drafting, *alone)]
-    found += [_mix(first, second.name, DRAFTED) for second in drafting for first in alone]
-    named = {kind.name: kind for kind in alone}
-    found += [
-        _mix(named[first], second, KINDS[second].settings[:1])
-        for first, second in PAIRS
-        if first in named and second in named
-    ]
+    found += [_mix(first, second.name, second.settings_behind) for second in drafting for first in alone]
+    # Without a draft model: long repetitions first, then short ones.
+    found += [_mix(kind, kind.before, KINDS[kind.before].settings[:1]) for kind in alone if kind.before]
     return tuple(found)
 
 
@@ -64,8 +50,8 @@ def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
 
 def _settings_of(kind: StrategyKind, temperature: float) -> Iterator[str]:
     settings = kind.settings
-    if kind.name == "draft-simple" and temperature > 0:
-        settings = (*settings[:2], *SAMPLED, *settings[2:])
+    if temperature > 0:
+        settings = (*settings[:2], *kind.settings_drawn, *settings[2:])
     for setting in settings:
         yield f"{kind.name}:{setting}".rstrip(":")
 

@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
-from app.engine.compat import HEAD_STRATEGIES
+from app.engine.drafters.base import StrategyKind
 from app.engine.drafters.foreign import ForeignKind
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.params import params_of
 from app.engine.strategy import NONE, StrategyPart
 from app.ui.setup.strategy_list import Choice, StrategyList, StrategyPicker
@@ -274,7 +274,7 @@ class StrategyCards(QWidget):
 
     def _mark(self, kind: StrategyKind) -> str:
         if kind.needs_draft:
-            if kind.name in HEAD_STRATEGIES.values():
+            if kind.is_head:
                 return "needs a draft that reads this target"
             return "draft model" if self._has_draft else "needs a draft model, none is chosen"
         return "from outside" if isinstance(kind, ForeignKind) else ""

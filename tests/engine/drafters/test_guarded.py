@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.base import Drafter, Proposal, StrategyKind
 from app.engine.drafters.guarded import LATE_TIMES, SLOW_BEGIN_SECONDS, SLOW_SECONDS, GuardedDrafter
-from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.errors import DrafterError, UserError
 from app.engine.plugins import register

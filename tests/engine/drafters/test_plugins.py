@@ -14,9 +14,9 @@ import pytest
 from typing_extensions import override
 
 from app.engine import plugins
-from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.base import Drafter, Proposal, StrategyKind
 from app.engine.drafters.foreign import ForeignKind
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.engine import Engine
 from app.engine.errors import DrafterError, SettingError
 from app.engine.params import param

@@ -19,7 +19,7 @@ from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.report.summary import SpeedFinding, Speedup
 from app.lab.runs.events import Control, Paused, RunDone, RunStarted
 from app.lab.runs.record import RunRecord
-from app.lab.tune.candidates import HEADS, cannot_work, families
+from app.lab.tune.candidates import cannot_work, families
 from app.lab.tune.search import Planned, Search, rungs_left, time_share
 from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored, winner_of
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
@@ -416,9 +416,9 @@ def test_candidates_can_all_be_read_and_are_all_different() -> None:
 def test_every_registered_strategy_is_tried_alone_and_with_a_draft_model() -> None:
     tried = {family.name for family in families(has_draft=True)}
     for kind in KINDS.values():
-        assert (kind.name in tried) is not (kind.is_synthetic or kind.name in HEADS)
+        assert (kind.name in tried) is not (kind.is_synthetic or kind.is_head)
         if not kind.needs_draft and not kind.is_synthetic:
-            assert (f"{kind.name}+draft-simple" in tried) == (kind.name not in HEADS)
+            assert (f"{kind.name}+draft-simple" in tried) == (not kind.is_head)
     assert [left_out.what for left_out in cannot_work(has_draft=True)] == ["oracle"]
     without = {left_out.what: left_out.reason for left_out in cannot_work(has_draft=False)}
     assert without["strategies with a draft model"] == "there is no draft model"
