@@ -207,7 +207,7 @@ class StrategyKind:
     `Drafter.adjust`). None: all parameters shape it."""
     keeps: Keeps = field(default=Keeps(), kw_only=True)
     length: str | None = field(default=None, kw_only=True)
-    """The name of the setting that limits a draft's length, "" if none does; n_max if it is not named here."""
+    """The name of the setting that limits a draft's length, "" if none does; by default n_max."""
     least: str = field(default="n_min", kw_only=True)
     """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
     also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
@@ -224,9 +224,9 @@ class StrategyKind:
     """Settings worth trying behind a strategy that copies and drafts first."""
     before: str = field(default="", kw_only=True)
     """A strategy that copies and is worth trying behind this one."""
-    llama: LlamaFlags | None = field(default=None, kw_only=True)
+    llama: LlamaFlags | None = field(default=None, kw_only=True, hash=False)
     """How llama.cpp is told to do the same; None if it cannot."""
-    vllm: VllmMethod | None = field(default=None, kw_only=True)
+    vllm: VllmMethod | None = field(default=None, kw_only=True, hash=False)
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
 

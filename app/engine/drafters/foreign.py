@@ -146,7 +146,7 @@ def _wrong_with_params(owner: object, kind: StrategyKind) -> str:
     counts = [param.name for param in described if param.kind is int]
     if kind.limit not in counts and (kind.length or (kind.length is None and counts)):
         return (
-            f"it has no parameter {kind.limit}: say in StrategyKind which one limits the length of a draft, as "
+            f"it has no parameter {kind.limit}: say in StrategyKind which one limits a draft's length, as "
             f'in length="{(counts or ["k"])[0]}", or length="" if none does'
         )
     return ""
