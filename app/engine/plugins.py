@@ -1,9 +1,14 @@
-"""Plug-in drafters: the names that a plug-in is written with, and how plug-ins are found.
+"""Plug-ins: the names that one is written with, and how they are found.
 
-A plug-in is a Python file with a `StrategyKind` called STRATEGY: its name, its parameter dataclass, its
-summary, and a function that makes its drafter from (parameters, resources). An installed package names its
-own as an entry point in the group `draftscope.drafters`. Grammar, form, help and statistics are made from it.
-The two in resources/plugins are examples to read.
+A plug-in is a Python file with one or more of
+
+- STRATEGY, a `StrategyKind`: its name, its parameter dataclass, its summary, and a function that makes its
+  drafter from (parameters, resources);
+- LENGTH, a class derived from `LengthRule`, a frozen dataclass;
+- RULE, a class derived from `Rule`.
+
+An installed package names its own as entry points in the group `draftscope.drafters`. Grammar, form, help,
+Inspector and statistics are made from them. Those in resources/plugins are examples to read.
 """
 
 from __future__ import annotations
@@ -19,37 +24,33 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from app.base.files import open_file
-from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext, StrategyKind
+from app.engine.drafters.base import Copies, Drafter, Proposal, Resources, RunContext, StrategyKind
 from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.guarded import error_words
 from app.engine.errors import DrafterError, SettingError, UserError
+from app.engine.lengths.base import Attempt, DraftLength, LengthRule, Outset, RoundCost, StrategyLimits
 from app.engine.params import FileUse, param
+from app.engine.rules.base import Drafted, Judgement, Outcome, Rule, TokenTest
+from app.engine.rules.checks import Check, Judged, Own
+from app.engine.rules.formula import Named, Sum, compared, equal_sum, written
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "Drafter",
-    "FileUse",
-    "Proposal",
-    "Resources",
-    "RunContext",
-    "SettingError",
-    "StrategyKind",
-    "UserError",
-    "param",
-    "register",
-    "unregister",
-    "use_drafters",
-]
+    "Attempt", "Check", "Copies", "DraftLength", "Drafted", "Drafter", "FileUse", "Judged", "Judgement",
+    "LengthRule", "Named", "Outcome", "Outset", "Own", "Proposal", "Resources", "RoundCost", "Rule",
+    "RunContext", "SettingError", "StrategyKind", "StrategyLimits", "Sum", "TokenTest", "UserError",
+    "compared", "equal_sum", "param", "register", "unregister", "use_drafters", "written",
+]  # fmt: skip
 
 GROUP = "draftscope.drafters"
-NAME = "STRATEGY"
+NAMES = ("STRATEGY", "LENGTH", "RULE")
 
 _OWN_NAME = __name__.partition(".")[0]
-_NAMES = ("app", "draftscope")  # of this package: in the source tree, and where it was installed
+_PACKAGES = ("app", "draftscope")  # of this package: in the source tree, and where it was installed
 LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
-_FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDrafter)."
+_FORM = "It must say STRATEGY = StrategyKind(name, params, summary, make=YourDrafter), or LENGTH or RULE."
 _ADVICE = "Fix it and try again."
 
 
@@ -84,7 +85,8 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
         try:
             if path not in ready:
                 stamp = file_stamp(path)  # before reading: a later change is seen
-                register(run_file(path), path, stamp)
+                for thing in run_file(path):
+                    register(thing, path, stamp)
         except DrafterError as error:
             problems[file] = error
     return problems
@@ -114,9 +116,9 @@ def _names_group(file: str) -> bool:
         return True  # importlib.metadata shall say
 
 
-def _loaded(point: EntryPoint, source: str) -> StrategyKind:
+def _loaded(point: EntryPoint, source: str) -> Any:
     try:
-        return point.load()  # type: ignore[no-any-return] # `register` looks at what it is
+        return point.load()  # `register` looks at what it is
     except (Exception, SystemExit) as error:  # foreign code
         raise DrafterError(f"{source} cannot be used: {error_words(error)}.") from error
 
@@ -130,8 +132,8 @@ def file_stamp(path: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_size
 
 
-def run_file(path: str) -> StrategyKind:
-    """Run the file and return its STRATEGY. Raises DrafterError."""
+def run_file(path: str) -> list[Any]:
+    """Run the file and return what it brings; `register` looks at what that is. Raises DrafterError."""
     name = source_name(path)
     module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")
     module.__file__ = path
@@ -147,16 +149,16 @@ def run_file(path: str) -> StrategyKind:
     except (Exception, SystemExit) as error:  # foreign code
         del sys.modules[module.__name__]
         raise DrafterError(f"{name} cannot be used: {error_words(error)}.", _ADVICE) from error
-    try:
-        return module.__dict__[NAME]  # type: ignore[no-any-return] # `register` looks at what it is
-    except KeyError:
-        raise DrafterError(f"{name} cannot be used: it has no {NAME}.", _FORM) from None
+    found = [module.__dict__[key] for key in NAMES if key in module.__dict__]
+    if not found:
+        raise DrafterError(f"{name} cannot be used: it has no STRATEGY.", _FORM)
+    return found
 
 
 def _import(name: str, *context: Any, **named: Any) -> ModuleType:
     """`import` in a drafter's file, which may call this package by either of its names."""
     top, dot, rest = name.partition(".")
-    ours = top in _NAMES and f"{rest}.".startswith("engine.")
+    ours = top in _PACKAGES and f"{rest}.".startswith("engine.")
     return builtins.__import__(f"{_OWN_NAME}{dot}{rest}" if ours else name, *context, **named)
 
 

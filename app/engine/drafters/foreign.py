@@ -1,19 +1,25 @@
-"""Plug-in strategies: what is required of them, and their registration beside the built-in ones."""
+"""Plug-in strategies, length rules and verification rules: what is required of them, and their registration
+beside the built-in ones."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from app.engine.drafters.base import Drafter, Keeps, Resources, StrategyKind
-from app.engine.drafters.guarded import GuardedDrafter, error_words
+from app.engine.drafters.guarded import GuardedDrafter, GuardedLength, error_words, guarded_rule
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import DrafterError, SettingError
+from app.engine.lengths.base import DraftLength, LengthRule
+from app.engine.lengths.registry import LENGTHS
 from app.engine.params import check_params, params_of
+from app.engine.rules.base import GIVEN, Rule
+from app.engine.rules.registry import RULES
 from app.engine.strategy import NONE, run_keys
 
 Stamp = tuple[int, int]
@@ -31,19 +37,42 @@ class ForeignKind(StrategyKind):
     stamp: Stamp | None = None  # None if it comes from no file
 
 
-def foreign_kinds() -> list[ForeignKind]:
-    """The plug-in strategies that are registered."""
-    return [kind for kind in KINDS.values() if isinstance(kind, ForeignKind)]
+class Foreign(Protocol):
+    """What a plug-in brought: a ForeignKind, or a length rule or verification rule behind its guard."""
+
+    name: str
+    summary: str
+    source: str
+    stamp: Stamp | None
 
 
-def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -> None:
-    """Add a strategy to grammar, forms, help and engine, behind a guard.
+def foreign_kinds() -> list[Foreign]:
+    """All that plug-ins brought."""
+    every: list[Any] = [*KINDS.values(), *LENGTHS.values(), *RULES.values()]
+    return [thing for thing in every if hasattr(thing, "source")]
 
-    Raises DrafterError if it is not a valid strategy, or if its name is taken.
+
+def register(
+    thing: StrategyKind | type[LengthRule] | type[Rule], source: str = "", stamp: Stamp | None = None
+) -> None:
+    """Add a strategy, a length rule or a verification rule to grammar, forms, help and engine, with a guard.
+
+    Raises DrafterError if it is not valid, or if its name is taken.
     """
-    wrong = _what_is_wrong(kind)
+    given: Any = thing
+    add: Callable[[Any, str, Stamp | None], None]
+    if inspect.isclass(given) and issubclass(given, LengthRule):
+        wrong, add = _wrong_with_length(given), _add_length
+    elif inspect.isclass(given) and issubclass(given, Rule):
+        wrong, add = _wrong_with_rule(given), _add_rule
+    else:
+        wrong, add = _what_is_wrong(given), _add_strategy
     if wrong:
         raise DrafterError(f"{source_name(source)} cannot be used: {wrong}.")
+    add(given, source, stamp)
+
+
+def _add_strategy(kind: StrategyKind, source: str, stamp: Stamp | None) -> None:
     described = {field.name: getattr(kind, field.name) for field in dataclasses.fields(StrategyKind)}
     described["make"] = partial(_make_guarded, kind)
     described["keeps"] = Keeps()  # its word for it would have to be checked
@@ -54,10 +83,22 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
     KINDS[kind.name] = ForeignKind(**described, source=source, stamp=stamp)
 
 
+def _add_length(rule: type[LengthRule], source: str, stamp: Stamp | None) -> None:
+    def make(self: LengthRule) -> DraftLength:
+        return GuardedLength(rule.name, partial(rule.make, self))
+
+    LENGTHS[rule.name] = _guarded_params(rule, {"make": make, "source": source, "stamp": stamp})
+
+
+def _add_rule(rule: type[Rule], source: str, stamp: Stamp | None) -> None:
+    RULES[rule.name] = guarded_rule(rule, source=source, stamp=stamp)
+
+
 def unregister(name: str) -> None:
-    """Remove a plug-in strategy; built-in ones stay."""
-    if isinstance(KINDS.get(name), ForeignKind):
-        del KINDS[name]
+    """Remove what a plug-in brought under this name; what is built in stays."""
+    for known in (KINDS, LENGTHS, RULES):
+        if hasattr(known.get(name), "source"):
+            del known[name]
 
 
 def source_name(source: str) -> str:
@@ -74,9 +115,9 @@ def _make_guarded(kind: StrategyKind, params: Any, resources: Resources) -> Draf
     return GuardedDrafter(kind.name, make, params, resources.vocabulary.size)
 
 
-def _guarded_params(owner: type[Any]) -> type[Any]:
-    """The same dataclass, but every error that its constructor raises becomes a SettingError, which callers
-    that parse a spec or fill in a form expect."""
+def _guarded_params(owner: type[Any], more: Mapping[str, Any] | None = None) -> type[Any]:
+    """The same dataclass with `more` attributes, but every error that its constructor raises becomes a
+    SettingError, which callers that parse a spec or fill in a form expect."""
 
     def init(self: Any, *values: Any, **named: Any) -> None:
         try:
@@ -87,27 +128,16 @@ def _guarded_params(owner: type[Any]) -> type[Any]:
             raise SettingError(f"These settings cannot be used: {error_words(error)}.") from error
 
     own = {"__init__": init, "__slots__": (), "__module__": owner.__module__, "__doc__": owner.__doc__}
-    return type(owner.__name__, (owner,), own)
+    return type(owner.__name__, (owner,), own | dict(more or {}))
 
 
 def _what_is_wrong(kind: Any) -> str:
     """The reason why a strategy cannot be used, worded to follow a colon; empty for a valid one."""
     if not isinstance(kind, StrategyKind):
         return f"its STRATEGY is of type {type(kind).__name__} and not StrategyKind"
-    name: Any = kind.name
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-        return (
-            f"{name!r} is not a valid strategy name (lower-case letters and digits, joined by single "
-            f"hyphens, "
-            f"at most {_LONGEST_NAME})"
-        )
-    if name in KINDS or name == NONE:
-        owner = KINDS.get(name)
-        where = source_name(owner.source) if isinstance(owner, ForeignKind) else "Draftscope"
-        return f"the name “{name}” is taken ({where})"
-    summary: Any = kind.summary
-    if not isinstance(summary, str) or not summary.strip():
-        return f"{name} has no summary"
+    if wrong := _wrong_with_name(kind, KINDS, NONE):
+        return wrong
+    name = kind.name
     if kind.needs_draft:
         return f"{name} asks for the draft model, and drafters from outside draft without one"
     if not callable(kind.make):
@@ -120,6 +150,43 @@ def _what_is_wrong(kind: Any) -> str:
     return _wrong_with_params(kind.params, kind) or _wrong_with_memory(kind)
 
 
+def _wrong_with_name(thing: Any, known: Mapping[str, Any], reserved: str) -> str:
+    name, summary = getattr(thing, "name", None), getattr(thing, "summary", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        return (
+            f"{name!r} is not a valid name (lower-case letters and digits, joined by single hyphens, at most "
+            f"{_LONGEST_NAME})"
+        )
+    if name in known or name == reserved:
+        where = source_name(getattr(known.get(name), "source", "Draftscope"))
+        return f"the name “{name}” is taken ({where})"
+    if not isinstance(summary, str) or not summary.strip():
+        return f"{name} has no summary"
+    return ""
+
+
+def _wrong_with_length(rule: type[LengthRule]) -> str:
+    wrong = _wrong_with_name(rule, LENGTHS, "") or _unfinished(rule)
+    if wrong or (wrong := _wrong_with_fields(rule)):
+        return wrong
+    taken = {param.name for kind in KINDS.values() for param in params_of(kind.params)} | set(run_keys())
+    both = [param.name for param in params_of(rule) if param.name in taken]
+    return f"the parameter {both[0]} is another one's: give it a name of its own" if both else ""
+
+
+def _wrong_with_rule(rule: type[Rule]) -> str:
+    wrong = _wrong_with_name(rule, RULES, "auto") or _unfinished(rule)
+    gives: Any = getattr(rule, "gives", None)
+    if not wrong and not (isinstance(gives, frozenset) and gives <= GIVEN):
+        return f"gives of {rule.name} is not a frozenset of {', '.join(sorted(GIVEN))}"
+    return wrong
+
+
+def _unfinished(owner: type[Any]) -> str:
+    missing = " and no ".join(sorted(getattr(owner, "__abstractmethods__", ())))
+    return f"{owner.__name__} has no {missing}" if missing else ""
+
+
 def _wrong_with_memory(kind: StrategyKind) -> str:
     memory: Any = kind.memory
     known = {param.name for param in params_of(kind.params)}
@@ -128,7 +195,8 @@ def _wrong_with_memory(kind: StrategyKind) -> str:
     return "its memory is not a tuple of names of its parameters"
 
 
-def _wrong_with_params(owner: object, kind: StrategyKind) -> str:
+def _wrong_with_fields(owner: object) -> str:
+    """What is wrong with a dataclass of parameters, of a strategy or a length rule."""
     if not inspect.isclass(owner) or not dataclasses.is_dataclass(owner):
         return "its params are not a dataclass"
     try:
@@ -139,6 +207,14 @@ def _wrong_with_params(owner: object, kind: StrategyKind) -> str:
     for param in described:
         if param.kind not in (bool, int, float, str):
             return f"the parameter {param.name} is not a bool, int, float or str"
+    return ""
+
+
+def _wrong_with_params(owner: type[Any], kind: StrategyKind) -> str:
+    if wrong := _wrong_with_fields(owner):
+        return wrong
+    described = params_of(owner)
+    for param in described:
         if param.name in run_keys():
             return f"a parameter cannot be called {param.name}, which holds for the whole run"
         if param.name in (kind.limit, kind.least, "n_min") and param.kind is not int:

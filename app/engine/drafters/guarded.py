@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
@@ -23,6 +23,11 @@ import numpy as np
 from app.base import numbers
 from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.errors import DrafterError, UserError
+from app.engine.lengths.base import DraftLength, Outset, RoundCost
+from app.engine.rules.base import Drafted, Outcome, Rule, TokenTest
+from app.engine.rules.checks import Check, Judged, Own
+from app.engine.rules.formula import Named, Sum
+from app.engine.types import DraftedToken, Draw, Race, Round
 
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
@@ -268,3 +273,139 @@ def _read_only(context: TokenIds) -> TokenIds:
     view = context.view()
     view.flags.writeable = False
     return view
+
+
+class GuardedLength(DraftLength):
+    """Passes calls on to a plug-in's draft length. After its first error nothing is drafted until the next
+    answer, and every round says why."""
+
+    def __init__(self, name: str, make: Callable[[], DraftLength]) -> None:
+        """Raises DrafterError for an error of `make`."""
+        self._name, self._fault = name, ""
+        try:
+            self._length = make()
+        except Exception as error:  # foreign code
+            raise DrafterError(f"{name} raised {error_words(error)}.") from error
+        self.lazy, self.reason = self._length.lazy, self._length.reason
+
+    def _call(self, method: str, default: Any, *arguments: Any) -> Any:
+        if self._fault:
+            return default
+        try:
+            return getattr(self._length, method)(*arguments)
+        except Exception as error:  # foreign code
+            self._fault = self.rest_reason = f"{self._name} raised {error_words(error)}"
+            return default
+
+    def _count(self, method: str, name: str, room: int, *arguments: Any) -> int:
+        k = self._call(method, 0, name, room, *arguments)
+        if not isinstance(k, int) or not 0 <= k <= room:
+            self._fault = self.rest_reason = f"{self._name} gave {k!r} where 0 to {room} tokens belong"
+            return 0
+        self.rest_reason = self._fault or self._length.rest_reason
+        return k
+
+    def begin(self, outset: Outset) -> None:
+        self._fault = ""
+        self._call("begin", None, outset)
+
+    def sit_out(self, truth: TokenIds) -> bool:
+        return bool(self._call("sit_out", False, _read_only(truth)))
+
+    def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
+        return self._count("choose", name, room, unread)
+
+    def look(self, name: str, room: int) -> int:
+        return self._count("look", name, room)
+
+    def observe(self, cost: RoundCost) -> None:
+        self._call("observe", None, cost)
+
+    def k(self, name: str) -> int | None:
+        k = self._call("k", None, name)
+        return k if isinstance(k, int) else None
+
+    def know(self, name: str, k: int) -> None:
+        self._call("know", None, name, k)
+
+    def acceptance(self, name: str) -> float | None:
+        acceptance = self._call("acceptance", None, name)
+        return float(acceptance) if isinstance(acceptance, int | float) else None
+
+    def reset(self) -> None:
+        self._call("reset", None)
+
+
+class GuardedTest(TokenTest):
+    """What a plug-in's rule compared; its errors stand where its formula would."""
+
+    def __init__(self, name: str, test: TokenTest) -> None:
+        self._name, self._test = name, test
+
+    def _call(self, default: Any, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except Exception as error:  # foreign code
+            return (Sum(self._name, f"raised {error_words(error)}"),) if default is None else default
+
+    @property
+    def passed(self) -> bool:
+        return bool(self._call(False, lambda: self._test.passed))
+
+    @property
+    def chance(self) -> tuple[float, float] | None:
+        return self._call((), lambda: self._test.chance) or None
+
+    @property
+    def target_draw(self) -> tuple[int, Race | Draw] | None:
+        return self._call((), lambda: self._test.target_draw) or None
+
+    def sums(self, named: Named) -> tuple[Sum, ...]:
+        return self._call(None, lambda: tuple(self._test.sums(named)))  # type: ignore[no-any-return]
+
+    def notes(self, token: DraftedToken) -> list[str]:
+        return self._call([], lambda: list(self._test.notes(token)))  # type: ignore[no-any-return]
+
+
+def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
+    """A plug-in's rule. An error of its verdict ends the answer with a sentence: no other verdict would be by
+    its rule. One of its checks is a disagreement that `recheck` tells."""
+
+    class Guarded(owner):  # type: ignore[misc, valid-type] # mypy takes no variable for a base
+        def judge(self, draft: Drafted) -> Outcome:
+            try:
+                outcome = super().judge(draft)
+                if not isinstance(outcome, Outcome) or not outcome.accepted <= len(outcome.judged) <= len(
+                    draft.ids
+                ):
+                    raise TypeError(f"its outcome is {outcome!r}")
+            except Exception as error:  # foreign code
+                raise DrafterError(f"verify={owner.name} raised {error_words(error)}.") from error
+            return outcome
+
+        def test(self, round: Round, place: int) -> TokenTest | None:
+            try:
+                test = super().test(round, place)
+            except Exception:  # foreign code: its formula is not there
+                return None
+            return GuardedTest(owner.name, test) if test is not None else None
+
+        def recheck(self, at: Judged, check: Check) -> Iterator[str]:
+            return _told(owner.name, super().recheck, at, check)
+
+        def recheck_draft(self, check: Check, round: Round, position: int) -> Iterator[str]:
+            return _told(owner.name, super().recheck_draft, check, round, position)
+
+        def recheck_own(self, at: Own, check: Check) -> Iterator[str]:
+            return _told(owner.name, super().recheck_own, at, check)
+
+    for name, value in attributes.items():
+        setattr(Guarded, name, value)
+    return Guarded()
+
+
+def _told(name: str, check: Callable[..., Iterator[str]], *arguments: Any) -> Iterator[str]:
+    try:
+        yield from check(*arguments)
+    except Exception as error:  # foreign code
+        yield f"its check by {name} raised {error_words(error)}"

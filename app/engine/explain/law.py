@@ -93,7 +93,7 @@ def place_law(round: Round, place: int, header: TraceHeader) -> PlaceLaw | None:
     then p sums to the reach.
     """
     rule, drafted = rule_of(header.verification), round.drafted[place]
-    if not rule.from_residual or header.sampling.temperature == 0:
+    if not (rule.keeps_law and rule.from_residual) or header.sampling.temperature == 0:
         return None
     if drafted.verdict not in JUDGED or drafted.p is None or not drafted.q:
         return None

@@ -21,7 +21,12 @@ from app.engine.params import Param, params_of
 from app.engine.strategy import NONE, StrategySpec, quote
 from app.engine.types import ModelOptions, Sampling
 
-LLAMA_TYPES = {kind.name: kind.llama for kind in KINDS.values() if kind.llama is not None}
+LLAMA_TYPES = {
+    kind.name: kind.llama
+    for kind in sorted(KINDS.values(), key=lambda kind: not kind.by_model)
+    if kind.llama is not None
+}
+"""llama.cpp's types, those of draft models first, and their flags."""
 _ENVIRONMENT = "LLAMA_ARG_"
 _VARIABLES = {
     "--n-parallel": "--parallel", "--batch": "--batch-size", "--ubatch": "--ubatch-size",

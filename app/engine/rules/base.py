@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from app.engine.rules.checks import Check, Judged, Own
 
 
+GIVEN = frozenset({"u", "h", "target_id", "race", "draw"})
+"""The fields of a judged token that may hold a rule's reasons."""
+
+
 class Rows(Protocol):
     """The target's rows after the context and the first drafted tokens. Places are first asked for in order,
     and none after the last judged place: rows are computed on demand."""
@@ -128,7 +132,7 @@ class Rule(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     gives: ClassVar[frozenset[str]]
-    """The fields of a judged token that hold its reasons: of u, h, target_id, race, draw."""
+    """Those of GIVEN that a judged token has."""
     any_temperature: ClassVar[bool] = True
     """Whether it can be used above temperature 0."""
     draws: ClassVar[bool] = True
@@ -136,6 +140,8 @@ class Rule(ABC):
     settings."""
     keeps_text: ClassVar[bool] = False
     """Whether the answer is that without drafting, token for token, near-ties apart."""
+    keeps_law: ClassVar[bool] = False
+    """Whether emitted tokens have the target's distribution."""
     shares_luck: ClassVar[bool] = False
     """Whether a sampled draft is drawn with the noise that the target draws with."""
     from_residual: ClassVar[bool] = False

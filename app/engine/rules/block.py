@@ -136,6 +136,7 @@ class BlockRule(Rule):
         "distribution. Gains over speculative with sample=1 only."
     )
     gives = frozenset({"u", "h"})
+    keeps_law = True
     from_residual = True
     whole = True
 

@@ -49,6 +49,7 @@ class MatchRule(Rule):
         "whatever drafts. With sample=1 the draft draws with the target's luck, and is right more often."
     )
     gives = frozenset({"target_id", "draw", "race"})
+    keeps_law = True
     keeps_text = True
     shares_luck = True
     in_llama_cpp = True

@@ -52,6 +52,7 @@ class SpeculativeRule(Rule):
     name = "speculative"
     summary = "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution."
     gives = frozenset({"u"})
+    keeps_law = True
     from_residual = True
     in_vllm = True
 

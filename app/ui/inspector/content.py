@@ -343,7 +343,7 @@ def _drawn(round: Round, header: TraceHeader) -> str:
 def _by_law(header: TraceHeader) -> bool:
     """Whether p and q decide."""
     rule = rule_of(header.verification)
-    return rule.from_residual and not rule.whole and header.sampling.temperature > 0
+    return rule.keeps_law and rule.from_residual and not rule.whole and header.sampling.temperature > 0
 
 
 def copied_words(copied: Copied, round: Round) -> str:

@@ -257,7 +257,8 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     token = round.emitted[-1]
     name = _name(token)
     proof: tuple[str, ...] = ()
-    if not rule_of(header.verification).whole and residual.rest and residual.total is not None:
+    rule = rule_of(header.verification)
+    if rule.keeps_law and not rule.whole and residual.rest and residual.total is not None:
         proof = proof_of(name, residual.p - residual.rest, residual.total, residual.share)
     line = _residual_line(round, header, residual)
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"

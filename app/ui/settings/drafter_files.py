@@ -67,13 +67,15 @@ class DrafterFiles(QWidget):
         self._files = tuple(files)
         self.notice.clear()
         kit.empty(self._rows)
-        kinds = {kind.source: kind for kind in foreign_kinds()}
+        brought: dict[str, list[str]] = {}
+        for thing in foreign_kinds():
+            brought.setdefault(thing.source, []).append(f"{thing.name}: {thing.summary}")
         for file in self._files:
             problem = (problems or {}).get(file)
             if problem is not None:
                 words = str(problem)
-            elif file in kinds:
-                words = f"{kinds[file].name}: {kinds[file].summary}"
+            elif file in brought:
+                words = " ".join(brought[file])
             else:
                 words = "Not read yet."
             self._rows.addWidget(self._row(file, words, wrong=problem is not None))

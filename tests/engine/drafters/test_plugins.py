@@ -162,7 +162,7 @@ class Unfinished(Drafter):
         (replace(KIND, params=Outside), "its params cannot be made: SettingError: n_max cannot be 99."),
         (replace(KIND, params=Listed), "its params cannot be made"),
         (replace(KIND, params=Verifying), "a parameter cannot be called verify"),
-        (replace(KIND, params=Wordy), "the parameter n_max is a number of tokens everywhere"),
+        (replace(KIND, params=Wordy), "the parameter n_max is a number of tokens"),
         (replace(KIND, params=Measured, least="shortest"), "the parameter shortest is a number of tokens"),
         (replace(KIND, needs_draft=True), "mine asks for the draft model"),
     ],

@@ -1,0 +1,117 @@
+"""Rules and lengths from a plug-in: engine, grammar, help, Inspector, traces and their check know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from app.cli.answer.strategies import strategy_help
+from app.engine.drafters.foreign import foreign_kinds
+from app.engine.engine import Engine
+from app.engine.errors import DrafterError, SettingError
+from app.engine.explain.what_if import what_if, with_settings
+from app.engine.fates import Verdict
+from app.engine.plugins import use_drafters
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace, read_trace, write_trace
+from app.engine.strategy import StrategySpec, lengths_of
+from app.engine.types import GenerationRequest, Sampling
+from app.lab.axes import with_value
+from app.ui.inspector.contents import cards_of
+from tests.answers import answer
+
+EXAMPLES = Path(__file__).parents[2] / "resources" / "plugins"
+HALVING, TYPICAL = (str(EXAMPLES / f"{name}.py") for name in ("halving", "typical"))
+WARM = Sampling(temperature=0.5, seed=5)
+
+
+@pytest.fixture(autouse=True)
+def plugged() -> Iterator[None]:
+    assert use_drafters([HALVING, TYPICAL]) == {}
+    yield
+    use_drafters([])
+    assert foreign_kinds() == []
+
+
+def test_a_length_rule_of_a_plug_in_works_everywhere(engine: Engine) -> None:
+    strategy = "draft-simple:n_max=8:length=halving:halving_start=5"
+    assert str(StrategySpec.parse(strategy)) == strategy
+    assert with_value(strategy, "halving_start", "2").endswith("halving_start=2")
+    assert "halving_start=4" in strategy_help()
+    trace = answer(engine, strategy=strategy, max_tokens=60, cold=True)
+    assert recheck(trace) == []
+    states = lengths_of(strategy, trace.rounds)
+    assert [state.k for state in states] == [round.k for round in trace.rounds]
+    assert states[0].k == 5 and len({state.k for state in states}) > 2
+    first, *rest = trace.rounds
+    altered = Trace(trace.header, [replace(first, k=(first.k or 0) + 1), *rest], trace.totals)
+    assert any("its drafts give" in problem for problem in recheck(altered))
+    spec = StrategySpec.parse(trace.header.strategy)
+    assert what_if(trace, with_settings(spec, longest=2)).rounds >= len(trace.rounds)
+    with pytest.raises(SettingError, match="belongs to length=halving"):
+        StrategySpec.parse("suffix:halving_start=2")
+
+
+def test_a_verification_rule_of_a_plug_in_works_everywhere(engine: Engine, tmp_path: Path) -> None:
+    strategy = "prompt-lookup:max_ngram_size=1:verify=typical"
+    trace = answer(engine, strategy=strategy, max_tokens=80, sampling=WARM)
+    assert trace.header.verification == "typical" and recheck(trace) == []
+    judged = [token for round in trace.rounds for token in round.drafted if token.u is not None]
+    assert {token.verdict for token in judged} == {Verdict.ACCEPTED, Verdict.REJECTED}
+    sums = [line for round in trace.rounds for card in cards_of(round, trace.header) for line in card.sums]
+    assert any(line.name == "threshold, p" and line.verdict == "accepted" for line in sums)
+    at = next(at for at, round in enumerate(trace.rounds) if round.rejected)
+    drafted = [replace(token, u=1e-9) if token.u is not None else token for token in trace.rounds[at].drafted]
+    rounds = [
+        replace(round, drafted=tuple(drafted)) if round.index == at else round for round in trace.rounds
+    ]
+    assert any("its threshold" in problem for problem in recheck(Trace(trace.header, rounds, trace.totals)))
+
+    file = tmp_path / "typical.jsonl"
+    write_trace(file, trace)
+    use_drafters([HALVING])  # the file opens without its rule, and the check says so
+    found = read_trace(file)
+    assert recheck(found) == ["Header: the rule typical is not known here, so no verdict was computed again."]
+    assert all(cards_of(round, found.header) for round in found.rounds if round.drafted)
+
+
+def test_an_error_of_a_rule_ends_the_answer_with_a_sentence(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    text = Path(TYPICAL).read_text(encoding="utf-8").replace('"typical"', '"broken"')
+    file.write_text(text.replace("least = threshold(p.p)", "least = 1 / 0"), encoding="utf-8")
+    assert use_drafters([str(file)]) == {}
+    with pytest.raises(DrafterError, match=r"verify=broken raised ZeroDivisionError.*broken\.py, line"):
+        engine.answer(GenerationRequest(prompt="abcabc", strategy="draft-simple:verify=broken"))
+
+
+def test_after_an_error_of_a_length_rule_nothing_is_drafted(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    text = Path(HALVING).read_text(encoding="utf-8").replace('"halving"', '"broken"')
+    file.write_text(text.replace("k = self._k[last.name]\n", "k = 1 // 0\n"), encoding="utf-8")
+    assert use_drafters([str(file)]) == {}
+    trace = answer(engine, strategy="draft-simple:length=broken", max_tokens=12)
+    assert trace.rounds[0].drafted and not any(round.drafted for round in trace.rounds[1:])
+    assert trace.rounds[1].draft_end.startswith("broken raised ZeroDivisionError")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("class R(Rule):\n    name = 'greedy'\nRULE = R\n", "the name “greedy” is taken (Draftscope)"),
+        ("class R(Rule):\n    name = 'mine'\n    summary = 'x'\nRULE = R\n", "R has no judge and no recheck"),
+        ("class L(LengthRule):\n    name = 'mine'\n    summary = 'x'\nLENGTH = L\n", "L has no make"),
+        (
+            "@dataclass(frozen=True)\nclass L(LengthRule):\n    name = 'mine'\n    summary = 'x'\n"
+            "    n_max: int = param(1, 'x')\n    def make(self): return None\nLENGTH = L\n",
+            "the parameter n_max is another one's",
+        ),
+    ],
+)
+def test_what_is_no_rule_is_refused_in_one_sentence(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "bad.py"
+    names = "from dataclasses import dataclass\nfrom app.engine.plugins import LengthRule, Rule, param\n"
+    file.write_text(names + text, encoding="utf-8")
+    assert why in use_drafters([str(file)])[str(file)].message
