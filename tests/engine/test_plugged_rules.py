@@ -64,10 +64,8 @@ def test_a_verification_rule_of_a_plug_in_works_everywhere(engine: Engine, tmp_p
     sums = [line for round in trace.rounds for card in cards_of(round, trace.header) for line in card.sums]
     assert any(line.name == "threshold, p" and line.verdict == "accepted" for line in sums)
     at = next(at for at, round in enumerate(trace.rounds) if round.rejected)
-    drafted = [replace(token, u=1e-9) if token.u is not None else token for token in trace.rounds[at].drafted]
-    rounds = [
-        replace(round, drafted=tuple(drafted)) if round.index == at else round for round in trace.rounds
-    ]
+    halved = (replace(token, u=(token.p or 0) / 2) for token in trace.rounds[at].drafted)
+    rounds = [replace(round, drafted=tuple(halved)) if round.index == at else round for round in trace.rounds]
     assert any("its threshold" in problem for problem in recheck(Trace(trace.header, rounds, trace.totals)))
 
     file = tmp_path / "typical.jsonl"

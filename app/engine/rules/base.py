@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
@@ -98,9 +97,10 @@ class Drafted(msgspec.Struct, frozen=True):
         return Origin.BONUS if self.ids else Origin.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
 class TokenTest(ABC):
     """What a rule compared to judge a recorded token."""
+
+    __slots__ = ()
 
     @property
     @abstractmethod
