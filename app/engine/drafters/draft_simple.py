@@ -369,7 +369,8 @@ HEADS = (
                 "draft-dspark",
                 ", each beside the token before",
                 {
-                    "p_min": "llama.cpp's draft-dspark compares p_min with the confidence that the block states."
+                    "p_min": "llama.cpp's draft-dspark compares p_min with the confidence that the block "
+                    "states."
                 },
             ),
         )

@@ -147,7 +147,7 @@ class Unfinished(Drafter):
     ("kind", "words"),
     [
         ({"name": "mine"}, "its STRATEGY is of type dict and not StrategyKind"),
-        (replace(KIND, name="Mine!"), "'Mine!' is not a valid strategy name"),
+        (replace(KIND, name="Mine!"), "'Mine!' is not a valid name"),
         (replace(KIND, name="a--b"), "'a--b' is not a valid"),
         (replace(KIND, name="x" * 41), "at most 40"),
         (replace(KIND, name=7), "7 is not a valid"),  # type: ignore[arg-type]

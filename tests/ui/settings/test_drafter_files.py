@@ -226,7 +226,8 @@ def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
     place = desk.place("compare")
     assert place is not None
     place.chips.set_setup(dataclasses.replace(place.chips.setup, lanes=(Lane("echo"), Lane("suffix"))))
-    file.write_text(file.read_text().replace("n_max: int", "most: int"))
+    text = file.read_text().replace("n_max: int", "most: int")
+    file.write_text(text.replace("make=Mine", 'length="most", make=Mine'))
     os.utime(file, (1, 1))
     press(shown, "Reload the drafter files")
     desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
