@@ -259,7 +259,6 @@ class RoundView(InspectorPart):
             self.grid.show_cards(())
             return
         round = answer.rounds[index]
-        self.facts.setHidden(self.asks is not None)
         if self.asks is not None:
             self._ask(round, header)
             return
@@ -289,6 +288,7 @@ class RoundView(InspectorPart):
     def _ask(self, round: Round, header: TraceHeader) -> None:
         """Show what is known before the verdict."""
         self.title.set_text(f"Round {count(round.index)}: what the draft thinks")
+        self.facts.clear()
         for part in (self.origin, self.copied, self.block, self.chain):
             part.hide()
         self.time.show_time(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -147,6 +147,8 @@ class LessonsPlace(PlaceWidget):
         self.list.toy.clicked.connect(self.open_toy)
         self.toy.left.connect(self.show_list)
         course.finished.connect(self._finish)
+        course.moved.connect(self._watch)
+        self._stack.currentChanged.connect(self._watch)
         self.tour = Tour(theme, course, plan, self, go)
         self.list.tour.clicked.connect(self.take_tour)
         self.stage = LessonStage(theme, course, self)
@@ -196,8 +198,19 @@ class LessonsPlace(PlaceWidget):
         self.stage.showFullScreen()
         self.stage.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    @Slot()
+    def _watch(self) -> None:
+        """Let the status bar show the numbers of the lesson on the screen."""
+        shown = self.isVisible() and self._stack.currentWidget() is self.player
+        self._inspection.watch_lesson(self._course.answer if shown else None)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._watch()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._watch()
         if self._tour_wanted():
             self.take_tour()
 

@@ -31,6 +31,7 @@ class Inspection(QObject):
     changed = Signal()  # the answer or its name changed
     opened = Signal()  # the Inspector is to be shown
     left = Signal()  # the place where it was opened is to be shown again
+    watched = Signal()  # another answer than the chat's is on the screen, or is no longer
     reading = Signal(bool)  # whether a file is being read, whose answer will be shown
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class Inspection(QObject):
         self.answer: AnswerModel | None = None
         self.name = ""  # what the answer is called where it comes from, such as a chat's title
         self._chat: tuple[AnswerModel | None, str] = (None, "")
+        self.lesson: AnswerModel | None = None  # the answer of the lesson on the screen
 
     @property
     def is_chats(self) -> bool:
@@ -50,6 +52,12 @@ class Inspection(QObject):
         self._chat = answer, name
         if showing:
             self.show_chat()
+
+    def watch_lesson(self, answer: AnswerModel | None) -> None:
+        """The answer of a lesson is on the screen, or None is."""
+        if answer is not self.lesson:
+            self.lesson = answer
+            self.watched.emit()
 
     def show_chat(self) -> None:
         """Show the chat's answer."""

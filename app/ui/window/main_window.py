@@ -218,6 +218,8 @@ class MainWindow(QMainWindow):
         self.versions.changed.connect(self.controller.chats.refresh)
         self.inspection.opened.connect(lambda: self.go("inspector"))
         self.opener.reading.connect(self.inspection.reading)
+        for changed in (self.inspection.changed, self.inspection.watched):
+            changed.connect(self._show_status)
         self.inspection.left.connect(lambda: self.go(self._stack.before))
         self.status.measure_baseline_requested.connect(self._measure)
         self.baseline.progressed.connect(self.status.set_measuring)
@@ -271,11 +273,17 @@ class MainWindow(QMainWindow):
 
     def _show_answer(self) -> None:
         """Show the numbers of the chosen answer."""
-        shown = self.controller.shown
-        self.status.set_answer(shown.answer)
         self._inspect_answer()
-        for part in (self.header, self.status):
-            part.set_recorded(shown.recording is not None)
+        self.header.set_recorded(self.controller.shown.recording is not None)
+        self._show_status()
+
+    def _show_status(self) -> None:
+        """Show the numbers of the answer on the screen: that of a lesson, of the Inspector, or the chat's."""
+        shown = self.controller.shown
+        inspected = self.inspection.answer if self._stack.place == "inspector" else None
+        answer = self.inspection.lesson or inspected or shown.answer
+        self.status.set_answer(answer)
+        self.status.set_recorded(answer is not shown.answer or shown.recording is not None)
         self._show_context()
 
     def _inspect_answer(self) -> None:
@@ -284,10 +292,14 @@ class MainWindow(QMainWindow):
         self.inspection.follow_chat(shown.answer, shown.name)
 
     def _show_context(self) -> None:
-        shown = self.controller.shown
-        pair = shown.recording.header.pair if shown.recording is not None else self.session.pair
+        shown, answer = self.controller.shown, self.status.answer
+        header = shown.recording.header if shown.recording is not None else None
+        used = shown.context_used
+        if answer is not None and answer is not shown.answer:
+            header, used = answer.header, answer.context_used
+        pair = header.pair if header is not None else self.session.pair
         size = pair.target.n_ctx if pair is not None else 0
-        self.status.set_context(shown.context_used, size or None)
+        self.status.set_context(used, size or None)
 
     def _measure(self) -> None:
         self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)  # the button is disabled meanwhile
@@ -313,6 +325,7 @@ class MainWindow(QMainWindow):
             self.inspection.show_chat()
         self._stack.show_place(place)
         self.rail.set_place(place)
+        self._show_status()
         self.commands.set_place(place)
 
     def show_trace(self, trace: Trace, file: Path, folds: RoundFolds | None = None) -> None:

@@ -84,3 +84,19 @@ def test_the_tour_can_be_asked_for_in_help_and_in_the_list(windows: Windows) -> 
     press(Qt.Key.Key_Escape)
     named(place, "Take the tour (3 minutes)", QPushButton).click()
     assert place.player.isVisible() and place.tour.running
+
+
+def test_the_status_bar_belongs_to_what_is_on_the_screen(windows: Windows) -> None:
+    desk = windows.open()
+    answer = desk.ask("hello").answer
+    status, window = desk.window.status, desk.window
+    window.go("lessons")
+    place = desk.place("lessons")
+    assert status.answer is answer, "the list is of no answer"
+    place.open(0)
+    lesson = place.player.course.answer
+    assert status.answer is lesson and not status.measure.isVisible()
+    place.player.inspect.click()
+    assert desk.place("inspector").isVisible() and status.answer is lesson
+    window.go("chat")
+    assert status.answer is answer and status.measure.isVisible()
