@@ -93,6 +93,7 @@ class Case:
             if getattr(self.sampling, name) != getattr(WARM, name)
         ]
         text = ["through text"] if self.draft is OTHER else []
+        text += ["lattice"] if self.draft.selector else []
         return " ".join([self.strategy, *settings, f"max={self.max_tokens}", *text])
 
 
@@ -111,6 +112,14 @@ CASES = [
     Case("draft-simple:n_max=3:sample=1:verify=block", PENALISED),
 ]
 """Both rules that keep the law, one-hot and sampled drafts, with what changes p and q."""
+
+
+def _head(architecture: str, *, markov: bool = False, selector: bool = False) -> Tiny:
+    """A head for the target, which has one layer."""
+    return replace(
+        OWN, name="law-head", architecture=architecture, reads=(0, 0), markov=markov, selector=selector
+    )
+
 
 LENGTH_CASES = [
     Case("draft-simple:n_max=1:sample=1", max_tokens=3),
@@ -148,6 +157,18 @@ STRATEGY_CASES = [
 ]
 """Every other strategy, through text and from outside too. They propose one-hot drafts like those above, so
 fewer draws are enough to see that a proposal does not know more than it may."""
+
+HEAD_CASES = [
+    Case(f"{strategy}:n_max=3:sample=1{rule}", draft=draft)
+    for strategy, draft in (
+        ("draft-eagle3", _head("eagle3")),
+        ("draft-dflash", _head("dflash")),
+        ("draft-dflash", _head("dflash", selector=True)),
+        ("draft-dspark", _head("dflash", markov=True)),
+    )
+    for rule in ("", ":verify=block")
+]
+"""Heads that draw: of a block each place has its own q, of a lattice one that depends on the token before."""
 
 PLAIN_CASES = [
     Case("none", CUT),

@@ -70,6 +70,7 @@ class Tiny:
     eps: float = 1e-5  # below zero: llama.cpp aborts the process
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
+    reads: tuple[int, ...] = (0, 1)  # eagle3, dflash: the target's layers; eagle3 reads the last one twice
     markov: bool = False  # dflash: what makes it a DSpark draft
     selector: bool = False  # dflash: what makes it a DFlash2 draft
     mtp: int = 0  # qwen35, step35: MTP heads behind the layers
@@ -167,10 +168,10 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     if tiny.architecture in WINDOWED:
         _add_windows(writer, tiny)
     if tiny.architecture == "eagle3":
-        writer.add_array("eagle3.target_layers", [0, 1, 1])
+        writer.add_array("eagle3.target_layers", [*tiny.reads, tiny.reads[-1]])
         writer.add_uint32("eagle3.target_hidden_size", tiny.n_embd)
     if tiny.architecture == "dflash":
-        writer.add_array("dflash.target_layers", [0, 1])
+        writer.add_array("dflash.target_layers", list(tiny.reads))
         writer.add_uint32("dflash.block_size", 8)
         writer.add_mask_token_id(0)
         if tiny.selector:

@@ -19,6 +19,7 @@ from tests.files.tiny import Tiny
 from tests.law import (
     BUNDLED_CASES,
     CASES,
+    HEAD_CASES,
     LENGTH_CASES,
     REAL_CASES,
     SMALL,
@@ -51,7 +52,7 @@ def workers() -> Iterator[Executor]:
 
 
 ANSWERS_MORE = 20_000
-MORE_CASES = LENGTH_CASES + STRATEGY_CASES
+MORE_CASES = LENGTH_CASES + STRATEGY_CASES + HEAD_CASES
 ANSWERS_REAL = 2_000
 COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES) + len(BUNDLED_CASES) + len(REAL_CASES)
 

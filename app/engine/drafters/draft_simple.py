@@ -257,6 +257,8 @@ class DraftSimple(Drafter):
         )
 
     def _alternatives(self, ids: list[int], logits: list[float]) -> Alternatives:
+        n = len(logits) - logits.count(-math.inf)  # of a block's candidates, fewer than ten
+        ids, logits = ids[:n], logits[:n]
         piece = self._context.model.vocabulary.pieces.__getitem__
         return Alternatives(tuple(ids), tuple(map(piece, ids)), tuple(shares(logits)))
 

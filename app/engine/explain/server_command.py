@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import PurePosixPath
 
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.llama_flags import DRAFT_KEYS, LAYERS, NAMES, PRESETS, PROGRAMS, known_flags
@@ -45,6 +46,7 @@ _REMOVED = {
     "--spec-ngram-min-hits": "min_hits",
 }
 """Flags with which llama-server no longer starts, and the setting that each strategy now has of its own."""
+_SIMPLE = "draft-simple"
 _FROM_FILE = "an MTP, DFlash or DSpark file"  # llama.cpp knows these types by the file
 _SERVER_SAMPLING = {"temperature": "0.8", "top_k": "40", "top_p": "0.95", "min_p": "0.05"}
 """llama-server's defaults where they differ from ours: they hold for requests that say nothing else."""
@@ -157,6 +159,7 @@ class _FlagReader:
         self._sampling = dict(_SERVER_SAMPLING)
         self._others: list[str] = []  # flags that nothing here stands for
         self._file = ""
+        self._of_the_hub = False  # the target
 
     def read(self) -> ServerCommand:
         for flag in self._flags:
@@ -214,6 +217,7 @@ class _FlagReader:
             self._file = value
         elif ours in ("--target", "--draft"):
             setattr(command, ours.removeprefix("--"), value)
+            self._of_the_hub = self._of_the_hub or (ours == "--target" and "hf" in name)
         elif name in PRESETS:
             preset = PRESETS[name]
             command.target, command.draft = preset.target, preset.draft
@@ -292,8 +296,11 @@ class _FlagReader:
                 "draft-simple."
             )
             yield f"The draft model is not used: {why}"
-        if not draft and "draft-simple" in types:
-            yield "draft-simple has no draft model: give one with --model-draft or --hf-repo-draft."
+        for kind in types if not draft else ():
+            # From the target's repository it takes the file of a head that lies there.
+            if kind in LLAMA_TYPES and KINDS[kind].needs_draft and (kind == _SIMPLE or not self._of_the_hub):
+                what = "draft model" if kind == _SIMPLE else "file of its head"
+                yield f"{kind} has no {what}: give one with --model-draft or --hf-repo-draft."
         if not types and not draft:
             why = "--spec-type is none" if self._types else "there is neither --spec-type nor a draft model"
             yield f"Nothing drafts: {why}."
@@ -329,6 +336,12 @@ class _FlagReader:
             return "+".join(parts) or NONE
 
     def _without_effect(self) -> Iterator[str]:
+        heads = [kind for kind in self._types if kind in HEAD_STRATEGIES.values()]
+        if self._of_the_hub and heads and not self._command.draft:
+            yield (
+                f"{self._program} takes the head from the target's repository, if the name of a file there "
+                f"has {heads[0].removeprefix('draft-')}-. Here it is the draft: add --draft OWNER/REPO/FILE."
+            )
         used = {*self._types} | ({"draft-simple"} if self._command.draft else set())
         for strategy, keys in self._keys.items():
             drafts = strategy.startswith("draft-") and any(kind.startswith("draft-") for kind in used)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-from app.engine.compat import FIRST_COMPARED_ID, FitKind
+from app.engine.compat import DFLASH2, FIRST_COMPARED_ID, FitKind
 from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, TARGET_FULL, Copies
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
@@ -276,9 +276,10 @@ class Consistency:
             yield "its draft tokens have a draft_p without alternatives, or alternatives without it"
         if round.draft_top and len(round.draft_top) != len(round.drafted):
             yield f"it has {len(round.draft_top)} rows of the draft for {len(round.drafted)} drafted tokens"
+        least = 1 if vocabulary.architecture == DFLASH2 else vocabulary.n_vocab  # of a lattice's candidates
         for place, (top, token) in enumerate(zip(round.draft_top, round.drafted, strict=False)):
             where = f"the draft's alternatives at place {place}"
-            yield from _sound(where, top, vocabulary.n_vocab, rounding=_ROUNDING)
+            yield from _sound(where, top, least, rounding=_ROUNDING)
             if not _was_thought(token, top, vocabulary.n_vocab):
                 yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"
             called = dict(zip(top.ids, top.pieces, strict=False)).get(token.id)
@@ -302,12 +303,12 @@ def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator
 def _sound(
     where: str,
     top: Alternatives,
-    n_vocab: int,
+    least: int,
     drawn_by: Sampling | None = None,
     rounding: float | None = None,
 ) -> Iterator[str]:
-    """Check the alternatives of one place. There are fewer than ten only where the sampler that tokens were
-    `drawn_by` drops all others; with `rounding` their probabilities must sum to one, nearly."""
+    """Check the alternatives of one place. There are fewer than ten, or `least`, only where the sampler that
+    tokens were `drawn_by` drops all others; with `rounding` their probabilities must sum to one, nearly."""
     if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
         yield f"{where} are not up to {TOP} tokens with a piece and a p each"
     if any(first < second for first, second in pairwise(top.p)):
@@ -319,7 +320,7 @@ def _sound(
     lacking = rounding is not None and top.p and abs(total - 1) > rounding
     if total > 1 + _WIDTH or min(top.p, default=0.0) < 0 or lacking:
         yield f"{where} sum to {total:g}"
-    if len(top.ids) < (1 if drops else min(TOP, n_vocab)):
+    if len(top.ids) < (1 if drops else min(TOP, least)):
         yield f"{where} are only {len(top.ids)}"
 
 

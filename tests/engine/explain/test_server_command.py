@@ -139,6 +139,19 @@ def test_a_type_without_its_draft_is_said() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["draft-eagle3", "draft-dflash", "draft-dspark"])
+def test_a_head_without_its_file_is_said(kind: str) -> None:
+    read = explain_command(f"llama-server -m t.gguf --spec-type {kind}")
+    assert read.problems == [
+        f"{kind} has no file of its head: give one with --model-draft or --hf-repo-draft."
+    ]
+    own = explain_command("llama-server -m t.gguf --spec-type draft-mtp")
+    assert (own.problems, own.strategy) == ([], "draft-mtp")
+    hub = explain_command(f"llama-server -hf o/r:Q8_0 --spec-type {kind}")
+    assert hub.problems == [] and hub.strategy == kind
+    assert f"if the name of a file there has {kind.removeprefix('draft-')}-." in hub.notes[0]
+
+
 def test_types_that_nobody_has_are_refused() -> None:
     read = explain_command("llama-server -m t.gguf --spec-type ngram-mode")
     assert "it has no type ngram-mode" in read.problems[0]
