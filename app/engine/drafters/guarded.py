@@ -26,8 +26,7 @@ from app.engine.errors import DrafterError, UserError
 from app.engine.lengths.base import DraftLength, Outset, RoundCost
 from app.engine.rules.base import Drafted, Outcome, Rule, TokenTest
 from app.engine.rules.checks import Check, Judged, Own
-from app.engine.rules.formula import Named, Sum
-from app.engine.types import DraftedToken, Draw, Race, Round
+from app.engine.types import Round
 
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
@@ -336,37 +335,6 @@ class GuardedLength(DraftLength):
         self._call("reset", None)
 
 
-class GuardedTest(TokenTest):
-    """What a plug-in's rule compared; its errors stand where its formula would."""
-
-    def __init__(self, name: str, test: TokenTest) -> None:
-        self._name, self._test = name, test
-
-    def _call(self, default: Any, ask: Callable[[], Any]) -> Any:
-        try:
-            return ask()
-        except Exception as error:  # foreign code
-            return (Sum(self._name, f"raised {error_words(error)}"),) if default is None else default
-
-    @property
-    def passed(self) -> bool:
-        return bool(self._call(False, lambda: self._test.passed))
-
-    @property
-    def chance(self) -> tuple[float, float] | None:
-        return self._call((), lambda: self._test.chance) or None
-
-    @property
-    def target_draw(self) -> tuple[int, Race | Draw] | None:
-        return self._call((), lambda: self._test.target_draw) or None
-
-    def sums(self, named: Named) -> tuple[Sum, ...]:
-        return self._call(None, lambda: tuple(self._test.sums(named)))  # type: ignore[no-any-return]
-
-    def notes(self, token: DraftedToken) -> list[str]:
-        return self._call([], lambda: list(self._test.notes(token)))  # type: ignore[no-any-return]
-
-
 def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
     """A plug-in's rule. An error of its verdict ends the answer with a sentence: no other verdict would be by
     its rule. One of its checks is a disagreement that `recheck` tells."""
@@ -385,10 +353,18 @@ def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
 
         def test(self, round: Round, place: int) -> TokenTest | None:
             try:
-                test = super().test(round, place)
+                test: TokenTest | None = super().test(round, place)
+                if test is not None:  # each of its answers once, so that none raises later
+                    _ = (
+                        test.passed,
+                        test.chance,
+                        test.target_draw,
+                        test.sums(str),
+                        test.notes(round.drafted[place]),
+                    )
             except Exception:  # foreign code: its formula is not there
                 return None
-            return GuardedTest(owner.name, test) if test is not None else None
+            return test
 
         def recheck(self, at: Judged, check: Check) -> Iterator[str]:
             return _told(owner.name, super().recheck, at, check)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.base import (
     RIDE_ALONG,
     DraftLength,
@@ -25,8 +24,7 @@ from app.engine.lengths.base import (
     ended_by,
 )
 from app.engine.lengths.cost_curve import TargetCost
-from app.engine.lengths.known import LengthFacts
-from app.engine.lengths.ledger import Ledger
+from app.engine.lengths.known import Acceptance, Ledger, LengthFacts
 
 if TYPE_CHECKING:
     from app.engine.types import Round, TokenIds

@@ -1,13 +1,172 @@
-"""What length=auto knows about one strategy, and when it will try it again."""
+"""What length=auto knows: acceptance and times of each strategy, when it is tried again, and the bound on what
+drafting may cost an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.base import RIDE_ALONG, Attempt, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, UsualTime
+
+_POSITIONS = 24  # later positions count as the last of these
+_GUESS = 0.75  # acceptance before anything was judged
+_FADE = 0.025  # share of the running counts lost with every written token
+_LONG_FADE = 0.005  # the same for the counts over the longer past
+_OLDEST = 20_000  # tokens after which nothing is left of either; many more would overflow the weights
+_TRUST_GUESS = 2.0  # weight, in judged tokens, of the guess against the long past,
+_TRUST_LONG = 3.0  # of the long past against the running counts,
+_TRUST_ALL = 4.0  # and of all positions together against a single one
+
+
+class Prospect(NamedTuple):
+    """The expected result of a round with a draft of at most k tokens."""
+
+    k: int
+    drafted: float  # tokens in the draft; fewer than k if it ends early
+    tokens: float  # emitted
+
+
+class Acceptance:
+    """Discounted counts of judged drafts, by their position in the draft.
+
+    The chance that a position passes, given that those before it passed, is shrunk towards the chance over
+    all positions, that towards the same over a longer past, and that towards a guess. So positions never
+    drafted and the first rounds of an answer have estimates too.
+    """
+
+    def __init__(self) -> None:
+        self._judged = [0.0] * _POSITIONS
+        self._passed = [0.0] * _POSITIONS
+        self._all_judged = self._all_passed = 0.0
+        self._long_judged = self._long_passed = 0.0
+        self._asked = self._came = (
+            0.0  # rounds in which it was asked, and rounds in which it proposed a draft
+        )
+        self._wanted = self._given = 0.0  # tokens asked for and given after the first token of a proposal
+        # Counts are not aged: instead new ones get ever larger weights.
+        self._weight = self._long_weight = 1.0
+
+    def age(self, tokens: int) -> None:
+        """Age the counts by `tokens` written tokens."""
+        tokens = min(tokens, _OLDEST)
+        self._weight *= (1 - _FADE) ** -tokens
+        self._long_weight *= (1 - _LONG_FADE) ** -tokens
+        if self._weight > 1e9:
+            self._rescale()
+
+    def _rescale(self) -> None:
+        for counts in (self._judged, self._passed):
+            counts[:] = [count / self._weight for count in counts]
+        for name in ("_all_judged", "_all_passed", "_asked", "_came", "_wanted", "_given"):
+            setattr(self, name, getattr(self, name) / self._weight)
+        self._long_judged /= self._long_weight
+        self._long_passed /= self._long_weight
+        self._weight = self._long_weight = 1.0
+
+    def add(self, asked: int, proposed: int, accepted: int) -> None:
+        """Add a draft: of at most `asked` tokens it had `proposed`, of which `accepted` passed."""
+        weight = self._weight
+        self._asked += weight
+        if not proposed:
+            return
+        self._came += weight
+        self._wanted += weight * (min(asked, proposed + 1) - 1)
+        self._given += weight * (proposed - 1)
+        judged = min(accepted + 1, proposed)
+        for place in range(min(judged, _POSITIONS)):
+            self._judged[place] += weight
+            if place < accepted:
+                self._passed[place] += weight
+        self._all_judged += weight * judged
+        self._all_passed += weight * accepted
+        self._long_judged += self._long_weight * judged
+        self._long_passed += self._long_weight * accepted
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of rounds in which the strategy proposes a draft."""
+        return (self._came + self._weight) / (self._asked + self._weight)
+
+    @property
+    def seen(self) -> float:
+        """The number of tokens that were judged or compared; those long ago count less."""
+        return self._all_judged / self._weight
+
+    @property
+    def overall(self) -> float:
+        """The chance that a drafted token passes whose predecessors passed, over all positions."""
+        long = self._long_weight * _TRUST_GUESS
+        general = (self._long_passed + long * _GUESS) / (self._long_judged + long)
+        trust = self._weight * _TRUST_LONG
+        return (self._all_passed + trust * general) / (self._all_judged + trust)
+
+    def expected(self, k: int) -> float:
+        """The expected number of tokens emitted by a round with a draft of at most k tokens."""
+        *_before, last = self.prospects(k)
+        return last.tokens
+
+    def prospects(self, longest: int, optimism: float = 0.0) -> Iterator[Prospect]:
+        """Yield the prospects for k = 1, 2, ... `longest`, of rounds with a proposal.
+
+        `optimism` is a lower bound for the chance that a position passes.
+        """
+        weight, overall = self._weight, self.overall
+        goes_on = (self._given + weight) / (self._wanted + weight)
+        drafted, there, tokens, reach = 0.0, 1.0, 1.0, 1.0
+        trust = weight * _TRUST_ALL
+        last = _POSITIONS - 1
+        for k in range(1, longest + 1):
+            place = min(k - 1, last)
+            chance = (self._passed[place] + trust * overall) / (self._judged[place] + trust)
+            drafted += there
+            reach *= max(chance, optimism) * (goes_on if k > 1 else 1.0)
+            tokens += reach
+            there *= goes_on
+            yield Prospect(k, drafted, tokens)
+
+
+_CREDIT = 4.5  # single-token passes that may be lost from the start
+_CREDIT_SHARE = 0.0176  # share of the tokens wanted, if the answer is short
+_KNOWN_CREDIT = 0.5  # the part of it that is not for reading where costs are known: none need be learned
+_SHARE = 0.008  # share of the passes so far that may be lost besides,
+_KNOWN_SHARE = 0.012  # the same where costs are known,
+_LATER_SHARE = 0.02  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
+_EARLY = 256
+_IN_ALL = 0.024  # share of the tokens wanted that drafts may lose: 3 %, less what times are misjudged by
+_EARNED = 64.0  # most passes won that count against later losses
+
+
+class Ledger:
+    """The net cost of one answer's drafts, in single-token passes."""
+
+    def __init__(self, wanted: int, known: bool = False) -> None:
+        """For an answer of at most `wanted` tokens. Where the costs of drafts are `known`, less may be lost
+        from the start: the answer may end early. The rest is for a draft model's reading of the prompt."""
+        self._credit = min(_CREDIT, _CREDIT_SHARE * wanted)
+        self._for_reading = max(0.0, self._credit - _KNOWN_CREDIT) if known else 0.0
+        self._share = _KNOWN_SHARE if known else _SHARE
+        self._loss = 0.0
+        self._in_all = _IN_ALL * wanted
+
+    def add(self, loss: float, reading: float = 0.0) -> None:
+        """Add a round's loss, negative for a gain, with the part of it that was a draft model's reading."""
+        self._for_reading -= min(reading, self._for_reading)
+        self._loss = max(self._loss + loss, -_EARNED)
+
+    @property
+    def left_in_all(self) -> float:
+        """The loss still allowed until the answer's end."""
+        return self._in_all - self._loss
+
+    def left(self, written: int, reading: float = 0.0) -> float:
+        """The loss still allowed after `written` tokens, of which `reading` would be a draft model's
+        reading."""
+        later = max(0, written - _EARLY)
+        credit = self._credit - max(0.0, self._for_reading - reading)
+        return credit + self._share * (written - later) + _LATER_SHARE * later - self._loss
+
 
 _PROBE = 1  # tokens of a probe; two cost more than they tell
 _WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed

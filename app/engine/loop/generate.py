@@ -98,19 +98,9 @@ class Generation:
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """A finished round without its record."""
+    """A finished round whose tokens are not recorded yet."""
 
-    index: int
-    position: int
-    offset: float
-    drafted: float
-    verified: float
-    sampled: float
-    accepting: float
-    ended: float
-    native: float
-    k: int | None
-    smoothed: float | None
+    round: Round
     draft: Draft
     outcome: Outcome
     rows: TargetRows
@@ -184,24 +174,28 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         k = run.length.k(drafted_last) if run.drafters else None
         if draft.attempts is not None:
             run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted))
-        before = Verified(
-            index,
-            position,
-            began - zero,
-            drafted - began,
-            verified - drafted,
-            ended - settled,
-            accepting,
-            ended - began,
-            run.native_seconds() - native,
-            k if k is None else max(k, len(proposal.ids)),
-            run.length.acceptance(drafted_last) if run.drafters else None,
-            draft,
-            outcome,
-            rows,
-            emitted,
-            text,
+        round = Round(
+            index=index,
+            position=position,
+            offset=began - zero,
+            seconds=ended - began,
+            draft_seconds=drafted - began,
+            verify_seconds=verified - drafted,
+            sample_seconds=ended - settled,
+            native_seconds=run.native_seconds() - native,
+            drafted=(),
+            emitted=(),
+            strategy=name if proposal.ids else None,
+            asked=draft.asked if run.drafters else None,
+            match=proposal.match,
+            draft_end=proposal.end,
+            read_seconds=draft.reading,
+            accept_seconds=accepting,
+            begin_seconds=run.begin_seconds if index == 0 else {},
+            k=k if k is None else max(k, len(proposal.ids)),
+            smoothed=run.length.acceptance(drafted_last) if run.drafters else None,
         )
+        before = Verified(round, draft, outcome, rows, emitted, text)
         index += 1
     if before is not None:
         handover.put(before)
@@ -224,33 +218,16 @@ def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[V
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:
     """Make the record of a round, and its text."""
     tokens, drafts, top = record(run, last)
-    return (
-        Round(
-            index=last.index,
-            position=last.position,
-            offset=last.offset,
-            seconds=last.ended,
-            draft_seconds=last.drafted,
-            verify_seconds=last.verified,
-            sample_seconds=last.sampled,
-            native_seconds=last.native,
-            drafted=drafts,
-            emitted=tokens,
-            strategy=last.draft.name if last.proposal.ids else None,
-            asked=last.draft.asked if run.drafters else None,
-            match=last.proposal.match,
-            draft_end=last.proposal.end,
-            target_top=top,
-            draft_top=tuple(last.proposal.thoughts.top),
-            read_seconds=last.draft.reading,
-            accept_seconds=last.accepting,
-            begin_seconds=run.begin_seconds if last.index == 0 else {},
-            k=last.k,
-            smoothed=last.smoothed,
-            head=last.proposal.thoughts.head,
-        ),
-        last.text,
+    thoughts = last.proposal.thoughts
+    made = msgspec.structs.replace(
+        last.round,
+        drafted=drafts,
+        emitted=tokens,
+        target_top=top,
+        draft_top=tuple(thoughts.top),
+        head=thoughts.head,
     )
+    return made, last.text
 
 
 def draft_room(run: Generation) -> Budget:

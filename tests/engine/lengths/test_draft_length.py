@@ -14,13 +14,11 @@ from typing_extensions import override
 
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
-from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
 from app.engine.lengths.ewma import Ewma, EwmaLength
-from app.engine.lengths.known import LengthFacts
-from app.engine.lengths.ledger import Ledger
+from app.engine.lengths.known import Acceptance, Ledger, LengthFacts
 from app.engine.process.messages import PassSeconds
 from app.engine.types import GenerationRequest
 from tests.answers import answer
