@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from app.engine.compat import HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
-from app.engine.errors import SettingError
+from app.engine.errors import SettingError, UserError
 from app.engine.lengths.base import Fixed, LengthAt, LengthFold, LengthRule, StrategyLimits
 from app.engine.lengths.registry import LENGTHS
 from app.engine.params import check_params, params_of
@@ -190,7 +190,7 @@ def is_synthetic(spec: str) -> bool:
     """Whether a written spec drafts from a rehearsal of the answer; False for a spec of another version."""
     try:
         return StrategySpec.parse(spec).is_synthetic
-    except SettingError:
+    except UserError:  # also a plug-in whose rule cannot be made
         return False
 
 
@@ -219,7 +219,7 @@ def length_fold(strategy: str) -> LengthFold | None:
     the strategy is of another version."""
     try:
         return StrategySpec.parse(strategy).length_fold()
-    except SettingError:
+    except UserError:  # also a plug-in whose rule cannot be made
         return None
 
 

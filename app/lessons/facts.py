@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from app.engine.drafters.registry import KINDS
 from app.engine.explain.decision import Residual, own_token, residual_of
 from app.engine.fates import JUDGED, Verdict
 from app.engine.lengths.base import LengthAt
@@ -101,7 +102,8 @@ class AnswerFacts:
 
     @property
     def _copying(self) -> list[DraftStatistics]:
-        return [part for name, part in self._statistics.strategies.items() if name != "draft-simple"]
+        every = self._statistics.strategies.items()
+        return [part for name, part in every if name not in KINDS or not KINDS[name].by_model]
 
     # What it was made with.
 

@@ -1,4 +1,4 @@
-"""What length=auto knows: acceptance and times of each strategy, when it is tried again, and the bound on what
+"""What length=auto knows: a strategy's acceptance and times, when it is tried again, and the bound on what
 drafting may cost an answer."""
 
 from __future__ import annotations
