@@ -22,7 +22,7 @@ from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare, time_passes
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
-from app.engine.loop.pace import Pace
+from app.engine.loop.handover import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Context, Model, Vocabulary
 from app.engine.native.head_context import HeadContext

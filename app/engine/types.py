@@ -16,8 +16,7 @@ import msgspec
 from app.engine.devices.memory import DeviceMemory
 from app.engine.fates import Origin, Verdict
 from app.engine.params import param
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import Thinking
+from app.engine.templates.options import TemplateOptions, Thinking
 
 if TYPE_CHECKING:
     import numpy as np

@@ -32,7 +32,7 @@ import numpy as np
 
 from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.sampling.dry import Breakers, is_on
-from app.engine.sampling.row_store import RowStore
+from app.engine.sampling.rows import RowStore
 from app.engine.sampling.sampler import Sampler
 from tests.benchmarks.measure import measure, one_thread
 from tests.benchmarks.random_pair import SHORT, random_pair

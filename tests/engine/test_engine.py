@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from app.engine.drafters.base import Drafter, Proposal, RunContext
+from app.engine.drafters.base import DRAFT_ENDED, Drafter, Proposal, RunContext
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.drafters.registry import KINDS
 from app.engine.engine import Engine
@@ -705,7 +705,8 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
     random = np.random.default_rng(0)
 
     def propose(self: DraftSimple, context: np.ndarray, k: int) -> Proposal:
-        return Proposal(ids=random.integers(0, 259, random.integers(0, min(k, 6) + 1)).tolist())
+        ids = random.integers(0, 259, random.integers(0, min(k, 6) + 1)).tolist()
+        return Proposal(ids, end=DRAFT_ENDED)
 
     monkeypatch.setattr(DraftSimple, "propose", propose)
     trace = answer(engine, strategy="draft-simple:n_max=6", max_tokens=30)

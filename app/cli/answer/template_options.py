@@ -7,8 +7,15 @@ import argparse
 from app.base.numbers import listed
 from app.cli.terminal.arguments import UsageError, plain_text
 from app.engine.errors import PromptError, SettingError
-from app.engine.templates.options import TemplateOptions, TemplateValue, option_text, read_option
-from app.engine.templates.thinking import EFFORT, SWITCHES, switched
+from app.engine.templates.options import (
+    EFFORT,
+    SWITCHES,
+    TemplateOptions,
+    TemplateValue,
+    option_text,
+    read_option,
+    switched,
+)
 from app.engine.types import TraceHeader
 
 NO_THINKING = "--no-thinking"

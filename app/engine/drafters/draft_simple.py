@@ -31,7 +31,7 @@ from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Purpose
 from app.engine.sampling.logits import log_sum_exp, top_of_rows
-from app.engine.sampling.row_store import RowStore
+from app.engine.sampling.rows import RowStore
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:

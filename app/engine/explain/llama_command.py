@@ -22,8 +22,7 @@ from app.engine.lengths.base import Fixed
 from app.engine.params import Param, params_of
 from app.engine.sampling.dry import NO_BREAKER
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.templates.options import TemplateOptions, TemplateValue
-from app.engine.templates.thinking import SWITCHES, Thinking
+from app.engine.templates.options import SWITCHES, TemplateOptions, TemplateValue, Thinking
 from app.engine.types import DEFAULT_CTX, ModelOptions, Sampling
 
 _SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"

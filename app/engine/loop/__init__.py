@@ -10,7 +10,7 @@ what stands around it: the prompt is read and the drafters begin, and afterwards
   next pass begins, and the caller's thread works out meanwhile what a trace keeps of it (alternatives,
   probabilities). The loop waits only if that takes longer than the pass, so a round is yielded once the
   next one has been drafted.
-- A viewer may hold the rounds back and step them (`pace.py`). The loop waits between
+- A viewer may hold the rounds back and step them (`Pace`). The loop waits between
   two rounds, with the last one handed over, and takes the wait out of every time.
 - After a pass numpy finds cold caches: a call takes 10 to 40 µs instead of 1 to 5. So the loop makes few
   numpy calls, and short lists are plain Python.

@@ -18,7 +18,7 @@ from app.engine.drafters.base import Drafter, Rehearsal, RunContext
 from app.engine.errors import UserError
 from app.engine.lengths.base import FixedLength, Outset
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
-from app.engine.loop.pace import Pace
+from app.engine.loop.handover import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import Cancelled
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished

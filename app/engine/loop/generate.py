@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 from app.engine.drafters.base import ENOUGH, TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
-from app.engine.loop.handover import Handover
-from app.engine.loop.pace import Pace
+from app.engine.loop.handover import Handover, Pace
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
 from app.engine.native import Context, Vocabulary
 from app.engine.process.messages import PassSeconds
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
-from app.engine.sampling.row_store import RowStore
-from app.engine.sampling.rows import TargetRows
+from app.engine.sampling.rows import RowStore, TargetRows
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Race, Round
 

@@ -5,7 +5,7 @@
   residual, draws and sampled drafts work on those. `filters.py` finds them by bounds (`logits.py`: maxima of
   groups) and never sorts the vocabulary; `tests/dense.py` keeps the sorted form as the reference.
 - XTC's own draw is summed out: tokens are drawn from the law over both cases.
-- Rows of a whole vocabulary reuse memory (`row_store.py`): fresh pages cost more than what is written into
+- Rows of a whole vocabulary reuse memory (`RowStore`): fresh pages cost more than what is written into
   them.
 - Tokens are drawn by noise (`noise.py`): the largest log p + luck wins, and the luck of a token depends on
   the key and its id alone. So rows that differ by rounding give the same token nearly always, which intervals

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from app.engine.errors import PromptError
-from app.engine.templates.options import TemplateOptions
+from app.engine.templates.options import TemplateOptions, Thinking
 from app.engine.templates.process import Templates
-from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
 
 if TYPE_CHECKING:

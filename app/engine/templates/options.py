@@ -1,9 +1,10 @@
-"""Options of a chat template: variables that it may read besides the messages."""
+"""Options of a chat template: variables that it may read besides the messages, and which of them turn
+thinking on or set its effort."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -63,3 +64,69 @@ def read_option(text: str) -> tuple[str, TemplateValue]:
 def option_text(name: str, value: TemplateValue) -> str:
     """An option as it is written on a command line: enable_thinking=false."""
     return f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+
+
+SWITCHES = ("enable_thinking", "thinking")
+EFFORT = "reasoning_effort"
+_NONE = ("none", "no_think")  # efforts that turn thinking off
+_EFFORTS = ("low", "medium", "high")
+_NO_EFFORT = "no such effort"
+
+Render = Callable[[TemplateOptions], str | None]
+"""Renders a short chat with options; None if the template refuses them."""
+
+
+class Thinking(msgspec.Struct, frozen=True):
+    """A chat template's options for thinking."""
+
+    names: tuple[str, ...]  # the names in SWITCHES and EFFORT that it reads
+    on: bool | None = None  # whether thinking is on by default; None without a switch
+    efforts: tuple[str, ...] = ()  # without a switch: efforts that differ in effect, least first
+    effort: str = ""  # the default effort
+
+    def is_on(self, options: Mapping[str, TemplateValue]) -> bool:
+        """Whether thinking is on with these options."""
+        told = [bool(options[name]) for name in self.names if name in SWITCHES and name in options]
+        return any(told) if told else bool(self.on)
+
+    def effort_of(self, options: Mapping[str, TemplateValue]) -> str:
+        """The effort with these options; one set for another template may not be in `efforts`."""
+        return str(options.get(EFFORT, self.effort))
+
+
+def switched(on: bool) -> TemplateOptions:
+    """The options that turn thinking on or off, by all names that templates use."""
+    return dict.fromkeys(SWITCHES, on)
+
+
+def find_thinking(names: Collection[str], render: Render) -> Thinking | None:
+    """The thinking options of a template that reads the variables `names`; None if it has none.
+
+    Its defaults can only be seen in the rendered text: templates test whether a switch is true, is false or
+    is defined.
+    """
+    known = tuple(name for name in (*SWITCHES, EFFORT) if name in names)
+    if not known:
+        return None
+    default = render({})
+    if known != (EFFORT,):
+        # A template whose default differs from both leaves thinking to the model.
+        return Thinking(known, default != render(switched(False)) or default == render(switched(True)))
+    efforts = _find_efforts(render)
+    alike = [word for word, text in efforts.items() if text == default]
+    return Thinking(known, None, tuple(efforts), alike[0] if alike else next(reversed(efforts), ""))
+
+
+def _find_efforts(render: Render) -> dict[str, str]:
+    """Effort -> rendered text, least effort first; empty if there is no choice."""
+    texts = {word: render({EFFORT: word}) for word in (*_NONE, *_EFFORTS)}
+    nonsense = render({EFFORT: _NO_EFFORT})
+    if nonsense is not None and nonsense != render({}):
+        # The template writes any word into the text. It does not say which its model knows, but all models
+        # know these.
+        texts = {word: texts[word] for word in _EFFORTS}
+    found: dict[str, str] = {}  # text -> its highest effort
+    for word, text in reversed(texts.items()):
+        if text is not None:
+            found.setdefault(text, word)
+    return {word: text for text, word in reversed(found.items())} if len(found) > 1 else {}

@@ -18,7 +18,7 @@ from app.base.numbers import file_size
 from app.base.threads import start
 from app.engine.errors import PromptError
 from app.engine.process.safer import exit_words
-from app.engine.templates.options import TemplateOptions
+from app.engine.templates.options import TemplateOptions, Thinking
 from app.engine.templates.sandbox import (
     MAX_CHARACTERS,
     MEMORY_LIMIT,
@@ -35,7 +35,6 @@ from app.engine.templates.sandbox import (
     receive,
     send,
 )
-from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
 
 TIME_LIMIT = 2.0  # seconds; real templates take milliseconds

@@ -25,8 +25,7 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import Thinking, find_thinking
+from app.engine.templates.options import TemplateOptions, Thinking, find_thinking
 from app.engine.types import Message
 
 _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG

@@ -13,8 +13,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.errors import UserError
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import Thinking
+from app.engine.templates.options import TemplateOptions, Thinking
 from app.engine.types import PairInfo
 from app.saved.chats.conversation import INFILL, Question
 from app.saved.chats.unsent import NOTHING, Unsent

@@ -7,8 +7,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import EFFORT, Thinking, switched
+from app.engine.templates.options import EFFORT, TemplateOptions, Thinking, switched
 from app.saved.chats.conversation import MODES
 from app.ui.chat.try_prompts import WIDTH as TRY_WIDTH
 from app.ui.chat.try_prompts import TryPanel

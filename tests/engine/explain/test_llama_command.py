@@ -16,8 +16,7 @@ from app.engine.drafters.registry import KINDS
 from app.engine.explain.llama_command import CopiedCommand, llama_command, template_kwargs, vllm_command
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import Thinking, switched
+from app.engine.templates.options import TemplateOptions, Thinking, switched
 from app.engine.types import ModelOptions, Sampling
 
 TARGET = ModelOptions("/models/big target.gguf")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.loop.pace import Pace
+from app.engine.loop.handover import Pace
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Finished, RoundFinished, Started, trace_of

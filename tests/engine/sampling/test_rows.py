@@ -9,8 +9,7 @@ import pytest
 from typing_extensions import override
 
 from app.engine.sampling.distribution import Distribution
-from app.engine.sampling.row_store import RowStore
-from app.engine.sampling.rows import TargetRows
+from app.engine.sampling.rows import RowStore, TargetRows
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling
 from tests.dense import dense

@@ -13,6 +13,7 @@ import pytest
 from typing_extensions import override
 
 from app.engine.templates import sandbox
+from app.engine.templates.options import Thinking
 from app.engine.templates.sandbox import (
     Rendered,
     RenderQuestion,
@@ -20,7 +21,6 @@ from app.engine.templates.sandbox import (
     ThinkingQuestion,
     Understood,
 )
-from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
 from tests.files.llama_models import models_folder
 

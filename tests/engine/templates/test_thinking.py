@@ -14,9 +14,16 @@ from app.engine.native import Model, Vocabulary
 from app.engine.process.host import make_home
 from app.engine.process.messages import Load, Loaded
 from app.engine.templates.chat import ChatTemplate
-from app.engine.templates.options import LARGEST, TemplateOptions, check_options, option_text, read_option
+from app.engine.templates.options import (
+    LARGEST,
+    TemplateOptions,
+    Thinking,
+    check_options,
+    option_text,
+    read_option,
+    switched,
+)
 from app.engine.templates.process import Templates
-from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import GenerationRequest, Message, ModelOptions
 from tests.files.tiny import CHAT_TEMPLATE, CONTROL, EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.record.recheck import recheck
-from app.engine.templates.options import TemplateOptions
-from app.engine.templates.thinking import Thinking, switched
+from app.engine.templates.options import TemplateOptions, Thinking, switched
 from app.engine.types import ModelOptions
 from app.ui.chat.prompt_box import PromptBox
 from app.ui.chat.prompt_foot import ThinkingChoice
