@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, TypeVar
 from app.base import numbers
 from app.base.paths import find_paths
 from app.cli.answer.draft_options import asked_strategies
-from app.cli.answer.recorder import check_writable, write_file
+from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
-from app.cli.measure.measuring import advice_lines, depth_lines, ended, measured, outcome_lines, summary_lines
+from app.cli.measure.measuring import (
+    advice_lines,
+    depth_lines,
+    ended,
+    measured,
+    outcome_lines,
+    summary_lines,
+    write_report,
+)
 from app.cli.measure.options import (
     Outputs,
     add_journal_option,
@@ -37,9 +45,9 @@ from app.engine.process.host import make_home
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
 from app.lab.lanes import read_lanes, server_lanes
-from app.lab.load.export import LOAD_COLUMNS, load_cells, load_csv, load_html, load_markdown, load_sentences
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_sentences
 from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
-from app.lab.load.report import BurstDone, BurstReport
+from app.lab.load.report import BurstDone
 from app.lab.report.export import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.suites import LONG, read_suite
@@ -266,7 +274,8 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
     report = runner.report()
     head, rows = load_cells(report)
     put([*table(head, rows), "", *definitions(LOAD_COLUMNS), "", *load_sentences(report)])
-    _write(files, report)
+    if problems := write_report(files, report):
+        raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:
         return INTERRUPTED
     runs = [run for burst in report.bursts for run in burst.runs]
@@ -275,21 +284,3 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
         measured = any(row.tokens_per_second for row in report.rows)
         raise UserError(told if measured else "Nothing could be measured.", failures[0])
     return 0
-
-
-def _write(files: Outputs, report: BurstReport) -> None:
-    contents: list[tuple[Path | None, Callable[[], bytes]]] = [
-        (files.json, report.to_json),
-        (files.csv, lambda: load_csv(report).encode()),
-        (files.html, lambda: load_html(report).encode()),
-        (files.markdown, lambda: load_markdown(report).encode()),
-    ]
-    problems = []
-    for path, content in contents:
-        if path is not None:
-            try:
-                write_file(path, content())
-            except UserError as error:  # the others are written
-                problems.append(str(error))
-    if problems:
-        raise UserError(" ".join(problems))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ from app.engine.templates.options import TemplateOptions
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
+from app.lab.files import WRITERS, AnyReport
 from app.lab.lanes import lane_names
 from app.lab.quants import PassRunner
 from app.lab.report.columns import (
@@ -40,8 +41,7 @@ from app.lab.report.columns import (
     lane_cells,
     lane_rows,
 )
-from app.lab.report.export import csv_table, lane_files, markdown
-from app.lab.report.page import html_page
+from app.lab.report.export import lane_files
 from app.lab.report.report import Report, SweepFacts, make_report
 from app.lab.report.verdict import verdict
 from app.lab.runs.compare import TraceStore
@@ -216,33 +216,32 @@ def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = N
 
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
     """Write all requested files; returns the errors of those that cannot be written."""
-    contents: list[tuple[Path | None, Callable[[Report], bytes]]] = [
-        (outputs.json, Report.to_json),
-        (outputs.csv, lambda report: csv_table(report).encode()),
-        (outputs.html, lambda report: html_page(report).encode()),
-        (outputs.markdown, lambda report: markdown(report).encode()),
-    ]
-    problems = []
-    for path, content in contents:
+    problems = write_report(outputs, report)
+    for path, write in (
+        (outputs.export, partial(_write_lanes, report)),
+        (outputs.traces, partial(_write_traces, runner.traces)),
+    ):
         if path is not None:
             try:
-                write_file(path, content(report))
+                write(path)
             except UserError as error:
                 problems.append(error)
-    if outputs.export is not None:
-        try:
-            _write_lanes(outputs.export, report)
-        except UserError as error:
-            problems.append(error)
-    if outputs.traces is not None:
-        try:
-            _write_traces(outputs.traces, runner.traces)
-        except UserError as error:
-            problems.append(error)
     return problems
 
 
-def _write_lanes(folder: Path, report: Report) -> None:
+def write_report(outputs: Outputs, report: AnyReport) -> list[UserError]:
+    """Write a report's files; returns the errors of those that cannot be written."""
+    problems = []
+    for end, made in WRITERS[type(report)].items():
+        if (path := outputs.of(end)) is not None:
+            try:
+                write_file(path, made(report))
+            except UserError as error:  # the others are written
+                problems.append(error)
+    return problems
+
+
+def _write_lanes(report: Report, folder: Path) -> None:
     """Write each lane's files for other tools."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -252,7 +251,7 @@ def _write_lanes(folder: Path, report: Report) -> None:
         write_file(folder / name, content)
 
 
-def _write_traces(path: Path, traces: TraceStore) -> None:
+def _write_traces(traces: TraceStore, path: Path) -> None:
     try:
         if is_special(path):  # writing an archive needs a file that can seek
             with TemporaryDirectory() as folder:

@@ -41,12 +41,16 @@ DEFAULT_REPEATS = 3
 class Outputs:
     """The files to write at the end."""
 
-    json: Path | None
-    csv: Path | None
-    html: Path | None
-    markdown: Path | None
-    traces: Path | None
-    export: Path | None  # a folder
+    json: Path | None = None
+    csv: Path | None = None
+    html: Path | None = None
+    markdown: Path | None = None
+    traces: Path | None = None
+    export: Path | None = None  # a folder
+
+    def of(self, end: str) -> Path | None:
+        """The file of a report whose name usually ends like this."""
+        return {".json": self.json, ".csv": self.csv, ".html": self.html, ".md": self.markdown}[end]
 
     @property
     def paths(self) -> list[Path]:

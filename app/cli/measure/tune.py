@@ -10,11 +10,11 @@ from pathlib import Path
 from app.base import numbers
 from app.cli.advise import add_work_option, first_of
 from app.cli.answer.draft_options import asked_strategies, draft_flags
-from app.cli.answer.recorder import check_writable, write_file
+from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
-from app.cli.measure.measuring import ProgressLine
-from app.cli.measure.options import add_measure_options, asked_experiment, local_experiment
+from app.cli.measure.measuring import ProgressLine, write_report
+from app.cli.measure.options import Outputs, add_measure_options, asked_experiment, local_experiment
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -25,7 +25,7 @@ from app.lab.facts import sha256
 from app.lab.report.columns import COLUMNS
 from app.lab.report.summary import speedup_words
 from app.lab.tune.search import Planned
-from app.lab.tune.tuned import Tuned, TuneReport, tune_html
+from app.lab.tune.tuned import Tuned, TuneReport
 from app.lab.tune.tuner import RungBegun, RungDone, Tuner
 
 PROG = "draftscope tune"
@@ -108,7 +108,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     result = tuner.result
     assert result is not None
     digest = partial(sha256, stopped=lambda: interrupt.pressed)
-    problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
+    report = TuneReport.of(result, tuner.experiment, tuner.pair, digest)
+    problems = write_report(Outputs(json=arguments.json, html=arguments.html), report)
     left_out = [f"not tried: {left_out.what}: {left_out.reason}" for left_out in result.left_out]
     kinds = [f"best for {kind}" for kind in result.kinds] if result.by_kind else []
     put([*_tried(result), "", *left_out, *kinds, result.reason, result.winner])
@@ -121,19 +122,6 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     if result.speedup is None:
         raise UserError(result.reason)
     return 0
-
-
-def _write(arguments: argparse.Namespace, report: TuneReport) -> list[UserError]:
-    """Write the requested files; returns the errors of those that cannot be written."""
-    problems = []
-    for path, content in ((arguments.json, TuneReport.to_json), (arguments.html, tune_html)):
-        if path is not None:
-            made = content(report)
-            try:
-                write_file(path, made.encode() if isinstance(made, str) else made)
-            except UserError as error:
-                problems.append(error)
-    return problems
 
 
 def _tried(result: Tuned) -> list[str]:

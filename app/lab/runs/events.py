@@ -19,11 +19,14 @@ class LabEvent(msgspec.Struct, frozen=True):
 
 
 class Begun(LabEvent, frozen=True):
-    """The experiment begins, its baselines and seed set; `done` of `total` runs are done already."""
+    """The experiment begins, its baselines and seed set; `done` of `total` runs are done already. The journal
+    had these `records`, and `pairs` by lane."""
 
     experiment: Experiment
     done: int
     total: int
+    records: dict[Job, RunRecord] = {}
+    pairs: dict[int, PairInfo] = {}
 
 
 class Loading(LabEvent, frozen=True):
@@ -83,6 +86,12 @@ class RunDone(LabEvent, frozen=True):
     done: int
     total: int
     seconds_left: float | None  # estimated, for the whole experiment
+
+    @property
+    def records(self) -> dict[Job, RunRecord]:
+        """Its record and those that are compared now."""
+        others = {Job(each.repeat, each.prompt_index, each.lane): each for each in self.others}
+        return {self.job: self.record, **others}
 
 
 class EngineReplaced(LabEvent, frozen=True):

@@ -128,7 +128,7 @@ class Runner:
         jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
         left = Counter((job.prompt, job.lane) for job in todo)
-        yield Begun(self.experiment, len(jobs) - len(todo), len(jobs))
+        yield Begun(self.experiment, len(jobs) - len(todo), len(jobs), self.records, dict(self.pairs))
         try:
             for job in todo:
                 yield from self._do(job)

@@ -1,66 +1,57 @@
-"""The exports of a measurement."""
+"""The Export menu: files of the results, and texts for the clipboard."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QThread, Signal
+from PySide6.QtCore import QObject, QThread, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
 
 from app.base.files import reason
 from app.engine.errors import UserError
 from app.lab.facts import Digest, sha256
-from app.lab.load.export import load_csv, load_html, load_markdown
+from app.lab.files import WRITERS, AnyReport
 from app.lab.load.report import BurstReport
-from app.lab.report.export import csv_table, markdown
-from app.lab.report.page import html_page
 from app.lab.report.report import Report
 from app.lab.runs.compare import TraceStore
-from app.lab.tune.tuned import TuneReport, tune_html
-from app.ui.widgets.plot import write_export
+from app.lab.tune.tuned import TuneReport
+from app.ui.theme import Theme
+from app.ui.widgets.plot import ChooseFile, choose_file, png_picture, write_export
 
-R = TypeVar("R", Report, TuneReport)
-Made = Callable[[Report], bytes]
+if TYPE_CHECKING:
+    from app.ui.compare.outcome import MeasurementPages
+    from app.ui.compare.works import Measurements
 
-KINDS: tuple[tuple[str, str, str, Made], ...] = (
-    (
-        "Report as one HTML page…",
-        "comparison.html",
-        "HTML page (*.html)",
-        lambda report: html_page(report).encode(),
-    ),
-    ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda report: markdown(report).encode()),
-    ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda report: report.to_json()),
-    ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda report: csv_table(report).encode()),
-)
-TUNE_KINDS: tuple[tuple[str, str, str, Callable[[TuneReport], bytes]], ...] = (
-    (
-        "Report as one HTML page…",
-        "search.html",
-        "HTML page (*.html)",
-        lambda report: tune_html(report).encode(),
-    ),
-    ("Everything as JSON…", "search.json", "JSON (*.json)", lambda report: report.to_json()),
-)
-LOAD_KINDS: tuple[tuple[str, str, str, Callable[[BurstReport], bytes]], ...] = (
-    (
-        "Report as one HTML page…",
-        "load.html",
-        "HTML page (*.html)",
-        lambda report: load_html(report).encode(),
-    ),
-    (
-        "Markdown for an issue…",
-        "load.md",
-        "Markdown (*.md)",
-        lambda report: load_markdown(report).encode(),
-    ),
-    ("Everything as JSON…", "load.json", "JSON (*.json)", lambda report: report.to_json()),
-    ("Table as CSV…", "load.csv", "CSV table (*.csv)", lambda report: load_csv(report).encode()),
-)
-TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
+R = TypeVar("R", bound=AnyReport)
+
+_FILES: dict[type[AnyReport], dict[str, str]] = {
+    Report: {
+        "comparison.html": "Report as one HTML page…",
+        "comparison.md": "Markdown for an issue…",
+        "comparison.json": "Everything as JSON…",
+        "runs.csv": "Runs as CSV…",
+    },
+    TuneReport: {"search.html": "Report as one HTML page…", "search.json": "Everything as JSON…"},
+    BurstReport: {
+        "load.html": "Report as one HTML page…",
+        "load.md": "Markdown for an issue…",
+        "load.json": "Everything as JSON…",
+        "load.csv": "Table as CSV…",
+    },
+}
+"""The entries for each kind of report: the suggested name of the file, and its words."""
+_PATTERNS = {
+    ".html": "HTML page (*.html)",
+    ".md": "Markdown (*.md)",
+    ".json": "JSON (*.json)",
+    ".csv": "CSV table (*.csv)",
+    ".zip": "Archive (*.zip)",
+    ".png": "PNG picture (*.png)",
+}
 
 
 class Saving(QThread):
@@ -101,7 +92,7 @@ def save_report(
     reading whole models would slow the measurement down."""
 
     def write(stopped: Callable[[], bool]) -> None:
-        digest = functools.partial(sha256, stopped=lambda: stopped() or measuring())
+        digest = partial(sha256, stopped=lambda: stopped() or measuring())
         write_export(path, made(report(digest)))
 
     return Saving(write, path.name)
@@ -110,3 +101,89 @@ def save_report(
 def save_traces(traces: TraceStore, path: Path) -> Saving:
     """Write all traces into an archive."""
     return Saving(lambda stopped: traces.archive(path, stopped), path.name)
+
+
+class ExportMenu(QObject):
+    """Fills the menu for the work on the screen; each file is written on its own thread."""
+
+    failed = Signal(object)  # UserError
+    saved = Signal(str)  # the file's name
+
+    def __init__(self, theme: Theme, menu: QMenu, works: Measurements, pages: MeasurementPages) -> None:
+        """`pages` show the works, with their charts and tables."""
+        super().__init__(menu)
+        self._theme = theme
+        self._menu = menu
+        self._works = works
+        self._pages = pages
+        self.choose: ChooseFile = choose_file
+        self.saving: list[Saving] = []
+        self._commands = QMenu("Copy the llama.cpp command of", menu)
+        menu.aboutToShow.connect(self._fill)
+
+    def copy_command(self, lane: int) -> None:
+        """Put the llama.cpp command of a lane on the clipboard, with notes on what llama.cpp does
+        differently."""
+        if (report := self._works.measured.report) is not None:
+            facts = report.lanes[lane]
+            notes = [f"# {difference}" for difference in facts.differences]
+            QGuiApplication.clipboard().setText("\n".join([*notes, facts.command]))
+
+    def close(self) -> None:
+        """End the exports in progress; called before the window closes."""
+        for saving in list(self.saving):
+            saving.end()
+
+    # ------------------------------------------------------------------ inside
+
+    @Slot()
+    def _fill(self) -> None:
+        """Fill the menu with the entries that apply to the work on the screen."""
+        menu, works = self._menu, self._works
+        kind = works.shown.reports
+        menu.clear()
+        for name, words in _FILES[kind].items():
+            menu.addAction(words, partial(self._save_report, name))
+        if kind is Report:
+            menu.addAction("Traces of all runs…", self._save_traces)
+        if kind is TuneReport:
+            return
+        menu.addAction("Picture of the chart as PNG…", self._save_chart)
+        menu.addSeparator()
+        menu.addAction("Copy the table", self._pages.copy_table)
+        if kind is Report:
+            menu.addMenu(self._commands)
+            self._commands.clear()
+            for lane, facts in enumerate(works.measured.report.lanes if works.measured.report else ()):
+                self._commands.addAction(facts.name, partial(self.copy_command, lane))
+
+    def _ask(self, name: str) -> Path | None:
+        chosen = self.choose(self._pages.window(), name, _PATTERNS[Path(name).suffix])
+        return Path(chosen) if chosen else None
+
+    def _save_report(self, name: str) -> None:
+        work = self._works.shown
+        report = work.report_made()  # copied before the user chooses
+        path = self._ask(name) if report is not None else None
+        if report is not None and path is not None:
+            made = WRITERS[work.reports][Path(name).suffix]
+            self._save(save_report(report, made, path, lambda: self._works.at_work))
+
+    def _save_traces(self) -> None:
+        traces = self._works.measured.traces
+        path = self._ask("traces.zip") if traces is not None else None
+        if traces is not None and path is not None:
+            self._save(save_traces(traces, path))
+
+    def _save_chart(self) -> None:
+        path = self._ask("chart.png")
+        if path is not None:
+            picture = png_picture(self._pages.chart(), self._theme.palette.ground)
+            self._save(Saving(lambda _stopped: write_export(path, picture), path.name))
+
+    def _save(self, saving: Saving) -> None:
+        self.saving.append(saving)
+        saving.failed.connect(self.failed)
+        saving.done.connect(self.saved)
+        saving.finished.connect(lambda: self.saving.remove(saving))
+        saving.start()

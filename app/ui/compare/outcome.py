@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QSplitter, QStackedWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from app.base import numbers
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.load.export import ABOUT as LOAD_ABOUT
-from app.lab.load.export import LOAD_COLUMNS, load_cells, load_findings, load_notes
+from app.lab.load.export import LOAD_COLUMNS, load_cells, load_notes
 from app.lab.report.columns import lane_rows
-from app.lab.report.verdict import fastest, verdict
+from app.lab.report.verdict import fastest
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.curves import CurvesPage
-from app.ui.compare.lab_session import LabSession
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
 from app.ui.compare.summary_table import table_text
 from app.ui.compare.sweep_page import SweepPage
 from app.ui.compare.tune_page import TunePage
-from app.ui.compare.words import left_words
-from app.ui.compare.works import LoadWork, Measurements, load_words, run_words, search_words
-from app.ui.state.lab_work import LabWork, Stage
+from app.ui.compare.works import CompareWork, LabSession, Measurements
+from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.plot import Plot
 
 LOAD_HEAD = ("lane", *(column.title for column in LOAD_COLUMNS))
+
+
+class WorkView(NamedTuple):
+    """The page of a work: what fills it, its chart, and what copies its table."""
+
+    page: QWidget
+    show: Callable[[], None]
+    chart: Plot
+    copy: Callable[[], None]
 
 
 class MeasurementPages(QStackedWidget):
@@ -56,23 +66,19 @@ class MeasurementPages(QStackedWidget):
         self.depth_page = CurvesPage(theme, "Over the depth", "depth", HEAD, DEFINITION)
         self.load_page = CurvesPage(theme, "Under load", "load", LOAD_HEAD, LOAD_ABOUT)
         self.load_page.table.explain(["", *(column.definition for column in LOAD_COLUMNS)])
-        self._pages = {
-            works.session: self.lanes,
-            works.sweep: self.sweep_page,
-            works.depth: self.depth_page,
-            works.load: self.load_page,
-            works.tune: self.tune_page,
+        scatter, depths, loads = self.results.scatter, self.depth_page, self.load_page
+        self._views: dict[CompareWork, WorkView] = {
+            works.session: WorkView(self.lanes, self._show_results, scatter, self._copy_lanes),
+            works.sweep: WorkView(self.sweep_page, self._show_cells, self.sweep_page.heat, self._copy_lanes),
+            works.depth: WorkView(depths, self._show_depths, depths.view, depths.table.copy_all),
+            works.load: WorkView(loads, self._show_load, loads.view, loads.table.copy_all),
+            works.tune: WorkView(self.tune_page, lambda: None, scatter, lambda: None),
         }
-        for page in self._pages.values():
-            self.addWidget(page)
-        for plots in (
-            self.stage.lanes,
-            self.results.scatter,
-            self.sweep_page.heat,
-            self.depth_page.view,
-            self.load_page.view,
-        ):
-            plots.failed.connect(self.not_saved)
+        for view in self._views.values():
+            self.addWidget(view.page)
+        self.stage.lanes.failed.connect(self.not_saved)
+        for chart in {view.chart for view in self._views.values()}:
+            chart.failed.connect(self.not_saved)
         chips.changed.connect(self._show_setup)
         strip.follow.clicked.connect(self.stage.follow)
         self.stage.following_changed.connect(self._show_progress)
@@ -83,27 +89,21 @@ class MeasurementPages(QStackedWidget):
 
     def chart(self) -> Plot:
         """The chart of the shown work, even while it is hidden."""
-        works = self._works
-        charts: dict[LabWork, Plot] = {
-            works.sweep: self.sweep_page.heat,
-            works.depth: self.depth_page.view,
-            works.load: self.load_page.view,
-        }
-        return charts.get(works.shown, self.results.scatter)
+        return self._views[self._works.shown].chart
 
     @Slot()
     def copy_table(self) -> None:
         """Copy the table of the shown work, for spreadsheets."""
-        page, report = self._pages[self._works.shown], self._works.measured.report
-        if isinstance(page, CurvesPage):
-            page.table.copy_all()
-        elif report is not None:
+        self._views[self._works.shown].copy()
+
+    def _copy_lanes(self) -> None:
+        if (report := self._works.measured.report) is not None:
             QGuiApplication.clipboard().setText(table_text(lane_rows(report)))
 
-    def show_work(self, work: LabWork) -> None:
+    def show_work(self, work: CompareWork) -> None:
         """Show the page of this work."""
         self._works.shown = work
-        self.setCurrentWidget(self._pages[work])
+        self.setCurrentWidget(self._views[work].page)
         self._show_report()
         self.show_stage()
 
@@ -138,72 +138,48 @@ class MeasurementPages(QStackedWidget):
         if held and not strip.pause.hasFocus():
             self.setFocus()  # so that a key pressed twice neither stops nor starts anything
         if work.at_work:
-            self._head.export.setEnabled(self._may_export())  # the results before it are gone
+            self._head.export.setEnabled(work.report_made() is not None)  # the results before it are gone
         else:
             self._show_report()
         self._show_progress()
 
-    def _may_export(self) -> bool:
-        works = self._works
-        if works.shown is works.tune:
-            return works.tune.result is not None
-        if works.shown is works.load:
-            return works.load.report is not None
-        return bool(works.measured.records)
-
     @Slot()
     def _show_progress(self) -> None:
-        works, strip = self._works, self._strip
-        session = works.measured
-        strip.follow.setVisible(
-            works.shown is works.session and works.session.at_work and not self.stage.following
-        )
-        if works.shown is works.tune:
-            strip.set_share(works.tune.share if works.tune.at_work else None)
-            strip.say(*search_words(works.tune))
-        elif works.shown is works.load:
-            self._show_load_progress(works.load)
-        elif session.stage is Stage.NONE:
+        works, strip, work = self._works, self._strip, self._works.shown
+        strip.follow.setVisible(work is works.session and work.at_work and not self.stage.following)
+        if work is works.session and work.stage is Stage.NONE:
             self._show_setup()
-        elif session.at_work:
-            strip.set_share(session.done / max(session.total, 1))
-            left = left_words(session.seconds_left) if session.stage is Stage.RUNNING else ""
-            strip.say(run_words(session), left, session.doubts)
-        elif session.report is None:
-            strip.set_share(None)
-            strip.say("Nothing was measured.")
+            return
+        strip.set_share(work.share if work.at_work else None)
+        if work.at_work:
+            strip.say(*work.now())
+        elif said := work.outcome():
+            strip.conclude(said, self._remarks(work))
         else:
-            strip.set_share(None)
-            came = "All runs" if session.report.complete else f"{session.done:,} of {session.total:,} runs"
-            strip.conclude(f"{came}: {verdict(session.report)}", [*self._changed(session), *session.doubts])
+            strip.say("Nothing was measured.")
 
-    def _changed(self, session: LabSession) -> list[str]:
-        """A sentence that lists what changed in the set-up since the measurement; empty where nothing did."""
-        if session.experiment is None:
+    def _remarks(self, work: CompareWork) -> list[str]:
+        """A sentence that lists what changed in the set-up since runs were measured, and their doubts."""
+        if not isinstance(work, LabSession) or work.experiment is None:
             return []
-        what = self._chips.changed_since(session.experiment, of_lanes=session.sweep is None)
-        if not what:
-            return []
-        text = f"{numbers.listed(what)} changed since this was measured."
-        return [f"{text.capitalize()} Run measures what is set up now."]
+        what = self._chips.changed_since(work.experiment, of_lanes=work.sweep is None)
+        text = f"{numbers.listed(what)} changed since this was measured.".capitalize()
+        return [*([f"{text} Run measures what is set up now."] if what else []), *work.doubts]
 
     # ------------------------------------------------------------------ what came out of it
 
     def _show_report(self) -> None:
-        works, session = self._works, self._works.measured
-        self.stage.set_best(fastest(session.report) if session.report is not None else None)
-        self._head.export.setEnabled(self._may_export())
-        if works.shown is works.sweep:
-            if session.sweep is not None:
-                self.sweep_page.set_cells(session.sweep, session.cells, session.at_work)
-        elif works.shown is works.depth:
-            self._show_depths()
-        elif works.shown is works.load:
-            self._show_load()
-        else:
-            self._show_results()
-        if not session.at_work:
+        work, report = self._works.shown, self._works.session.report
+        self.stage.set_best(fastest(report) if report is not None else None)
+        self._head.export.setEnabled(work.report_made() is not None)
+        self._views[work].show()
+        if not work.at_work:
             self._show_progress()
+
+    def _show_cells(self) -> None:
+        session = self._works.sweep
+        if session.sweep is not None:
+            self.sweep_page.set_cells(session.sweep, session.cells, session.at_work)
 
     def _show_depths(self) -> None:
         session, report = self._works.depth, self._works.depth.report
@@ -216,21 +192,6 @@ class MeasurementPages(QStackedWidget):
         lines = load_cells(report)[1] if report is not None else []
         notes = load_notes(report) if report is not None else []
         self.load_page.set_content(work.curves, lines, notes, at_work=work.at_work)
-
-    def _show_load_progress(self, work: LoadWork) -> None:
-        strip, latest, report = self._strip, work.latest, work.report
-        if work.at_work:
-            strip.set_share((latest.done if latest is not None else 0) / max(work.total, 1))
-            strip.say(load_words(work))
-            return
-        strip.set_share(None)
-        if report is None:
-            strip.say("Nothing was measured.")
-        else:
-            done = (
-                "" if report.complete else f"{len(report.bursts):,} of {numbers.count(work.total, 'burst')}: "
-            )
-            strip.conclude(done + (" ".join(load_findings(report)) or "Measured without a baseline."))
 
     def _show_results(self) -> None:
         session = self._works.session

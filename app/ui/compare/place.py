@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,17 +20,15 @@ from app.lab.report.report import SweepFacts
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.chips import SetupBar
-from app.ui.compare.export_menu import ExportMenu
+from app.ui.compare.exports import ExportMenu
 from app.ui.compare.journals import Earlier, EarlierRuns
-from app.ui.compare.lab_session import LabSession
 from app.ui.compare.outcome import MeasurementPages
 from app.ui.compare.setup import setup_of
 from app.ui.compare.sweep_panel import Sweep
 from app.ui.compare.tune_page import MORE_SECONDS
-from app.ui.compare.works import Measurements
+from app.ui.compare.works import CompareWork, LabSession, Measurements
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
-from app.ui.state.lab_work import LabWork
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import RunStrip
@@ -137,17 +135,8 @@ class ComparePlace(PlaceWidget):
     @Slot(int)
     def tune(self, seconds: int) -> None:
         """Search for the best setting on the chosen prompts."""
-        self.head.close_panels()
-        if not self._may_begin():
-            return
-        try:
-            self.works.tune.start(self.chips.base(), float(seconds))
-        except UserError as error:
-            self.notice.tell(error)
-            return
-        self._begun()
-        self.head.tune_panel.last.show()
-        self.outcome.show_work(self.works.tune)
+        work = self.works.tune
+        self._start(work, self.head.tune_panel.last, lambda: work.start(self.chips.base(), float(seconds)))
 
     @Slot()
     def _tune_more(self) -> None:
@@ -159,38 +148,38 @@ class ComparePlace(PlaceWidget):
     @Slot(object)
     def sweep(self, sweep: Sweep) -> None:
         """Measure a grid."""
-        self._start(self.works.sweep, self.head.sweep_panel.last, *sweep)
+        self._start_runs(self.works.sweep, self.head.sweep_panel.last, *sweep)
 
     @Slot(object, object)
     def measure_depths(self, experiment: Experiment, _depths: Sequence[int]) -> None:
         """Measure the lanes over the length of the context."""
-        self._start(self.works.depth, self.head.depth_panel.last, experiment)
+        self._start_runs(self.works.depth, self.head.depth_panel.last, experiment)
 
-    def _start(
+    @Slot(object, object)
+    def measure_load(self, experiment: Experiment, load: LoadPlan) -> None:
+        """Measure the servers among the lanes under this load."""
+        work = self.works.load
+        self._start(work, self.head.load_panel.last, lambda: work.start(experiment, load))
+
+    def _start_runs(
         self, work: LabSession, last: QPushButton, experiment: Experiment, grid: SweepFacts | None = None
     ) -> None:
-        """Measure an experiment on its own page, which `last` shows again."""
+        journals = self.earlier.journals
+        self._start(work, last, lambda: work.start(experiment, journals.new(grid), grid))
+
+    def _start(self, work: CompareWork, last: QPushButton, start: Callable[[], None]) -> None:
+        """Measure on the page of a work, which `last` shows again."""
         self.head.close_panels()
         if not self._may_begin():
             return
         try:
-            work.start(experiment, self.earlier.journals.new(grid), grid)
+            start()
         except UserError as error:
             self.notice.tell(error)
             return
         self._begun()
         last.show()
         self.outcome.show_work(work)
-
-    @Slot(object, object)
-    def measure_load(self, experiment: Experiment, load: LoadPlan) -> None:
-        """Measure the servers among the lanes under this load."""
-        self.head.close_panels()
-        if self._may_begin():
-            self.works.load.start(experiment, load)
-            self._begun()
-            self.head.load_panel.last.show()
-            self.outcome.show_work(self.works.load)
 
     @Slot(object)
     def _take_up(self, earlier: Earlier) -> None:
@@ -240,7 +229,7 @@ class ComparePlace(PlaceWidget):
     def _show_lanes(self) -> None:
         self.outcome.show_work(self.works.session)
 
-    def _show_last(self, work: LabWork) -> None:
+    def _show_last(self, work: CompareWork) -> None:
         self.head.close_panels()
         self.outcome.show_work(work)
 

@@ -12,7 +12,6 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane
-from app.ui.compare.lab_session import LabSession
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.race_bar import LaneAt, LaneRace, RaceBar
 from app.ui.compare.words import (
@@ -23,6 +22,7 @@ from app.ui.compare.words import (
     place_words,
     prompt_words,
 )
+from app.ui.compare.works import LabSession
 from app.ui.pair.server_form import told_line, told_words
 from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage
@@ -56,7 +56,7 @@ class RaceView(QWidget):
         self._known = 0  # number of lanes that had answered the prompt when it was shown
         self._seldom = Throttle(self._show_live_numbers, self)
         kit.column((self.lanes, 1), self.bar, spacing=0, on=self)
-        session.lanes_changed.connect(self._show_live)
+        session.progressed.connect(self._show_live)
         session.run_over.connect(self._renew)
         session.stage_changed.connect(self._stage_changed)
         servers.changed.connect(self._tell_lanes)

@@ -69,7 +69,7 @@ class TunePage(QWidget):
             self.title, self.reason, row, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
         )
         theme.changed.connect(self._show)
-        session.changed.connect(self._show)
+        session.progressed.connect(self._show)
         session.stage_changed.connect(self._show)
         self._show()
 

@@ -19,7 +19,7 @@ from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.sweep_page import cell_words
 from app.ui.compare.sweep_panel import suggested
-from app.ui.compare.works import TuneSession, search_words
+from app.ui.compare.works import TuneSession
 from app.ui.state.engine_session import Activity
 from app.ui.state.lab_work import Stage
 from tests.ui.compare.measuring import exports_of, opened, reopened
@@ -205,7 +205,7 @@ def test_a_search_says_how_long_its_round_takes(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(TuneSession, "rung_share", 0.25)
     session = TuneSession(None, None)
     session.stage, session.of, session.seconds = Stage.RUNNING, 3, 60.0
-    assert search_words(session) == ("round 1 of 3 · 0 settings · 0 runs", "45 s left in this round")
+    assert session.now()[:2] == ("round 1 of 3 · 0 settings · 0 runs", "45 s left in this round")
 
 
 def test_a_headline_is_no_surer_than_the_search() -> None:
