@@ -22,7 +22,7 @@ from app.ui.compare.lanes_panel import LanesPanel
 from app.ui.compare.prompts_panel import PairPanel, PromptsPanel
 from app.ui.compare.quants_panel import QuantsPanel
 from app.ui.compare.setup import CompareSetup, KeptSetup, changes, first_setup
-from app.ui.compare.start_panels import CurvesPanel, DepthPanel, LoadPanel, TunePanel
+from app.ui.compare.start_panels import DepthPanel, LoadPanel, StartPanel, TunePanel
 from app.ui.compare.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel
@@ -66,22 +66,13 @@ class CompareHead(ChipRow):
         self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
         self.prompts = self._chip("prompts", prompts)
         self.sampling = self._chip("sampling", self.sampling_panel)
-        self.sweep_panel = sweep
-        self.sweep = kit.button("Sweep", self._open_sweep, tip="Measure a grid of two parameters")
-        self._sweep_popover = Popover(theme, sweep)
-        self._sweep_popover.setParent(self)
-        self._sweep_popover.opened.connect(sweep.check)
-        self.depth_panel, self.load_panel = depth, load
-        self.depths = kit.button("Depth", tip="Measure the lanes over the length of the context")
-        self._depth_popover = self._curves_popover(self.depths, depth)
-        self.loads = kit.button("Load", tip="Measure servers with several requests at once")
-        self._load_popover = self._curves_popover(self.loads, load)
+        self.sweep_panel, self.depth_panel, self.load_panel = sweep, depth, load
         self.tune_panel = TunePanel()
-        self.tune = kit.button(
-            TUNE, self._open_tune, tip="Search for the fastest setting on these prompts", name=TUNE
-        )
-        self._tune_popover = Popover(theme, self.tune_panel)
-        self._tune_popover.setParent(self)
+        self._popovers: list[Popover] = []
+        self.sweep = self._starter("Sweep", sweep, "Measure a grid of two parameters")
+        self.depths = self._starter("Depth", depth, "Measure the lanes over the length of the context")
+        self.loads = self._starter("Load", load, "Measure servers with several requests at once")
+        self.tune = self._starter(TUNE, self.tune_panel, "Search for the fastest setting on these prompts")
         self.export_menu = QMenu(self)
         self.export = kit.button("Export", self._open_exports)
         self.export.setEnabled(False)
@@ -141,8 +132,7 @@ class CompareHead(ChipRow):
         for chip in self.chips:
             if chip.isChecked():
                 chip.click()
-        popovers = (self._tune_popover, self._sweep_popover, self._depth_popover, self._load_popover)
-        for popover in popovers:
+        for popover in self._popovers:
             popover.close_panel()
 
     def set_at_work(self, at_work: bool) -> None:
@@ -155,21 +145,15 @@ class CompareHead(ChipRow):
         chip.set_popover(Popover(self._theme, panel, width))
         return chip
 
-    def _curves_popover(self, button: QPushButton, panel: CurvesPanel) -> Popover:
-        """The panel of a button, which a click opens."""
+    def _starter(self, words: str, panel: StartPanel, tip: str) -> QPushButton:
+        """A button that opens a panel."""
         popover = Popover(self._theme, panel)
         popover.setParent(self)
         popover.opened.connect(panel.open)
+        self._popovers.append(popover)
+        button = kit.button(words, tip=tip, name=words)
         button.clicked.connect(lambda: popover.open_below(button))
-        return popover
-
-    @Slot()
-    def _open_sweep(self) -> None:
-        self._sweep_popover.open_below(self.sweep)
-
-    @Slot()
-    def _open_tune(self) -> None:
-        self._tune_popover.open_below(self.tune)
+        return button
 
     @Slot()
     def _open_exports(self) -> None:

@@ -11,7 +11,6 @@ from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEv
 from PySide6.QtWidgets import (
     QLabel,
     QSplitter,
-    QTableWidgetItem,
     QToolTip,
     QWidget,
 )
@@ -22,7 +21,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
-from app.ui.widgets.tables import TextTable, alignment, selected_rows
+from app.ui.widgets.tables import TextTable, selected_rows
 
 NEAR = 14  # pixels within which the mouse points at a point
 _SAME = 4  # pixels within which points cover each other
@@ -281,44 +280,6 @@ class CurvesView(Plot):
         self.update()
 
 
-class CurvesTable(TextTable):
-    """Rows of texts, the lane's name first."""
-
-    lane_chosen = Signal(object)
-    """The name of the lane of the selected row, or None."""
-
-    def __init__(self, theme: Theme, name: str, titles: Sequence[str]) -> None:
-        super().__init__(theme, name, titles)
-        self.lines: list[list[str]] = []
-        self.itemSelectionChanged.connect(self._choose)
-        self.restyle()
-
-    def set_lines(self, lines: Sequence[Sequence[str]]) -> None:
-        """Show these rows; the selection stays."""
-        self.lines = [list(line) for line in lines]
-        self.fill()
-
-    def texts(self) -> Sequence[Sequence[str]]:
-        return self.lines
-
-    def fill(self) -> None:
-        self.setRowCount(len(self.lines))
-        for row, line in enumerate(self.lines):
-            for column, text in enumerate(line):
-                item = self.item(row, column)
-                if item is None:
-                    item = QTableWidgetItem()
-                    item.setTextAlignment(alignment(right=column > 0))
-                    self.setItem(row, column, item)
-                item.setText(text)
-                item.setFont(self._theme.mono(-0.5) if column == 0 else self._theme.sans())
-
-    @Slot()
-    def _choose(self) -> None:
-        rows = selected_rows(self)
-        self.lane_chosen.emit(self.lines[rows[0]][0] if rows else None)
-
-
 class CurvesPage(QWidget):
     """Shows what the lab has folded so far."""
 
@@ -328,8 +289,9 @@ class CurvesPage(QWidget):
         """`name` says what the curves are, `titles` are the table's, `about` defines its columns."""
         super().__init__()
         self.view = CurvesView(theme, name, file_stem)
-        self.table = CurvesTable(theme, f"{name}, in numbers", titles)
-        self.table.lane_chosen.connect(self._lane_chosen)
+        self.table = TextTable(theme, f"{name}, in numbers", titles)
+        self.table.restyle()
+        self.table.itemSelectionChanged.connect(self._choose)
         self._left_out = _caption()
         definition = _caption()
         definition.setText(about)
@@ -353,18 +315,19 @@ class CurvesPage(QWidget):
     ) -> None:
         """Show the numbers so far; `lines` are the table's, `left_out` says what is missing and why."""
         self.view.set_curves(curves)
-        self.table.set_lines(lines)
+        self.table.set_texts(lines)
         self._left_out.setText("\n".join(left_out))
         self._left_out.setVisible(bool(left_out))
         self.close_button.setVisible(not at_work)
 
-    @Slot(object)
-    def _lane_chosen(self, name: str | None) -> None:
-        curves = self.view.curves
+    @Slot()
+    def _choose(self) -> None:
+        """Let the lane of the selected row stand out."""
+        rows, curves = selected_rows(self.table), self.view.curves
+        name = self.table.texts_shown[rows[0]][0] if rows else None
         known = curves is not None and name in curves.lanes
         self.view.stand_out(curves.lanes.index(name) if curves is not None and known and name else None)
 
 
 def _caption() -> QLabel:
-    label = kit.label("", "caption", wrap=True, plain=True, selectable=True)
-    return label
+    return kit.label("", "caption", wrap=True, plain=True, selectable=True)

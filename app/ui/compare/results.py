@@ -9,8 +9,6 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QStackedWidget,
-    QTableWidget,
-    QTableWidgetItem,
     QWidget,
 )
 
@@ -29,7 +27,7 @@ from app.ui.widgets import kit
 from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.notice import Placeholder
 from app.ui.widgets.segmented import Segmented
-from app.ui.widgets.tables import alignment, fit_rows, quiet_table
+from app.ui.widgets.tables import TextTable, selected_rows
 
 TITLES = (
     ("lane", "The lane whose text differs from its baseline's"),
@@ -45,7 +43,7 @@ TITLES = (
     ),
     ("why", "A near-tie is a difference that rounding alone explains"),
 )
-RIGHT = (1, 2, 3, 6, 7)
+LEFT = (0, 4, 5, 8)
 
 
 class Parting(NamedTuple):
@@ -83,54 +81,34 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
     return found
 
 
-class PartingTable(QTableWidget):
+class PartingTable(TextTable):
     """A row per divergence; choosing a row shows it in the lanes."""
 
     chosen = Signal(object)
     """The Job of the row."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(0, len(TITLES))
-        self._theme = theme
+        titles, definitions = zip(*TITLES, strict=True)
+        super().__init__(theme, "Divergences", titles, left=LEFT, mono=(0, 4, 5))
         self._partings: list[Parting] = []
-        self.setAccessibleName("Divergences")
-        quiet_table(self)
+        self.explain(definitions)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.horizontalHeader().setStretchLastSection(True)
-        for column, (title, definition) in enumerate(TITLES):
-            item = QTableWidgetItem(title)
-            item.setToolTip(definition)
-            item.setTextAlignment(alignment(right=column in RIGHT))
-            self.setHorizontalHeaderItem(column, item)
         self.itemSelectionChanged.connect(self._choose)
-        theme.changed.connect(self._fit)
-        self._fit()
+        self.restyle()
 
     def set_partings(self, found: list[Parting]) -> None:
         """Show these divergences."""
-        if found == self._partings:
-            return
-        self._partings = found
-        self.blockSignals(True)
-        self.setRowCount(len(found))
-        for row, parting in enumerate(found):
-            for column, text in enumerate(parting.cells):
-                item = QTableWidgetItem(text)
-                item.setTextAlignment(alignment(right=column in RIGHT))
-                if column in (0, 4, 5):
-                    item.setFont(self._theme.mono(-0.5))
-                self.setItem(row, column, item)
-        self.blockSignals(False)
+        if found != self._partings:
+            self._partings = found
+            self.blockSignals(True)
+            self.set_texts([parting.cells for parting in found])
+            self.blockSignals(False)
 
     @Slot()
     def _choose(self) -> None:
-        rows = self.selectionModel().selectedRows()
-        if rows:
-            self.chosen.emit(self._partings[rows[0].row()].job)
-
-    @Slot()
-    def _fit(self) -> None:
-        fit_rows(self, self._theme)
+        if rows := selected_rows(self):
+            self.chosen.emit(self._partings[rows[0]].job)
 
 
 VIEWS = ("Table", "How drafts fared", "Acceptance is not speed", "Divergences")

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -55,6 +54,11 @@ class StartPanel(QWidget):
     def amount_words(self) -> str:
         """How much would be measured; raises SettingError."""
         raise NotImplementedError
+
+    @Slot()
+    def open(self) -> None:
+        """Prepare the panel, which opens."""
+        self.check()
 
     @Slot()
     def check(self) -> None:
@@ -253,13 +257,11 @@ class TunePanel(StartPanel):
     def __init__(self) -> None:
         super().__init__("Tune for me", TUNE_WORDS, "Search", "Show the last result")
         self.seconds = NumberField(params_of(SearchTime)[0])
-        self.seconds.edited.connect(self._edited)
-        fields = QVBoxLayout()
-        fields.addWidget(self.seconds)
-        self.lay_out(fields)
+        self.seconds.edited.connect(self.check)
+        self.lay_out(kit.column(self.seconds))
 
     @Slot()
-    def _edited(self) -> None:
+    def check(self) -> None:
         self.start.setEnabled(self.seconds.error() is None)
 
     @Slot()

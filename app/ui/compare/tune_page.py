@@ -3,13 +3,10 @@ recommendation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import (
-    QTableWidget,
-    QTableWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
 from app.base import numbers
 from app.engine.strategy import NONE
@@ -18,7 +15,7 @@ from app.lab.tune.tuned import FINALISTS, Tuned
 from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme
 from app.ui.widgets import kit
-from app.ui.widgets.tables import alignment, fit_rows, quiet_table
+from app.ui.widgets.tables import TextTable
 
 MORE_SECONDS = 120
 
@@ -36,6 +33,23 @@ TITLES = (
     ("", "What became of it"),
 )
 ROUND = 5  # of these: the last number
+
+
+class TriedTable(TextTable):
+    """The settings of a search, its winner in green, those that are out in grey."""
+
+    def __init__(self, theme: Theme, session: TuneSession) -> None:
+        titles, definitions = zip(*TITLES, strict=True)
+        super().__init__(theme, "Settings that were tried", titles, left=(0, ROUND + 1))
+        self._session = session
+        self.explain(definitions)
+        self.horizontalHeader().setStretchLastSection(True)
+
+    def colour(self, texts: Sequence[str]) -> str:
+        result, colours = self._session.result, self._theme.palette
+        if result is not None and texts[0] == result.winner:
+            return colours.good
+        return colours.secondary if texts[-1] == "out" or not texts[ROUND] else colours.text
 
 
 class TunePage(QWidget):
@@ -62,27 +76,15 @@ class TunePage(QWidget):
         )
         self.compare = kit.button("Compare the best side by side", self._compare)
         self.close_button = kit.button("Back to the lanes", self.closed)
-        self.table = QTableWidget(0, len(TITLES))
-        self._build_table()
+        self.table = TriedTable(theme, session)
         row = kit.row(self.use, self.more, self.compare, self.close_button, kit.Spring(1), spacing=8)
         kit.column(
             self.title, self.reason, row, (self.table, 1), margins=(24, 16, 24, 8), spacing=10, on=self
         )
-        theme.changed.connect(self._show)
+        self.table.restyle()
         session.progressed.connect(self._show)
         session.stage_changed.connect(self._show)
         self._show()
-
-    def _build_table(self) -> None:
-        table = self.table
-        table.setAccessibleName("Settings that were tried")
-        quiet_table(table)
-        table.horizontalHeader().setStretchLastSection(True)
-        for column, (name, definition) in enumerate(TITLES):
-            item = QTableWidgetItem(name)
-            item.setToolTip(definition)
-            item.setTextAlignment(alignment(right=0 < column <= ROUND))
-            table.setHorizontalHeaderItem(column, item)
 
     # ------------------------------------------------------------------ showing
 
@@ -137,26 +139,7 @@ class TunePage(QWidget):
         self.more.setVisible(result is not None and over)
         self.compare.setVisible(over and len(self._finalists()) > 0)
         self.close_button.setVisible(over)
-        self._fill(self.rows())
-
-    def _fill(self, rows: list[tuple[str, ...]]) -> None:
-        table, theme = self.table, self._theme
-        fit_rows(table, theme)
-        table.setRowCount(len(rows))
-        winner = self._session.result.winner if self._session.result is not None else None
-        for row, cells in enumerate(rows):
-            for column, text in enumerate(cells):
-                item = table.item(row, column) or QTableWidgetItem()
-                item.setText(text)
-                item.setTextAlignment(alignment(right=0 < column <= ROUND))
-                item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
-                out = cells[-1] == "out" or not cells[ROUND]
-                best = cells[0] == winner
-                colours = theme.palette
-                colour = colours.good if best else colours.secondary if out else colours.text
-                item.setForeground(QColor(colour))
-                if table.item(row, column) is None:
-                    table.setItem(row, column, item)
+        self.table.set_texts(self.rows())
 
     # ------------------------------------------------------------------ what the user does
 

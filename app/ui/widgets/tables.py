@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem
 
 from app.ui.theme import Theme
@@ -68,16 +68,27 @@ def alignment(*, right: bool) -> Qt.AlignmentFlag:
 class TextTable(QTableWidget):
     """A quiet table of texts: Ctrl+C copies the selected rows, the menu all of them."""
 
-    def __init__(self, theme: Theme, name: str, titles: Sequence[str]) -> None:
-        """A column without a title holds no text. The derived class calls `restyle` when it is ready."""
+    def __init__(
+        self,
+        theme: Theme,
+        name: str,
+        titles: Sequence[str],
+        *,
+        left: Collection[int] = (0,),
+        mono: Collection[int] = (0,),
+    ) -> None:
+        """A column without a title holds no text. The texts of columns in `left` stand at the left, those of
+        columns in `mono` are code. A derived class with rows of its own calls `restyle` when it is ready."""
         super().__init__(0, len(titles))
         self._theme = theme
         self._titles = tuple(titles)
+        self._left, self._mono = left, mono
+        self.texts_shown: list[Sequence[str]] = []
         self.setAccessibleName(name)
         quiet_table(self)
         for column, title in enumerate(titles):
             item = QTableWidgetItem(title)
-            item.setTextAlignment(alignment(right=column > 0))
+            item.setTextAlignment(alignment(right=column not in left))
             self.setHorizontalHeaderItem(column, item)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         add_action(self, "Copy", self.copy, QKeySequence.StandardKey.Copy)
@@ -91,13 +102,32 @@ class TextTable(QTableWidget):
             assert item is not None
             item.setToolTip(definition)
 
+    def set_texts(self, texts: Sequence[Sequence[str]]) -> None:
+        """Show these rows; the selection stays."""
+        self.texts_shown = list(texts)
+        self.fill()
+
     def texts(self) -> Sequence[Sequence[str]]:
         """The texts of all rows."""
-        raise NotImplementedError
+        return self.texts_shown
+
+    def colour(self, texts: Sequence[str]) -> str:
+        """The colour of a row."""
+        return self._theme.palette.text
 
     def fill(self) -> None:
         """Put the rows into the table, in the theme's fonts and colours."""
-        raise NotImplementedError
+        self.setRowCount(len(self.texts_shown))
+        for row, texts in enumerate(self.texts_shown):
+            for column, text in enumerate(texts):
+                item = self.item(row, column)
+                if item is None:
+                    item = QTableWidgetItem()
+                    item.setTextAlignment(alignment(right=column not in self._left))
+                    self.setItem(row, column, item)
+                item.setText(text)
+                item.setFont(self._theme.mono(-0.5) if column in self._mono else self._theme.sans())
+                item.setForeground(QColor(self.colour(texts)))
 
     def restyle(self) -> None:
         fit_rows(self, self._theme)
