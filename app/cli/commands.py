@@ -26,7 +26,7 @@ class Subcommand(NamedTuple):
 COMMANDS = {
     "run": Subcommand("answer.run:run", "generate one answer, without the window"),
     "bench": Subcommand("measure.bench:bench", "measure strategies side by side on the same prompts"),
-    "sweep": Subcommand("measure.sweep:sweep", "measure one strategy over a grid of two of its settings"),
+    "sweep": Subcommand("measure.bench:sweep", "measure one strategy over a grid of two of its settings"),
     "tune": Subcommand(
         "measure.tune:tune", "find the fastest strategy on your prompts, within a time budget"
     ),

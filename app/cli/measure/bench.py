@@ -1,4 +1,4 @@
-"""`draftscope bench`: measures strategies side by side on the same prompts."""
+"""`draftscope bench` and `draftscope sweep`: measure strategies side by side, or one over a grid."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from app.cli.drafters import know_drafters
 from app.cli.measure.measuring import (
     advice_lines,
     depth_lines,
-    ended,
-    measured,
+    measure,
     outcome_lines,
     summary_lines,
     write_report,
@@ -42,6 +41,7 @@ from app.cli.terminal.console import definitions, put, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import SettingError, UserError
 from app.engine.process.host import make_home
+from app.lab.axes import Axis, make_sweep
 from app.lab.depths import at_depths, parse_depths
 from app.lab.experiment import MOST_LANES, Experiment, Lane, make_experiment
 from app.lab.lanes import read_lanes, server_lanes
@@ -49,6 +49,8 @@ from app.lab.load.export import LOAD_COLUMNS, load_cells, load_sentences
 from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
 from app.lab.load.report import BurstDone
 from app.lab.report.export import server_notes
+from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
+from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.runner import Runner
 from app.lab.suites import LONG, read_suite
 
@@ -112,7 +114,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     lanes.add_argument(
         "--depth",
         metavar="N,N,...",
-        type=_depths,
+        type=_typed(parse_depths),
         default=(),
         help="Put this many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
         "speed-up, acceptance and first-token time change with the length of the context",
@@ -158,29 +160,18 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         journal=plan.journal,
         key_of=plan.key_of,
     )
-    try:
-        report, faults, problem = measured(runner, interrupt, plan.outputs)
-        advice = advice_lines(report, runner)
-    finally:
-        runner.close()
-    put(
-        [
+
+    def lines(report: Report) -> list[str]:
+        return [
             *summary_lines(report),
             *depth_lines(report),
             "",
             *server_notes(report),
             *outcome_lines(report),
-            *advice,
+            *advice_lines(report, runner),
         ]
-    )
-    return ended(report, faults, problem, interrupt)
 
-
-def _depths(text: str) -> tuple[int, ...]:
-    try:
-        return parse_depths(text)
-    except SettingError as error:
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+    return measure(runner, interrupt, plan.outputs, lines)
 
 
 T = TypeVar("T")
@@ -284,3 +275,59 @@ def measure_load(runner: LoadRunner, files: Outputs, interrupt: Interrupt) -> in
         measured = any(row.tokens_per_second for row in report.rows)
         raise UserError(told if measured else "Nothing could be measured.", failures[0])
     return 0
+
+
+SWEEP = "draftscope sweep"
+_SWEEP_USAGE = (
+    f"{SWEEP} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
+)
+_OF_SWEEP = """\
+Measure one strategy over a grid of two settings, like bench, each cell against strategy none: settings of the
+strategy, of the sampler (temperature, top_p) or of loading (threads, cache_type_k, n_gpu_layers, flash_attn,
+target, and threads_draft and so on for the draft). Each load setting is loaded once. Maps go to standard
+output: tokens/s, speed-up, speed-up end to end, acceptance."""
+
+
+def sweep(argv: list[str]) -> int:
+    """Parse, measure, report; returns the exit code. Raises UserError."""
+    know_drafters(SWEEP, argv)
+    parser = Parser(SWEEP, _OF_SWEEP, _SWEEP_USAGE, strategy_help())
+    grid = parser.add_argument_group("the grid")
+    grid.add_argument("--strategy", metavar="SPEC", required=True, help="The strategy, see below")
+    for name, where in (("--x", "along a row"), ("--y", "down a column")):
+        grid.add_argument(
+            name,
+            metavar="KEY=VALUES",
+            required=True,
+            help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; PART.n_max=… "
+            "where several parts have it; threads=1,2; target=A.gguf,B.gguf; keys joined by + take the same "
+            "value: cache_type_k+cache_type_v=f16,q8_0",
+        )
+    add_measure_options(parser)
+    add_output_options(parser)
+    add_journal_option(parser)
+    arguments = parser.parse_args(argv)
+    (strategy,) = asked_strategies(arguments, [arguments.strategy])
+    files = outputs(arguments)
+    base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
+    x, y = Axis.parse(arguments.x), Axis.parse(arguments.y)
+    experiment, facts = make_sweep(base, strategy, x, y, partial(lane_model, folder=Path.cwd()))
+    for path in files.paths:
+        check_writable(path)
+
+    def work(interrupt: Interrupt) -> int:
+        home = partial(make_home, arguments.engine)
+        runner = Runner(local_experiment(experiment, interrupt), home, journal=arguments.journal)
+        return measure(runner, interrupt, files, partial(_sweep_lines, facts), facts)
+
+    return run_interruptible(work)
+
+
+def _sweep_lines(facts: SweepFacts, report: Report) -> list[str]:
+    cells = heat_map(report)
+    lines = []
+    for each in MAPS:
+        lines += [f"{each.title}; across {facts.x}, down {facts.y}"]
+        lines += table(["", *facts.x_values], grid_cells(facts, cells, each))
+        lines += [""]
+    return [*lines, *definitions(MAPS), "", *left_out(facts, cells), *outcome_lines(report)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from app.cli.answer.options import without_gpu
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
 from app.cli.measure.options import Outputs
-from app.cli.terminal.console import definitions, say, say_over, table
+from app.cli.terminal.console import definitions, put, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt
 from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
@@ -159,59 +159,58 @@ class ProgressLine:
         say(text)
 
 
-def measure(runner: Runner, interrupt: Interrupt, progress: ProgressLine) -> None:
-    """Run to the end, or until Ctrl+C; the runner holds the records."""
-    interrupt.stops(runner.control.cancel)
-    try:
-        for event in runner.run():
-            progress.show(event)
-    finally:
-        progress.end()
-
-
-def measured(
-    runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
-) -> tuple[Report, list[str], UserError | None]:
-    """Measure and write the requested files, of all runs or of those before an error. Returns the report,
-    what drafters did wrong, and the error, if any. Raises UserError if nothing was measured."""
+def measure(
+    runner: Runner,
+    interrupt: Interrupt,
+    outputs: Outputs,
+    lines: Callable[[Report], Iterable[str]],
+    sweep: SweepFacts | None = None,
+) -> int:
+    """Measure to the end, or until Ctrl+C; print `lines` of the report, and write the requested files, of all
+    runs or of those before an error. Returns the exit code. Raises UserError if nothing was measured, a
+    file cannot be written, or a run failed."""
     problems: list[UserError] = []
     progress = ProgressLine()
+    interrupt.stops(runner.control.cancel)
     try:
-        measure(runner, interrupt, progress)
-    except UserError as error:
-        if not runner.records:
-            raise
-        problems.append(error)
-    report = report_of(runner, interrupt, sweep)
-    problems += write_outputs(outputs, report, runner)
-    return report, progress.faults(), UserError(" ".join(map(str, problems))) if problems else None
-
-
-def ended(report: Report, faults: list[str], problem: UserError | None, interrupt: Interrupt) -> int:
-    """Say what drafters did wrong; returns the exit code. Raises `problem`, and UserError if a run
-    failed."""
-    for fault in faults:
+        try:
+            for event in runner.run():
+                progress.show(event)
+        except UserError as error:
+            if not runner.records:
+                raise
+            problems.append(error)
+        finally:
+            progress.end()
+        digest = partial(sha256, stopped=lambda: interrupt.pressed)
+        passes = runner.passes if isinstance(runner, PassRunner) else None
+        report = make_report(runner.experiment, runner.records, runner.pairs, digest, sweep, passes)
+        problems += write_outputs(outputs, report, runner)
+        shown = list(lines(report))
+    finally:
+        runner.close()
+    put(shown)
+    for fault in progress.faults():
         say(fault)
-    if problem is not None:
-        raise problem
+    if problems:
+        raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:
         return INTERRUPTED
+    _check_runs(report)
+    return 0
+
+
+def _check_runs(report: Report) -> None:
+    """Raise UserError where a run failed."""
     failed = [run for run in report.runs if run.failure]
     if not failed:
-        return 0
+        return
     compared = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
     text = f"{len(failed):,} of {numbers.count(len(report.runs), 'run')} failed."
     if not any(summary.runs + summary.left_out for summary in compared or report.summary):
         but = " but the baseline" if any(summary.runs for summary in report.summary) else ""
         text = f"Nothing{but} could be measured."
     raise UserError(text, failed[0].failure)
-
-
-def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:
-    """The report of what a runner measured, with the digests of the model files."""
-    digest = partial(sha256, stopped=lambda: interrupt.pressed)
-    passes = runner.passes if isinstance(runner, PassRunner) else None
-    return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep, passes)
 
 
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:

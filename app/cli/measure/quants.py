@@ -17,7 +17,7 @@ from app.cli.answer.options import local_pair
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
-from app.cli.measure.measuring import ended, measured, outcome_lines
+from app.cli.measure.measuring import measure, outcome_lines
 from app.cli.measure.options import (
     Outputs,
     add_measure_options,
@@ -27,7 +27,7 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.terminal.arguments import Parser, UsageError
-from app.cli.terminal.console import put, say, say_over, table
+from app.cli.terminal.console import say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
 from app.engine.process.host import make_home
@@ -118,12 +118,11 @@ def _work(
     made = [(file.kind, str(file.path)) for file in plan.files]
     experiment = quants_experiment(replace(base, pair=Pair(target, draft)), made, strategy)
     runner = PassRunner(experiment, partial(make_home, arguments.engine))
-    try:
-        report, faults, problem = measured(runner, interrupt, files)
-    finally:
-        runner.close()
-    put([*quant_lines(report, strategy), *filter(None, [plan.warning]), *outcome_lines(report)])
-    return ended(report, faults, problem, interrupt)
+
+    def lines(report: Report) -> list[str]:
+        return [*quant_lines(report, strategy), *filter(None, [plan.warning]), *outcome_lines(report)]
+
+    return measure(runner, interrupt, files, lines)
 
 
 def _made(source: Path, kinds: tuple[str, ...], agreed: bool, stopped: Callable[[], bool]) -> QuantPlan:

@@ -14,7 +14,7 @@ from app.base.numbers import listed
 from app.engine.errors import UserError
 from app.engine.strategy import is_synthetic
 from app.lab.facts import FileFacts, SystemFacts
-from app.lab.report.charts import WIDTH, Scale, drawing, element, label, ticks
+from app.lab.report.charts import factor_rows, finding_class, shortened
 from app.lab.report.page import HtmlCell, document, html_table
 from app.lab.report.report import Report, ReportPrompt, ReportSettings
 from app.lab.report.summary import SpeedFinding, Speedup, Summary, middle, speedup_words, summarise
@@ -310,8 +310,6 @@ def _rows(report: Report) -> Iterable[HistoryRow]:
         )
 
 
-_ROW, _LEFT, _RIGHT, _TOP = 26, 330, 170, 24
-_LONGEST = 34  # characters of a lane's name
 _e = html.escape
 
 
@@ -323,35 +321,21 @@ def history_html(histories: Sequence[History]) -> str:
 
 def _chart(history: History) -> str:
     """A dot for each result's speed-up, with its interval, below the lane's earlier ones."""
-    shown = [row for row in history.rows if row.speed is not None]
+    rows = [
+        (f"{shortened(row.lane, 30)}  {row.created_at[:10]}", row.speed, ())
+        for row in history.rows
+        if row.speed
+    ]
     head = f"<h2>{_e(history.title)}</h2>"
-    if not shown:
+    if not rows:
         return head
-    low, high = history.reach
-    x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
-    bottom = _TOP + _ROW * len(shown)
-    parts = []
-    for tick in ticks(x.low, x.high):
-        parts.append(element("line", x1=x(tick), x2=x(tick), y1=6, y2=bottom, _class="grid"))
-        parts.append(label(x(tick), bottom + 20, f"{tick:g}×", text_anchor="middle"))
-    parts.append(element("line", x1=x(1.0), x2=x(1.0), y1=6, y2=bottom, _class="one"))
-    for at, row in enumerate(shown):
-        speed, y = row.speed, _TOP + _ROW * at
-        assert speed is not None
-        name = row.lane if len(row.lane) <= _LONGEST else f"{row.lane[: _LONGEST - 1]}…"
-        parts.append(label(_LEFT - 14, y + 4, f"{name}  {row.created_at[:10]}", text_anchor="end"))
-        ends = x(speed.low or speed.factor), x(speed.high or speed.factor)
-        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
-        kind = f"mean {speed.finding.name.lower()}"
-        parts.append(element("circle", cx=x(speed.factor), cy=y, r=6, _class=kind))
-        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(speed), _class="value"))
     about = "Speed-up of each lane over none of the same result, with its 95\u00a0% interval."
-    picture = drawing(WIDTH, bottom + 30, f"Speed-up over time: {history.title}", *parts)
+    picture = factor_rows(rows, *history.reach, f"Speed-up over time: {history.title}")
     return f"{head}<figure>{picture}<figcaption>{about}</figcaption></figure>"
 
 
 def _table(history: History) -> Iterator[str]:
     rows: list[list[HtmlCell]] = [[row.lane, *row.cells] for row in history.rows]
     for cells, row in zip(rows, history.rows, strict=True):
-        cells[-2] = (row.speed.finding.name.lower() if row.speed else "", _e(row.cells[-2]))
+        cells[-2] = finding_class(row.speed), _e(row.cells[-2])
     return html_table(("lane", *HEAD, ""), rows)

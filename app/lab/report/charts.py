@@ -11,7 +11,7 @@ from app.base import numbers
 from app.lab.report.columns import Column
 from app.lab.report.plots import MAPS, CurvePlot, Curves, Heat, best_cell, heat_map, place_words
 from app.lab.report.report import Report
-from app.lab.report.summary import Summary, speedup_words
+from app.lab.report.summary import Speedup, Summary, speedup_words
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
@@ -130,27 +130,33 @@ def speedup_chart(report: Report) -> str:
     low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
     # A very wide interval is cut off.
     high = min(high, 2.5 * max(1.0, *(summary.speedup.factor for summary in shown if summary.speedup)))
+    rows = [
+        (shortened(report.lanes[summary.lane].name), summary.speedup, dots[summary.lane])
+        for summary in shown
+        if summary.speedup is not None
+    ]
+    return factor_rows(rows, low, high, "Speed-up of each lane over none")
+
+
+def factor_rows(
+    rows: Sequence[tuple[str, Speedup, Sequence[float]]], low: float, high: float, title: str
+) -> str:
+    """A row for each (name, factor with its interval, single factors as dots), on an axis from `low` to
+    `high`."""
     x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
-    bottom = _ROW * len(shown) + 14
+    bottom = _ROW * len(rows) + 14
     parts = [_grid(x, bottom, lambda value: f"{value:g}×"), _line(x(1.0), bottom, "one")]
-    for row, summary in enumerate(shown):
-        assert summary.speedup is not None
+    for row, (name, speed, dots) in enumerate(rows):
         y = 24 + _ROW * row
-        parts.append(label(_LEFT - 14, y + 4, _name(report, summary), text_anchor="end"))
-        for value in dots[summary.lane]:
-            if value <= x.high:
-                parts.append(element("circle", cx=x(value), cy=y, r=3, _class="run"))
-        edges = [
-            summary.speedup.low or summary.speedup.factor,
-            summary.speedup.high or summary.speedup.factor,
+        parts.append(label(_LEFT - 14, y + 4, name, text_anchor="end"))
+        parts += [
+            element("circle", cx=x(value), cy=y, r=3, _class="run") for value in dots if value <= x.high
         ]
-        ends = [x(max(x.low, edges[0])), x(min(x.high, edges[1]))]
+        ends = x(max(x.low, speed.low or speed.factor)), x(min(x.high, speed.high or speed.factor))
         parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
-        parts.append(
-            element("circle", cx=x(summary.speedup.factor), cy=y, r=6, _class=f"mean {speed_class(summary)}")
-        )
-        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(summary.speedup), _class="value"))
-    return drawing(WIDTH, bottom + 30, "Speed-up of each lane over none", *parts)
+        parts.append(element("circle", cx=x(speed.factor), cy=y, r=6, _class=f"mean {finding_class(speed)}"))
+        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(speed), _class="value"))
+    return drawing(WIDTH, bottom + 30, title, *parts)
 
 
 def scatter_chart(report: Report) -> str:
@@ -177,7 +183,7 @@ def scatter_chart(report: Report) -> str:
         if few:
             parts.append(
                 element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
-                + label(x.end + 20, beside + 4, _name(report, summary))
+                + label(x.end + 20, beside + 4, shortened(report.lanes[summary.lane].name))
             )
         parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {speed_class(summary)}"))
     parts.append(label((x.start + x.end) / 2, y.start + 42, "acceptance rate", text_anchor="middle"))
@@ -238,14 +244,18 @@ def _line(x: float, bottom: float, kind: str) -> str:
     return element("line", x1=x, x2=x, y1=6, y2=bottom, _class=kind)
 
 
-def _name(report: Report, summary: Summary, longest: int = _LONGEST_NAME) -> str:
-    name = report.lanes[summary.lane].name
+def shortened(name: str, longest: int = _LONGEST_NAME) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def speed_class(summary: Summary) -> str:
-    """The style class of a lane: faster, slower, or neither shown."""
-    return summary.speedup.finding.name.lower() if summary.speedup else ""
+    """The style class of a lane."""
+    return finding_class(summary.speedup)
+
+
+def finding_class(speed: Speedup | None) -> str:
+    """The style class of a factor: faster, slower, or neither shown."""
+    return speed.finding.name.lower() if speed else ""
 
 
 def charts(report: Report) -> Sequence[tuple[str, str, str]]:

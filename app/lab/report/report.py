@@ -265,19 +265,19 @@ def _lane(
     info: PairInfo | None,
 ) -> ReportLane:
     pair, described = experiment.pair_of(lane), experiment.lanes[lane]
+    shown = ReportLane(
+        name=name,
+        strategy=described.strategy,
+        pair=indices.get(pair, -1),
+        baseline=experiment.baseline_of(lane),
+        memory=None,
+        command="",
+        differences=(),
+    )
     if is_address(pair.target.path):
-        return ReportLane(
-            name=name,
-            strategy=described.strategy,
-            pair=indices.get(pair, -1),
-            baseline=experiment.baseline_of(lane),
-            memory=None,
-            command="",
-            differences=(),
-            server=info.server if info is not None else None,
-        )
-    spec = StrategySpec.parse(described.strategy)
-    facts = known.get(pair)
+        return msgspec.structs.replace(shown, server=info.server if info is not None else None)
+    spec, facts = StrategySpec.parse(described.strategy), known.get(pair)
+    thinking = info.thinking if info else None
     command = llama_command(
         spec,
         _without_folder(pair.target),
@@ -285,16 +285,11 @@ def _lane(
         experiment.sampling_of(lane),
         experiment.max_tokens,
         facts.target.n_ctx if facts else 0,
-        template_kwargs(experiment.template_options, info.thinking if info else None)
-        if experiment.chat
-        else {},
+        template_kwargs(experiment.template_options, thinking) if experiment.chat else {},
         info.draft.architecture if info and info.draft else "",
     )
-    return ReportLane(
-        name=name,
-        strategy=described.strategy,
-        pair=indices.get(pair, -1),
-        baseline=experiment.baseline_of(lane),
+    return msgspec.structs.replace(
+        shown,
         memory=facts.memory(spec.needs_draft) if facts else None,
         command=command.text,
         differences=command.differences,

@@ -14,7 +14,7 @@ from app.base.numbers import NONE, factor
 from app.engine.record.alternative_stats import AlternativeStatistics
 from app.engine.record.stats import Statistics
 from app.lab.runs.compare import is_measured
-from app.lab.runs.record import Latency, RunRecord, StrategyShare, percentiles, strategy_shares
+from app.lab.runs.record import Latency, RunRecord, StrategyShare, folds_of, percentiles
 
 _T = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -266,55 +266,37 @@ def summarise(
     baselines = [run for run in measured if run.speedup is not None]
     texts = [run for run in answered if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
-    untold = any(run.target_seconds is None for run in measured)
-    return Summary(
-        lane=lane,
-        strategy=strategy,
-        category=category,
-        runs=len(measured),
-        failed=len(mine) - len(answered),
-        tokens_per_second=Spread.of(run.tokens_per_second for run in measured),
-        speedup=Speedup.of(ratios_of(baselines)),
-        whole_speedup=mean_factor(
+    numbers = folds_of(total, Summary) | {
+        "lane": lane,
+        "strategy": strategy,
+        "category": category,
+        "depth": depth,
+        "runs": len(measured),
+        "failed": len(mine) - len(answered),
+        "left_out": len(answered) - len(measured),
+        "tokens_per_second": Spread.of(run.tokens_per_second for run in measured),
+        "speedup": Speedup.of(ratios_of(baselines)),
+        "whole_speedup": mean_factor(
             (run.prompt_index, run.end_to_end_speedup) for run in baselines if run.end_to_end_speedup
         ),
-        acceptance_rate=total.acceptance_rate,
-        alpha=total.alpha,
-        tau=total.tau,
-        draft_share=total.draft_share,
-        engine_overhead=total.engine_overhead,
-        n_tokens=total.emitted,
-        rounds=total.rounds,
-        drafted=total.drafted,
-        accepted=total.accepted,
-        seconds=total.seconds,
-        draft_seconds=None if untold else total.draft_seconds,
-        target_seconds=None if untold else total.target_seconds,
-        first_token_seconds=Spread.of(run.first_token_seconds for run in measured),
-        prompt_seconds=Spread.of(run.prompt_seconds + run.draft_prompt_seconds for run in measured),
-        compared=len(texts),
-        identical=sum(bool(run.identical_to_baseline) for run in texts),
-        near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in texts),
-        tokens_per_pass=total.tokens_per_pass,
-        draft_length=total.draft_length,
-        acc_per_pos=total.acc_per_pos,
-        acceptance_by_place=total.acceptance_by_place,
-        judged_acceptance_by_place=total.judged_acceptance_by_place,
-        accepted_per_round=tuple(total.accepted_per_round),
-        lengths=tuple(total.lengths),
-        strategies=strategy_shares(total),
-        alternatives=AlternativeStatistics.pooled(run.alternatives for run in measured),
-        joules=_joules(measured),
-        energy_of=next((run.energy_of for run in measured if run.energy_of), ""),
-        depth=depth,
-        prompt_tokens=Spread.of(run.prompt_tokens for run in measured),
-        failure=next((run.failure for run in mine if run.failure), ""),
-        left_out=len(answered) - len(measured),
-        **percentiles(
-            (run.first_token_seconds for run in measured),
-            ((run.n_tokens, run.arrival_gaps) for run in measured),
-        ),
+        "n_tokens": total.emitted,
+        "first_token_seconds": Spread.of(run.first_token_seconds for run in measured),
+        "prompt_seconds": Spread.of(run.prompt_seconds + run.draft_prompt_seconds for run in measured),
+        "prompt_tokens": Spread.of(run.prompt_tokens for run in measured),
+        "compared": len(texts),
+        "identical": sum(bool(run.identical_to_baseline) for run in texts),
+        "near_ties": sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in texts),
+        "alternatives": AlternativeStatistics.pooled(run.alternatives for run in measured),
+        "joules": _joules(measured),
+        "energy_of": next((run.energy_of for run in measured if run.energy_of), ""),
+        "failure": next((run.failure for run in mine if run.failure), ""),
+    }
+    if any(run.target_seconds is None for run in measured):  # a server does not tell them
+        numbers |= {"draft_seconds": None, "target_seconds": None}
+    latency = percentiles(
+        (run.first_token_seconds for run in measured), ((run.n_tokens, run.arrival_gaps) for run in measured)
     )
+    return Summary(**numbers, **latency)
 
 
 def _joules(measured: Sequence[RunRecord]) -> float | None:

@@ -120,6 +120,13 @@ def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
     }
 
 
+def folds_of(statistics: Statistics, owner: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of a record or a summary that are numbers of statistics by the same name."""
+    named = {name: getattr(statistics, name) for name in owner.__struct_fields__ if hasattr(statistics, name)}
+    lists = {name: tuple(value) for name, value in named.items() if isinstance(value, list)}
+    return named | lists | {"strategies": strategy_shares(statistics)}
+
+
 def _untold(server: ServerInfo | None) -> dict[str, None]:
     """The times that a server does not tell; a fold over its rounds has zeros."""
     return dict.fromkeys(["target_seconds", "draft_seconds"]) if server is not None else {}
@@ -219,11 +226,6 @@ class RunRecord(Latency, frozen=True):
         header, totals = trace.header, trace.totals
         statistics, alternatives = Statistics.of_answer(trace), AlternativeStatistics.of(trace.rounds)
         lengths = lengths_of(header.strategy, trace.rounds)
-        folds = {
-            name: getattr(statistics, name) for name in cls.__struct_fields__ if hasattr(statistics, name)
-        }
-        for name in ("accepted_per_round", "lengths", "rejections"):
-            folds[name] = tuple(folds[name])
         first, gaps = totals.first_token_seconds if totals else None, arrival_gaps(trace.rounds)
         return cls(
             strategy=header.strategy,
@@ -254,7 +256,7 @@ class RunRecord(Latency, frozen=True):
             started_at=header.started_at,
             arrival_gaps=gaps,
             **percentiles([first], [(statistics.emitted, gaps)]),
-            **folds | {"strategies": strategy_shares(statistics)} | _untold(header.pair.server),
+            **folds_of(statistics, cls) | _untold(header.pair.server),
         )
 
     @classmethod

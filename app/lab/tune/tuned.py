@@ -15,6 +15,7 @@ from app.engine.strategy import NONE
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
+from app.lab.report.charts import finding_class
 from app.lab.report.page import document, facts, html_table, prompts_html
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
@@ -301,7 +302,7 @@ def _table(report: TuneReport) -> Iterator[str]:
     rows = (
         (
             score.strategy,
-            (score.speedup.finding.name.lower() if score.speedup else "", _e(speedup_words(score.speedup))),
+            (finding_class(score.speedup), _e(speedup_words(score.speedup))),
             numbers.factor(score.whole_speedup),
             numbers.percent(score.acceptance_rate),
             str(score.answers),
