@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
@@ -51,17 +52,68 @@ class _Drawn:
         return QPointF(self.x(at), self.y(value))
 
 
-class CurvesView(Plot):
+class PointedPlot(Plot):
+    """A plot of points that are read out under the mouse."""
+
+    def __init__(self, theme: Theme, name: str, choose: ChooseFile) -> None:
+        super().__init__(theme, choose)
+        self._pointed: tuple[Any, ...] = ()  # what is under the mouse, the nearest first
+        self.setMouseTracking(True)
+        self.setAccessibleName(name)
+
+    def marks(self) -> Iterator[tuple[Any, QPointF]]:
+        """(what it is, pixel) of every point."""
+        raise NotImplementedError
+
+    def reading(self, place: QPointF) -> str:
+        """The numbers of the points near a place; "" where there are none."""
+        raise NotImplementedError
+
+    def near(self, place: QPointF) -> tuple[Any, ...]:
+        """The nearest point, and those that it covers."""
+        away = sorted(((point - place).manhattanLength(), mark) for mark, point in self.marks())
+        limit = min(NEAR, away[0][0] + _SAME) if away else 0.0
+        return tuple(mark for distance, mark in away if distance <= limit)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        pointed = self.near(event.position())
+        if pointed != self._pointed:
+            self._pointed = pointed
+            self.update()
+            if pointed:
+                reading = as_text(self.reading(event.position()))
+                QToolTip.showText(event.globalPosition().toPoint(), reading, self)
+            else:
+                QToolTip.hideText()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._pointed = ()
+        self.update()
+
+    def draw_level(self, painter: QPainter, frame: QRectF, y: float, text: str) -> None:
+        """A line of the grid, with its number at the left."""
+        height = QFontMetricsF(painter.font()).height()
+        painter.setPen(QColor(self._theme.palette.line))
+        painter.drawLine(QPointF(frame.left(), y), QPointF(frame.right(), y))
+        painter.setPen(QColor(self._theme.palette.secondary))
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(QRectF(frame.left() - 208, y - height / 2, 200, height), right, text)
+
+    def draw_dashed(self, painter: QPainter, frame: QRectF, y: float) -> None:
+        pen = QPen(QColor(self._theme.palette.secondary), 1)
+        pen.setDashPattern([4, 3])
+        painter.setPen(pen)
+        painter.drawLine(QPointF(frame.left(), y), QPointF(frame.right(), y))
+
+
+class CurvesView(PointedPlot):
     """Hovering reads out a point; one lane may stand out."""
 
     def __init__(self, theme: Theme, name: str, file_stem: str, choose: ChooseFile = choose_file) -> None:
-        super().__init__(theme, choose)
+        super().__init__(theme, name, choose)
         self.file_stem = file_stem
         self.curves: Curves | None = None
         self._chosen: int | None = None  # the lane that stands out
-        self._pointed: tuple[tuple[int, int], ...] = ()  # lanes and places under the mouse, the nearest first
-        self.setMouseTracking(True)
-        self.setAccessibleName(name)
 
     def set_curves(self, curves: Curves | None) -> None:
         """Show these curves; None shows what will come."""
@@ -86,8 +138,7 @@ class CurvesView(Plot):
         return QSize(280, round(1.4 * _LOWEST * self._theme.scale))
 
     def reading(self, place: QPointF) -> str:
-        """The numbers of the points near a place; "" where there are none."""
-        near = self._near(place)
+        near = self.near(place)
         return "\n\n".join(self.curves.reading(*each) for each in near) if self.curves is not None else ""
 
     # ------------------------------------------------------------------ where things are
@@ -100,11 +151,8 @@ class CurvesView(Plot):
             for (lane, at), value in drawn.plot.values.items():
                 yield lane, at, drawn.point(at, value)
 
-    def _near(self, place: QPointF) -> tuple[tuple[int, int], ...]:
-        """(lane, index of the place) of the nearest point, and of those that it covers."""
-        away = sorted(((point - place).manhattanLength(), lane, at) for lane, at, point in self.points())
-        limit = min(NEAR, away[0][0] + _SAME) if away else 0.0
-        return tuple((lane, at) for distance, lane, at in away if distance <= limit)
+    def marks(self) -> Iterator[tuple[tuple[int, int], QPointF]]:
+        return (((lane, at), point) for lane, at, point in self.points())
 
     def _drawn(self, curves: Curves) -> list[_Drawn]:
         """The plots that have values, where they are drawn."""
@@ -175,15 +223,9 @@ class CurvesView(Plot):
     def _draw_axes(self, painter: QPainter, curves: Curves, drawn: _Drawn) -> None:
         colours, frame = self._theme.palette, drawn.frame
         height = QFontMetricsF(painter.font()).height()
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         centre = Qt.AlignmentFlag.AlignHCenter
         for tick in ticks(0, drawn.y.high, 4):
-            y = round(drawn.y(tick)) + 0.5
-            painter.setPen(QColor(colours.line))
-            painter.drawLine(QPointF(frame.left(), y), QPointF(frame.right(), y))
-            painter.setPen(QColor(colours.secondary))
-            labels = QRectF(frame.left() - 208, y - height / 2, 200, height)
-            painter.drawText(labels, right, drawn.plot.text(tick))
+            self.draw_level(painter, frame, round(drawn.y(tick)) + 0.5, drawn.plot.text(tick))
         used = -math.inf
         for at, place in enumerate(curves.places):
             width = QFontMetricsF(painter.font()).horizontalAdvance(place_words(place)) + 8
@@ -197,13 +239,7 @@ class CurvesView(Plot):
         above = QRectF(frame.left(), frame.top() - height - 6, frame.width(), height)
         painter.drawText(above, Qt.AlignmentFlag.AlignLeft, drawn.plot.title)
         if drawn.plot.level is not None:
-            self._draw_dashed(painter, frame, round(drawn.y(drawn.plot.level)) + 0.5)
-
-    def _draw_dashed(self, painter: QPainter, frame: QRectF, y: float) -> None:
-        pen = QPen(QColor(self._theme.palette.secondary), 1)
-        pen.setDashPattern([4, 3])
-        painter.setPen(pen)
-        painter.drawLine(QPointF(frame.left(), y), QPointF(frame.right(), y))
+            self.draw_dashed(painter, frame, round(drawn.y(drawn.plot.level)) + 0.5)
 
     def _draw_lane(self, painter: QPainter, curves: Curves, drawn: _Drawn, lane: int) -> None:
         points = [drawn.point(at, value) for at, value in drawn.plot.line(lane, len(curves.places))]
@@ -261,23 +297,6 @@ class CurvesView(Plot):
             painter.setPen(pen.color())
             box = QRectF(left + _SAMPLE + 8, top + row * line - 2, self.width(), line)
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, curves.lanes[lane])
-
-    # ------------------------------------------------------------------ what people do
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        pointed = self._near(event.position())
-        if pointed != self._pointed:
-            self._pointed = pointed
-            self.update()
-            if pointed:
-                reading = as_text(self.reading(event.position()))
-                QToolTip.showText(event.globalPosition().toPoint(), reading, self)
-            else:
-                QToolTip.hideText()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._pointed = ()
-        self.update()
 
 
 class CurvesPage(QWidget):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 
 from app.base import numbers
 from app.lab.report.report import Report
+from app.ui.compare.curves import PointedPlot
 from app.ui.theme import Theme
-from app.ui.widgets.labels import as_text
-from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
+from app.ui.widgets.plot import Cell, ChooseFile, choose_file
 
-NEAR = 14  # pixels within which the mouse points at a point
 STEPS = (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 MOST_TICKS = 6
 
@@ -51,17 +49,14 @@ def points_of(report: Report) -> list[Point]:
     return found
 
 
-class Scatter(Plot):
+class Scatter(PointedPlot):
     """A point per lane, with the interval of its speed-up; the baseline is the dashed line at 1."""
 
     file_stem = "acceptance-and-speed"
 
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
-        super().__init__(theme, choose)
+        super().__init__(theme, "Acceptance against speed-up", choose)
         self._points: list[Point] = []
-        self._pointed: int | None = None
-        self.setMouseTracking(True)
-        self.setAccessibleName("Acceptance against speed-up")
 
     @property
     def points(self) -> list[Point]:
@@ -108,13 +103,11 @@ class Scatter(Plot):
             plot.bottom() - (factor - bottom) / (top - bottom) * plot.height(),
         )
 
-    def _near(self, place: QPointF) -> int | None:
-        best: tuple[float, int] | None = None
-        for index, point in enumerate(self._points):
-            away = (self._at(point.acceptance, point.factor) - place).manhattanLength()
-            if away <= NEAR and (best is None or away < best[0]):
-                best = away, index
-        return best[1] if best is not None else None
+    def marks(self) -> Iterator[tuple[int, QPointF]]:
+        return ((at, self._at(point.acceptance, point.factor)) for at, point in enumerate(self._points))
+
+    def reading(self, place: QPointF) -> str:
+        return "\n\n".join(self._points[at].reading for at in self.near(place))
 
     # ------------------------------------------------------------------ painting
 
@@ -131,26 +124,17 @@ class Scatter(Plot):
         self._draw_axes(painter)
         taken: list[QRectF] = []
         for index, point in enumerate(self._points):
-            self._draw_point(painter, point, index == self._pointed)
+            self._draw_point(painter, point, index in self._pointed[:1])
         for point in self._points:
             self._draw_name(painter, point, taken)
 
     def _draw_axes(self, painter: QPainter) -> None:
-        colours, plot = self._theme.palette, self._plot()
+        plot = self._plot()
         bottom, top, step = self._range()
-        metrics = QFontMetricsF(painter.font())
-        height = metrics.height()
+        height = QFontMetricsF(painter.font()).height()
         value = bottom
         while value <= top + 1e-9:
-            y = round(self._at(0, value).y()) + 0.5
-            painter.setPen(QColor(colours.line))
-            painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
-            painter.setPen(QColor(colours.secondary))
-            painter.drawText(
-                QRectF(0, y - height / 2, plot.left() - 8, height),
-                Qt.AlignmentFlag.AlignRight,
-                numbers.factor(value),
-            )
+            self.draw_level(painter, plot, round(self._at(0, value).y()) + 0.5, numbers.factor(value))
             value += step
         for share in (0, 0.25, 0.5, 0.75, 1):
             x = self._at(share, bottom).x()
@@ -159,20 +143,10 @@ class Scatter(Plot):
         title = QRectF(plot.left(), plot.bottom() + 4 + height, plot.width(), height)
         painter.drawText(title, Qt.AlignmentFlag.AlignHCenter, "acceptance: accepted / drafted tokens")
         painter.drawText(QRectF(24, 2, plot.width(), height), Qt.AlignmentFlag.AlignLeft, "speed-up")
-        self._draw_baseline(painter)
-
-    def _draw_baseline(self, painter: QPainter) -> None:
-        colours, plot = self._theme.palette, self._plot()
-        pen = QPen(QColor(colours.secondary), 1)
-        pen.setDashPattern([4, 3])
-        painter.setPen(pen)
         y = round(self._at(0, 1).y()) + 0.5
-        painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
-        height = QFontMetricsF(painter.font()).height()
-        painter.setPen(QColor(colours.secondary))
-        painter.drawText(
-            QRectF(plot.left() + 4, y - height - 1, 200, height), Qt.AlignmentFlag.AlignLeft, "none"
-        )
+        self.draw_dashed(painter, plot, y)
+        none = QRectF(plot.left() + 4, y - height - 1, 200, height)
+        painter.drawText(none, Qt.AlignmentFlag.AlignLeft, "none")
 
     def _draw_point(self, painter: QPainter, point: Point, pointed: bool) -> None:
         colours = self._theme.palette
@@ -208,23 +182,6 @@ class Scatter(Plot):
         painter.setPen(QColor(self._theme.palette.text))
         painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, point.name)
         painter.setFont(self._theme.sans(-1))
-
-    # ------------------------------------------------------------------ what people do
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        pointed = self._near(event.position())
-        if pointed != self._pointed:
-            self._pointed = pointed
-            self.update()
-            if pointed is None:
-                QToolTip.hideText()
-            else:
-                reading = as_text(self._points[pointed].reading)
-                QToolTip.showText(event.globalPosition().toPoint(), reading, self)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._pointed = None
-        self.update()
 
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
         names = ("lane", "acceptance_rate", "speedup", "low", "high", "end_to_end_speedup")
