@@ -22,8 +22,7 @@ from app.ui.compare.lanes_panel import LanesPanel
 from app.ui.compare.prompts_panel import PairPanel, PromptsPanel
 from app.ui.compare.quants_panel import QuantsPanel
 from app.ui.compare.setup import CompareSetup, KeptSetup, changes, first_setup
-from app.ui.compare.start_panels import DepthPanel, LoadPanel, StartPanel, TunePanel
-from app.ui.compare.sweep_panel import SweepPanel
+from app.ui.compare.start_panels import DepthPanel, LoadPanel, StartPanel, SweepPanel, TunePanel
 from app.ui.compare.words import amount_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel
 from app.ui.setup.sampling_panel import chip_words as sampling_words

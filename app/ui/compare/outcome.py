@@ -17,12 +17,13 @@ from app.lab.report.columns import lane_rows
 from app.lab.report.verdict import fastest
 from app.ui.compare.chips import SetupBar
 from app.ui.compare.curves import CurvesPage
+from app.ui.compare.lab_session import CompareWork, LabSession
 from app.ui.compare.race_view import RaceView
 from app.ui.compare.results import Results
 from app.ui.compare.summary_table import table_text
 from app.ui.compare.sweep_page import SweepPage
 from app.ui.compare.tune_page import TunePage
-from app.ui.compare.works import CompareWork, LabSession, Measurements
+from app.ui.compare.works import Measurements
 from app.ui.state.lab_work import Stage
 from app.ui.theme import Theme
 from app.ui.widgets.ask_first import RunStrip

@@ -12,6 +12,7 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane
+from app.ui.compare.lab_session import LabSession
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.race_bar import LaneAt, LaneRace, RaceBar
 from app.ui.compare.words import (
@@ -22,7 +23,6 @@ from app.ui.compare.words import (
     place_words,
     prompt_words,
 )
-from app.ui.compare.works import LabSession
 from app.ui.pair.server_form import told_line, told_words
 from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage

@@ -14,8 +14,8 @@ from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Lane, Pair
 from app.lab.report.report import Report
 from app.lab.suites import Suite, read_suite
+from app.ui.compare.lab_session import LabSession
 from app.ui.compare.setup import Amount, CompareSetup, Source
-from app.ui.compare.works import LabSession
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.lab_work import Stage
