@@ -98,11 +98,7 @@ class DraftTrials:
     """The drafts of a target, judged one after another. `run` may be called once, on one thread."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        drafts: Sequence[ModelOptions],
-        make_home: MakeHome,
-        control: Control,
+        self, experiment: Experiment, drafts: Sequence[ModelOptions], make_home: MakeHome, control: Control
     ) -> None:
         """The experiment's target answers its prompts with its sampling; its draft and lanes are ignored."""
         self._experiment = experiment

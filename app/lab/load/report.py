@@ -183,10 +183,7 @@ class BurstReport(msgspec.Struct, frozen=True):
 
 
 def make_load_report(
-    experiment: Experiment,
-    infos: Sequence[PairInfo],
-    load: LoadPlan,
-    bursts: Sequence[Burst],
+    experiment: Experiment, infos: Sequence[PairInfo], load: LoadPlan, bursts: Sequence[Burst]
 ) -> BurstReport:
     """The report of the bursts so far; `infos` are the servers by lane."""
     lanes = tuple(

@@ -174,10 +174,7 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
 
 
 def differences_between(
-    systems: tuple[SystemFacts, SystemFacts],
-    settings: tuple[ReportSettings, ReportSettings],
-    *,
-    seeded: bool,
+    systems: tuple[SystemFacts, SystemFacts], settings: tuple[ReportSettings, ReportSettings], *, seeded: bool
 ) -> tuple[list[str], list[str]]:
     """A line for each fact of the machines, and for each setting, that the two do not share. Where nothing is
     drawn (not `seeded`), the seed does not count."""

@@ -119,16 +119,9 @@ COLUMNS: tuple[Column[Row], ...] = (
         "The same, including the time to read the prompt: from the request to the last token.",
         numbers.factor,
     ),
+    _of("acceptance_rate", "acceptance", "Accepted / drafted tokens, pooled over all runs.", numbers.percent),
     _of(
-        "acceptance_rate",
-        "acceptance",
-        "Accepted / drafted tokens, pooled over all runs.",
-        numbers.percent,
-    ),
-    _of(
-        "alpha",
-        "judged α",
-        "Accepted / (accepted + rejected): the chance that a judged draft token passes.",
+        "alpha", "judged α", "Accepted / (accepted + rejected): the chance that a judged draft token passes."
     ),
     _of(
         "tau",

@@ -227,11 +227,7 @@ def make_report(
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
     prompts = report_prompts(experiment)
     strategies = [lane.strategy for lane in experiment.lanes]
-    whole, parts = summaries(
-        strategies,
-        runs,
-        categories_of([prompt.category for prompt in prompts]),
-    )
+    whole, parts = summaries(strategies, runs, categories_of([prompt.category for prompt in prompts]))
     return Report(
         format=FORMAT,
         title=experiment.title,

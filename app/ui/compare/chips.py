@@ -170,12 +170,7 @@ class SetupBar(QObject):
     """The set-up or the pair changed, and is shown."""
 
     def __init__(
-        self,
-        theme: Theme,
-        chat: ChatSide,
-        suites: Sequence[Suite],
-        kept: Path,
-        quantised: Path,
+        self, theme: Theme, chat: ChatSide, suites: Sequence[Suite], kept: Path, quantised: Path
     ) -> None:
         """The first of `suites` is for the bundled pair, the one named LONG fills contexts; the set-up is
         saved in the file `kept`, and quantisations are made in the folder `quantised`."""

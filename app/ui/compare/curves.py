@@ -9,12 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import (
-    QLabel,
-    QSplitter,
-    QToolTip,
-    QWidget,
-)
+from PySide6.QtWidgets import QLabel, QSplitter, QToolTip, QWidget
 
 from app.lab.report.charts import Scale, ticks
 from app.lab.report.plots import CurvePlot, Curves, place_words

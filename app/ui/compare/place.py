@@ -43,12 +43,7 @@ class ComparePlace(PlaceWidget):
     """Set-up on top, lanes in the middle, results below."""
 
     def __init__(
-        self,
-        theme: Theme,
-        chat: ChatSide,
-        make_home: MakeHome,
-        folder: Path,
-        suites: Sequence[Suite],
+        self, theme: Theme, chat: ChatSide, make_home: MakeHome, folder: Path, suites: Sequence[Suite]
     ) -> None:
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
@@ -60,12 +55,7 @@ class ComparePlace(PlaceWidget):
         self.earlier = EarlierRuns(folder, self)
         self.notice = Notices(theme)
         self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip)
-        self.exports = ExportMenu(
-            theme,
-            self.head.export_menu,
-            self.works,
-            self.outcome,
-        )
+        self.exports = ExportMenu(theme, self.head.export_menu, self.works, self.outcome)
         messages = kit.column(self.earlier.offer, self.notice, margins=(24, 8, 24, 0))
         kit.column(self.head, self.strip, messages, (self.outcome, 1), spacing=0, on=self)
         self._connect()

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPaintEvent
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QSlider,
-    QStyle,
-    QStyleOptionComboBox,
-    QStylePainter,
-    QWidget,
-)
+from PySide6.QtWidgets import QSizePolicy, QSlider, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
 
 from app.engine.record.trace import Trace
 from app.ui.theme import Theme
@@ -71,11 +64,7 @@ class RaceLane:
 class LaneRace:
     """The lanes of one prompt and repeat, started together."""
 
-    def __init__(
-        self,
-        traces: Mapping[int, Trace],
-        baseline_of: Callable[[int], int | None],
-    ) -> None:
+    def __init__(self, traces: Mapping[int, Trace], baseline_of: Callable[[int], int | None]) -> None:
         """`traces` by lane; `baseline_of` is Experiment's: the lane that a lane is compared with."""
         self.lanes = {lane: RaceLane(trace) for lane, trace in traces.items()}
         self._baseline_of = baseline_of

@@ -15,14 +15,7 @@ from app.lab.experiment import Experiment, Job, Lane
 from app.ui.compare.lab_session import LabSession
 from app.ui.compare.lane_card import LanesView
 from app.ui.compare.race_bar import LaneAt, LaneRace, RaceBar
-from app.ui.compare.words import (
-    NO_BASELINE,
-    ahead_words,
-    badge,
-    lane_words,
-    place_words,
-    prompt_words,
-)
+from app.ui.compare.words import NO_BASELINE, ahead_words, badge, lane_words, place_words, prompt_words
 from app.ui.pair.server_form import told_line, told_words
 from app.ui.state.answer import AnswerModel
 from app.ui.state.lab_work import Stage

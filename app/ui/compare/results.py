@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QWidget
 
 from app.base import numbers
 from app.lab.experiment import Experiment, Job

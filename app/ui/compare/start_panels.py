@@ -7,15 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QLayout,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QLayout, QLineEdit, QWidget
 
 from app.base import numbers
 from app.engine.errors import SettingError

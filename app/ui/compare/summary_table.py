@@ -31,14 +31,7 @@ from app.lab.report.charts import MOST_BARS
 from app.lab.report.columns import COLUMNS, Column, Row, lane_cells
 from app.ui.theme import Theme
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.tables import (
-    add_action,
-    alignment,
-    copy_texts,
-    fit_rows,
-    quiet_table,
-    selected_rows,
-)
+from app.ui.widgets.tables import add_action, alignment, copy_texts, fit_rows, quiet_table, selected_rows
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
 _NAMES_LEAST = 160  # pixels

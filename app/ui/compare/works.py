@@ -17,15 +17,7 @@ from app.lab.load.export import load_findings
 from app.lab.load.levels import LoadPlan, level_words
 from app.lab.load.report import BurstDone, BurstReport, load_curves
 from app.lab.report.plots import Curves
-from app.lab.runs.events import (
-    Begun,
-    Control,
-    Ended,
-    LabEvent,
-    PairLoaded,
-    RunDone,
-    RunStarted,
-)
+from app.lab.runs.events import Begun, Control, Ended, LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
 from app.lab.tune.search import Planned
 from app.lab.tune.tuned import Rung, Tuned, TuneReport
