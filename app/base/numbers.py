@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 NONE = "–"
 SIZE_UNITS = ("kB", "MB", "GB", "TB")
@@ -86,6 +88,13 @@ def cell(value: object) -> object:
     if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
         value = f"'{value}"
     return value.replace("\r", " ") if isinstance(value, str) else value  # which ends a line, unquoted
+
+
+def csv_text(names: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Comma-separated lines under one line of names; None is an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(cell, row) for row in (names, *rows))
+    return text.getvalue()
 
 
 _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -13,23 +13,23 @@ from app.cli.answer.recorder import check_writable, write_file
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import complain, definitions, put, table
 from app.engine.errors import UserError
-from app.lab.load.export import LOAD_COLUMNS, LevelChange, load_change_between
+from app.lab.load.export import LOAD_COLUMNS, load_change_between
 from app.lab.load.report import FORMAT as LOAD_FORMAT
-from app.lab.load.report import BurstReport
+from app.lab.load.report import BurstReport, LoadRow
 from app.lab.report.change import (
     HEAD,
-    ChangeT,
+    Change,
     History,
     HistoryRow,
-    LaneChange,
     ReportChange,
+    RowT,
     change_between,
     histories,
     history_html,
 )
 from app.lab.report.columns import COLUMNS
 from app.lab.report.report import FORMAT, Report
-from app.lab.report.summary import middle, speedup_words
+from app.lab.report.summary import Summary, middle, speedup_words
 
 PROG = "draftscope compare"
 SLOWER = 3
@@ -129,7 +129,7 @@ def _factor(text: str) -> float:
     return factor
 
 
-def _gate(change: ReportChange[ChangeT], least: float | None) -> int:
+def _gate(change: ReportChange[RowT], least: float | None) -> int:
     """The exit code of --fail-below. Raises UserError if a lane cannot be judged."""
     if least is None:
         return 0
@@ -150,7 +150,7 @@ def _gate(change: ReportChange[ChangeT], least: float | None) -> int:
     return 0
 
 
-def _lines(change: ReportChange[ChangeT]) -> list[str]:
+def _lines(change: ReportChange[RowT]) -> list[str]:
     lines = ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
     for names, which in ((change.only_before, "before"), (change.only_after, "after")):
         if names:
@@ -160,7 +160,7 @@ def _lines(change: ReportChange[ChangeT]) -> list[str]:
     return [*lines, *change.doubts]
 
 
-def _load_row(level: LevelChange) -> list[str]:
+def _load_row(level: Change[LoadRow]) -> list[str]:
     return [
         level.name,
         level.before.speed_words,
@@ -171,7 +171,7 @@ def _load_row(level: LevelChange) -> list[str]:
     ]
 
 
-def _row(lane: LaneChange) -> list[str]:
+def _row(lane: Change[Summary]) -> list[str]:
     before, after = lane.before, lane.after
     same = f"{lane.same_tokens} of {lane.compared}" if lane.compared else numbers.NONE
     return [

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from app.base import numbers
-from app.base.numbers import cell
+from app.base.numbers import csv_text
 from app.engine.errors import UserError
 from app.lab.load.levels import level_words
 from app.lab.load.report import BurstReport, LoadRow, load_curves
-from app.lab.report.change import ReportChange, differences_between
+from app.lab.report.change import Change, ReportChange, differences_between
 from app.lab.report.charts import curve_chart
 from app.lab.report.columns import Column
 from app.lab.report.export import escaped, markdown_table
@@ -97,17 +94,7 @@ def _ends(rows: Sequence[LoadRow]) -> str:
     return f"from {rows[0].level:g} to {rows[-1].level:g} {unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class LevelChange:
-    """A lane at a load that both measured: a number of requests at once, or a rate."""
-
-    name: str
-    before: LoadRow
-    after: LoadRow
-    speed: Speedup | None  # what a gain compares, after / before; the interval is over repeats
-
-
-def load_change_between(before: BurstReport, after: BurstReport) -> ReportChange[LevelChange]:
+def load_change_between(before: BurstReport, after: BurstReport) -> ReportChange[LoadRow]:
     """Compare lanes of the same name at the same load, over bursts of the same prompts; bursts of the same
     repeat are paired. Raises UserError where the prompts differ, or where no lane and load is in both."""
     if before.prompts != after.prompts:
@@ -118,7 +105,7 @@ def load_change_between(before: BurstReport, after: BurstReport) -> ReportChange
     names = [[_name(report, row) for row in report.rows] for report in (before, after)]
     found = dict(zip(names[1], after.rows, strict=True))
     changes = [
-        LevelChange(name, row, found[name], _speed(before, after, row, found[name]))
+        Change(name, row, found[name], _speed(before, after, row, found[name]))
         for name, row in zip(names[0], before.rows, strict=True)
         if name in found
     ]
@@ -238,13 +225,9 @@ def load_cells(report: BurstReport) -> tuple[list[str], list[list[str]]]:
 
 def load_csv(report: BurstReport) -> str:
     """A line for every lane and level."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     fields = [name for name in LoadRow.__struct_fields__ if name != "lane"]
-    writer.writerow(["name", *fields])
-    for row in report.rows:
-        writer.writerow([cell(report.lanes[row.lane].name), *(cell(getattr(row, name)) for name in fields)])
-    return out.getvalue()
+    rows = ([report.lanes[row.lane].name, *(getattr(row, name) for name in fields)] for row in report.rows)
+    return csv_text(["name", *fields], rows)
 
 
 def load_markdown(report: BurstReport) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -22,38 +22,27 @@ from app.lab.runs.compare import is_measured
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.record import RunRecord
 
+RowT = TypeVar("RowT")
+
 
 @dataclass(frozen=True, slots=True)
-class LaneChange:
-    """A lane of both reports, over the answers that both have."""
+class Change(Generic[RowT]):
+    """A row of both reports, over the answers that both have."""
 
     name: str
-    before: Summary
-    after: Summary
+    before: RowT
+    after: RowT
     speed: Speedup | None  # tokens/s after / before
-    gain: Speedup | None  # speed-up over the baseline, after / before; None for a baseline
-    compared: int  # pairs of runs of the same prompt and repeat
-    same_tokens: int  # of these, pairs of equal answers
-
-
-class FasterOrSlower(Protocol):
-    """What changed by a factor."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def speed(self) -> Speedup | None: ...
-
-
-ChangeT = TypeVar("ChangeT", bound=FasterOrSlower)
+    gain: Speedup | None = None  # speed-up over the baseline, after / before; None for a baseline
+    compared: int = 0  # pairs of runs of the same prompt and repeat
+    same_tokens: int = 0  # of these, pairs of equal answers
 
 
 @dataclass(frozen=True, slots=True)
-class ReportChange(Generic[ChangeT]):
+class ReportChange(Generic[RowT]):
     """What changed from one report to another."""
 
-    lanes: tuple[ChangeT, ...]
+    lanes: tuple[Change[RowT], ...]
     prompts: int  # in both
     only_before: tuple[str, ...]  # names of lanes
     only_after: tuple[str, ...]
@@ -80,7 +69,7 @@ class ReportChange(Generic[ChangeT]):
         return " ".join(parts) or "Nothing was measured in both."
 
 
-def change_between(before: Report, after: Report) -> ReportChange[LaneChange]:
+def change_between(before: Report, after: Report) -> ReportChange[Summary]:
     """Compare lanes of the same name over the prompts that both reports have.
 
     Runs of the same prompt and repeat are paired: the two measurements are independent, so which repeats
@@ -149,7 +138,7 @@ def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt
     return shared
 
 
-def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others: Runs) -> LaneChange:
+def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others: Runs) -> Change[Summary]:
     speeds: dict[int, dict[int, float]] = {}
     gains: dict[int, dict[int, float]] = {}
     paired: list[tuple[RunRecord, RunRecord]] = []
@@ -162,7 +151,7 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
         speeds.setdefault(repeat, {})[prompt] = other.tokens_per_second / run.tokens_per_second
         if old != before.lanes[old].baseline and run.speedup and other.speedup:
             gains.setdefault(repeat, {})[prompt] = other.speedup / run.speedup
-    return LaneChange(
+    return Change(
         before.lanes[old].name,
         summarise(old, before.lanes[old].strategy, [run for run, _ in paired]),
         summarise(new, after.lanes[new].strategy, [other for _, other in paired]),
@@ -181,8 +170,7 @@ def differences_between(
     first, second = (_settings(each) for each in settings)
     if not seeded:
         del first["seed"], second["seed"]
-    facts = (dict(zip(_FACTS, _facts(system), strict=True)) for system in systems)
-    return _unequal(*facts), _unequal(first, second)
+    return _unequal(*map(_facts, systems)), _unequal(first, second)
 
 
 def _unequal(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
@@ -197,14 +185,16 @@ def _seeded(report: Report) -> bool:
     )
 
 
-_FACTS = ("Draftscope", "llama-cpp-python", "processor", "cores", "devices", "threads", "system")
-
-
-def _facts(system: SystemFacts) -> tuple[object, ...]:
-    return (
-        system.app, system.llama_cpp_python, system.cpu, system.cores, system.devices, system.threads,
-        system.system,
-    )  # fmt: skip
+def _facts(system: SystemFacts) -> dict[str, object]:
+    return {
+        "Draftscope": system.app,
+        "llama-cpp-python": system.llama_cpp_python,
+        "processor": system.cpu,
+        "cores": system.cores,
+        "devices": system.devices,
+        "threads": system.threads,
+        "system": system.system,
+    }
 
 
 def _settings(settings: ReportSettings) -> dict[str, object]:

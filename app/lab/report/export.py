@@ -7,8 +7,6 @@ each request (SpecDecodeAcceptanceRecord).
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
@@ -17,7 +15,7 @@ from typing import Any
 import msgspec
 
 from app.base import numbers
-from app.base.numbers import cell, count
+from app.base.numbers import count, csv_text
 from app.engine.strategy import SERVER, longest_draft
 from app.engine.templates.options import option_text
 from app.engine.types import WholeServer
@@ -263,29 +261,23 @@ _LEFT_OUT = {
 def csv_table(report: Report) -> str:
     """A line for each run, the lane's name first, in a sweep with its values; then a line for each cell of a
     sweep that is not allowed, with the reason. Lists and texts are in the JSON only."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     fields = [name for name in RunRecord.__struct_fields__ if name not in _LEFT_OUT]
     facts = report.sweep
     axes = [] if facts is None else [facts.x, facts.y]
-    writer.writerow(["name", *axes, *fields, "divergence_index", "divergence_logit_gap"])
-    values = [] if facts is None else [_values(facts, report, lane) for lane in range(len(report.lanes))]
-    for run in report.runs:
+    values = [() if facts is None else _values(facts, report, lane) for lane in range(len(report.lanes))]
+
+    def row(run: RunRecord) -> Sequence[object]:
         parting = run.first_divergence
-        writer.writerow(
-            [
-                cell(report.lanes[run.lane].name),
-                *map(cell, values[run.lane] if values else ()),
-                *(cell(getattr(run, name)) for name in fields),
-                "" if parting is None else parting.index,
-                "" if parting is None or parting.logit_gap is None else parting.logit_gap,
-            ]
-        )
-    for place in facts.cells if facts is not None else ():
-        if place.lane is None:
-            error = [cell(place.refused) if name == "error" else "" for name in fields]
-            writer.writerow(["", cell(place.x), cell(place.y), *error, "", ""])
-    return out.getvalue()
+        at = (None, None) if parting is None else (parting.index, parting.logit_gap)
+        return report.lanes[run.lane].name, *values[run.lane], *(getattr(run, name) for name in fields), *at
+
+    refused = (
+        ["", cell.x, cell.y, *(cell.refused if name == "error" else "" for name in fields), "", ""]
+        for cell in (facts.cells if facts is not None else ())
+        if cell.lane is None
+    )
+    head = ["name", *axes, *fields, "divergence_index", "divergence_logit_gap"]
+    return csv_text(head, [*map(row, report.runs), *refused])
 
 
 def _values(facts: SweepFacts, report: Report, lane: int) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from PySide6.QtGui import QColor, QContextMenuEvent, QPixmap, QRegion
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.base.files import SHARED, explained, write_atomic
-from app.base.numbers import cell
+from app.base.numbers import csv_text
 from app.engine.errors import UserError
 from app.ui.theme import Theme
 
@@ -32,11 +30,7 @@ def choose_file(window: QWidget, name: str, pattern: str) -> str:
 
 def csv_table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
     """Comma-separated lines under one line of names; None is an empty cell."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(cell, names))
-    writer.writerows(map(cell, row) for row in rows)
-    return text.getvalue().encode()
+    return csv_text(names, rows).encode()
 
 
 def png_picture(widget: QWidget, ground: str) -> bytes:
