@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.base import numbers
@@ -154,7 +154,6 @@ class CompareHead(ChipRow):
         button.clicked.connect(lambda: popover.open_below(button))
         return button
 
-    @Slot()
     def _open_exports(self) -> None:
         self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
 
@@ -224,7 +223,6 @@ class SetupBar(QObject):
             return ["the set-up"]
         return changes(measured, now, of_lanes=of_lanes)
 
-    @Slot(object)
     def set_setup(self, setup: CompareSetup) -> None:
         """Set what the user chose; it stays, whatever pair the chat uses."""
         self._touched = True
@@ -254,7 +252,6 @@ class SetupBar(QObject):
             self._saving.stop()
             self._save()
 
-    @Slot(object)
     def _set_quants(self, files: list[tuple[str, str]]) -> None:
         """Set up a lane for each (kind, path), with the chat's strategy."""
         pair, strategy = self._chat.pair(), self._chat.settings.now.strategy
@@ -263,7 +260,6 @@ class SetupBar(QObject):
         self.set_setup(dataclasses.replace(self.setup, lanes=quant_lanes(pair, files, strategy)))
         self.head.lanes_panel.add_quants.setChecked(False)
 
-    @Slot()
     def _save(self) -> None:
         try:
             self._kept.save(self.setup)
@@ -275,7 +271,6 @@ class SetupBar(QObject):
         suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
         return first_setup(suite, self._chat.pair().draft is not None)
 
-    @Slot(object)
     def _options_changed(self, options: AnswerOptions) -> None:
         self.set_setup(dataclasses.replace(self.setup, options=options))
 
@@ -294,7 +289,6 @@ class SetupBar(QObject):
         head.sampling.set_text(*sampling_words(setup.options.sampling))
         self.show_pair()
 
-    @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         if now.activity is not before.activity:
             self.show_pair()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QLabel, QSplitter, QToolTip, QWidget
 
@@ -334,7 +334,6 @@ class CurvesPage(QWidget):
         self._left_out.setVisible(bool(left_out))
         self.close_button.setVisible(not at_work)
 
-    @Slot()
     def _choose(self) -> None:
         """Let the lane of the selected row stand out."""
         rows, curves = selected_rows(self.table), self.view.curves

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QObject, QThread, Signal, Slot
+from PySide6.QtCore import QObject, QThread, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
@@ -136,7 +136,6 @@ class ExportMenu(QObject):
 
     # ------------------------------------------------------------------ inside
 
-    @Slot()
     def _fill(self) -> None:
         """Fill the menu with the entries that apply to the work on the screen."""
         menu, works = self._menu, self._works

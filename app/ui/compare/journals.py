@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame
 
 from app.base import numbers
@@ -210,7 +210,6 @@ class EarlierRuns(QObject):
         """Offer an interrupted measurement, or otherwise the latest one to look at."""
         self._offer(self.journals.broken_off() or self.journals.latest())
 
-    @Slot()
     def offer_broken_off(self) -> None:
         """After a measurement, offer one that can be continued: the same or another."""
         self._offer(self.journals.broken_off())
@@ -226,12 +225,10 @@ class EarlierRuns(QObject):
         else:
             self.offer.show_earlier(earlier)
 
-    @Slot()
     def _accept(self) -> None:
         if self.offered is not None:
             self.wanted.emit(self.offered)
 
-    @Slot()
     def _dismiss(self) -> None:
         if self.offered is not None and not self.offered.complete:
             self.journals.discard(self.offered)

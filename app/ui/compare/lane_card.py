@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from app.ui.compare.lane_plot import LanePlot
 from app.ui.state.answer import AnswerModel, reconnect
@@ -48,24 +48,17 @@ class LaneCard(QWidget):
         self._best = False
         self._at_work = False
         self.name = name
-        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        self._name.setProperty("role", "mono")
-        self._name.set_text(name)
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle, text=name, role="mono")
         self._name.setToolTip(as_text(detail or name))
-        self.told = ElidedLabel()
-        self.told.setProperty("role", "caption")
+        self.told = ElidedLabel(role="caption")
         self.told.hide()
-        self.speed = QLabel("–")
-        self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
+        self.speed = kit.label("–", tip="Emitted tokens / wall time from the start of round 0")
         self._unit = kit.label("tok/s", "caption")
-        self.factor = QLabel()
-        self.factor.setToolTip(
-            "Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
+        self.factor = kit.label(
+            tip="Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
         )
-        self.caption = ElidedLabel()
-        self.caption.setProperty("role", "caption")
-        self.badge = ElidedLabel()
-        self.badge.setProperty("role", "caption")
+        self.caption = ElidedLabel(role="caption")
+        self.badge = ElidedLabel(role="caption")
         self.plot = LanePlot(theme, name)
         self.text = TranscriptView(SmallTheme(theme, self))
         self.text.regenerates = False
@@ -96,14 +89,9 @@ class LaneCard(QWidget):
             spacing=2,
             on=self._head,
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(2, 2, 2, 6)
-        column.setSpacing(0)
         self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        column.addWidget(self._head)
-        column.addWidget(self.text, 1)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        kit.column(self._head, (self.text, 1), margins=(2, 2, 2, 6), spacing=0, on=self)
+        theme.follow(self._restyle)
 
     # ------------------------------------------------------------------ the answer
 
@@ -122,13 +110,11 @@ class LaneCard(QWidget):
         for turn in self.text.turns:
             self.text.show_round(turn, index)
 
-    @Slot(object, int)
     def _inspect(self, _turn: object, index: int, place: int | None = None) -> None:
         if self.answer is not None:
             self.answer.pin(index, place)
         self.inspect_requested.emit(self.answer, index, self.name)
 
-    @Slot()
     def _draw(self) -> None:
         answer = self.answer
         self.plot.show_trace(*((answer.trace, answer.cursor) if answer is not None else (None, 0)))
@@ -193,7 +179,6 @@ class LaneCard(QWidget):
         painter.setPen(QPen(QColor(edge), 1))
         painter.drawRoundedRect(card, _ROUND, _ROUND)
 
-    @Slot()
     def _restyle(self) -> None:
         theme = self._theme
         self._name.setFont(theme.mono(-0.5))
@@ -224,10 +209,8 @@ class LanesView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._inner = QWidget()
-        self._row = QHBoxLayout(self._inner)
-        self._row.setContentsMargins(24, 16, 24, 4)
-        self._row.setSpacing(GAP)
+        self._row = kit.row(margins=(24, 16, 24, 4), spacing=GAP)
+        self._inner = kit.holder(self._row)
         self.setWidget(self._inner)
 
     def set_lanes(self, names: Sequence[tuple[str, str]]) -> None:
@@ -235,10 +218,7 @@ class LanesView(QScrollArea):
         if tuple(names) == self._names:
             return
         self._names = tuple(names)
-        for card in self.cards:
-            self._row.removeWidget(card)
-            card.hide()
-            card.deleteLater()
+        kit.empty(self._row)
         self.cards = [LaneCard(self._theme, name, detail) for name, detail in names]
         for card in self.cards:
             card.plot.failed.connect(self.failed)

@@ -6,16 +6,12 @@ import dataclasses
 from collections.abc import Callable
 
 import msgspec
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QButtonGroup,
-    QFrame,
     QLabel,
-    QLineEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -77,8 +73,7 @@ class LanesPanel(QWidget):
         self.new_server.hide()
         self.server = ServerForm(theme, servers, "Ask again")
         self.server.described.connect(lambda info: self._take_server(self.server, info))
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        self._list = kit.column(spacing=2)
         self.add = kit.button("Add a lane", self._add)
         self.add_server = kit.button(
             "Add a server…", tip="A running llama-server or vLLM races beside the lanes here"
@@ -95,8 +90,6 @@ class LanesPanel(QWidget):
         self.add_quants.toggled.connect(self._show_quants)
         self._room = kit.label("", "caption")
         add_row = kit.row(self.add, self.add_server, self.add_quants, self._room, kit.Spring(1), spacing=12)
-        line = QFrame()
-        line.setProperty("kind", "line")
         self._editor = QWidget()
         self._build_editor()
         kit.column(
@@ -106,7 +99,7 @@ class LanesPanel(QWidget):
             add_row,
             self.new_server,
             self.quants,
-            line,
+            kit.line(),
             self._editor,
             spacing=10,
             on=self,
@@ -114,26 +107,17 @@ class LanesPanel(QWidget):
         theme.changed.connect(self._restyle)
 
     def _build_editor(self) -> None:
-        self.label = QLineEdit()
-        self.label.setAccessibleName("Label of the lane")
-        self.label.setPlaceholderText("by default its strategy")
+        self.label = kit.field("Label of the lane", "by default its strategy")
         self.label.textEdited.connect(self._label_edited)
         self._pair = ElidedLabel()
-        self.target = QPushButton("Another target…")
-        self.draft = QPushButton("Another draft…")
-        self.same = QPushButton("The chat's pair")
-        for button, act in (
-            (self.target, self._ask_target),
-            (self.draft, self._ask_draft),
-            (self.same, self._use_own),
-        ):
-            button.clicked.connect(act)
+        self.target = kit.button("Another target…", self._ask_target)
+        self.draft = kit.button("Another draft…", self._ask_draft)
+        self.same = kit.button("The chat's pair", self._use_own)
         self.strategy = StrategyPanel(self._theme)
         self.strategy.spec_changed.connect(self._spec_changed)
         names = kit.row(QLabel("Label"), (self.label, 1), spacing=12)
-        self._here = QWidget()  # the editor of a lane that runs here
         pair = kit.row(QLabel("Pair"), (self._pair, 1), self.same, self.target, self.draft, spacing=8)
-        kit.column(pair, self.strategy, spacing=10, on=self._here)
+        self._here = kit.holder(kit.column(pair, self.strategy, spacing=10))  # of a lane that runs here
         kit.column(names, self.server, self._here, spacing=10, on=self._editor)
 
     @property
@@ -162,11 +146,7 @@ class LanesPanel(QWidget):
 
     def _list_lanes(self) -> None:
         assert self._setup is not None
-        while (item := self._list.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        kit.empty(self._list)
         for index, lane in enumerate(self._setup.lanes):
             self._list.addWidget(self._row(index, lane))
         full = len(self._setup.lanes) >= MOST_LANES - 1
@@ -190,16 +170,13 @@ class LanesPanel(QWidget):
         remove = IconButton(self._theme, "trash", f"Remove {lane.name}")
         remove.clicked.connect(lambda: self._remove(index))
         remove.setVisible(len(self._setup.lanes if self._setup else ()) > 1)
-        row = QWidget()
-        kit.row((choose, 1), remove, spacing=4, on=row)
-        return row
+        return kit.holder(kit.row((choose, 1), remove, spacing=4))
 
     def _dress(self, choose: QAbstractButton) -> None:
         """Give the button of a lane the theme's font and colours."""
         choose.setFont(self._theme.mono(-0.5))
         choose.setStyleSheet(f"QPushButton:checked {{ background: {chosen(self._theme.palette)}; }}")
 
-    @Slot()
     def _restyle(self) -> None:
         for choose in self._group.buttons():
             self._dress(choose)
@@ -259,7 +236,6 @@ class LanesPanel(QWidget):
         lanes[self._at] = msgspec.structs.replace(lanes[self._at], **changes)
         self._change(tuple(lanes))
 
-    @Slot()
     def _add(self) -> None:
         assert self._setup is not None
         lanes = self._setup.lanes
@@ -280,13 +256,11 @@ class LanesPanel(QWidget):
         self._change(lanes[:index] + lanes[index + 1 :])
         self._show_lane()
 
-    @Slot(bool)
     def _show_new_server(self, shown: bool) -> None:
         self.new_server.setVisible(shown)
         if shown:
             self.new_server.address.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot(bool)
     def _show_quants(self, shown: bool) -> None:
         self.quants.setVisible(shown)
         if shown:
@@ -309,29 +283,24 @@ class LanesPanel(QWidget):
         self._change(lanes)
         self._show_lane()
 
-    @Slot(str)
     def _label_edited(self, text: str) -> None:
         self._edit(label=text.strip())
 
-    @Slot(str)
     def _spec_changed(self, spec: str) -> None:
         self._edit(strategy=spec)
 
-    @Slot()
     def _ask_target(self) -> None:
         pair = self.lane.pair or self._own_pair()
         picked = self._ask(pair.target)
         if picked is not None:
             self._edit(pair=Pair(picked, pair.draft))
 
-    @Slot()
     def _ask_draft(self) -> None:
         pair = self.lane.pair or self._own_pair()
         picked = self._ask(pair.draft or pair.target)
         if picked is not None:
             self._edit(pair=Pair(pair.target, picked))
 
-    @Slot()
     def _use_own(self) -> None:
         self._edit(pair=None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
@@ -92,7 +92,6 @@ class MeasurementPages(QStackedWidget):
         """The chart of the shown work, even while it is hidden."""
         return self._views[self._works.shown].chart
 
-    @Slot()
     def copy_table(self) -> None:
         """Copy the table of the shown work, for spreadsheets."""
         self._views[self._works.shown].copy()
@@ -110,7 +109,6 @@ class MeasurementPages(QStackedWidget):
 
     # ------------------------------------------------------------------ how it stands
 
-    @Slot()
     def _show_setup(self) -> None:
         """Say what Run would measure, as long as nothing was measured."""
         session = self._works.session
@@ -122,7 +120,6 @@ class MeasurementPages(QStackedWidget):
         elif not self._works.shown.at_work:
             self._show_progress()  # the set-up may differ now from what was measured
 
-    @Slot()
     def show_stage(self) -> None:
         """Update buttons, page and words to the stage of the shown work."""
         work = self._works.shown
@@ -144,7 +141,6 @@ class MeasurementPages(QStackedWidget):
             self._show_report()
         self._show_progress()
 
-    @Slot()
     def _show_progress(self) -> None:
         works, strip, work = self._works, self._strip, self._works.shown
         strip.follow.setVisible(work is works.session and work.at_work and not self.stage.following)

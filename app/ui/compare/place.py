@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QPushButton
 
@@ -110,7 +110,6 @@ class ComparePlace(PlaceWidget):
 
     # ------------------------------------------------------------------ running
 
-    @Slot()
     def run(self) -> None:
         """Measure the set-up."""
         if not self._may_begin():
@@ -123,30 +122,25 @@ class ComparePlace(PlaceWidget):
             return
         self._begun()
 
-    @Slot(int)
     def tune(self, seconds: int) -> None:
         """Search for the best setting on the chosen prompts."""
         work = self.works.tune
         self._start(work, self.head.tune_panel.last, lambda: work.start(self.chips.base(), float(seconds)))
 
-    @Slot()
     def _tune_more(self) -> None:
         """Continue the search with the settings that are still in."""
         if self._may_begin():
             self.works.tune.go_on(MORE_SECONDS)
             self._begun()
 
-    @Slot(object)
     def sweep(self, sweep: Sweep) -> None:
         """Measure a grid."""
         self._start_runs(self.works.sweep, self.head.sweep_panel.last, *sweep)
 
-    @Slot(object, object)
     def measure_depths(self, experiment: Experiment, _depths: Sequence[int]) -> None:
         """Measure the lanes over the length of the context."""
         self._start_runs(self.works.depth, self.head.depth_panel.last, experiment)
 
-    @Slot(object, object)
     def measure_load(self, experiment: Experiment, load: LoadPlan) -> None:
         """Measure the servers among the lanes under this load."""
         work = self.works.load
@@ -172,7 +166,6 @@ class ComparePlace(PlaceWidget):
         last.show()
         self.outcome.show_work(work)
 
-    @Slot(object)
     def _take_up(self, earlier: Earlier) -> None:
         """Continue an earlier measurement, or show a complete one."""
         if not self._may_begin():
@@ -216,7 +209,6 @@ class ComparePlace(PlaceWidget):
         self.earlier.hide()
         self.head.close_panels()
 
-    @Slot()
     def _show_lanes(self) -> None:
         self.outcome.show_work(self.works.session)
 
@@ -224,7 +216,6 @@ class ComparePlace(PlaceWidget):
         self.head.close_panels()
         self.outcome.show_work(work)
 
-    @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:
         """Set up these strategies as lanes, and measure them."""
         lanes = tuple(Lane(strategy) for strategy in strategies)
@@ -233,11 +224,9 @@ class ComparePlace(PlaceWidget):
 
     # ------------------------------------------------------------------ what is said, and taken away
 
-    @Slot(str)
     def _engine_replaced(self, message: str) -> None:
         self.notice.tell(message, "A new engine has started; the current run will restart.", cause="engine")
 
-    @Slot(int)
     def _use(self, lane: int) -> None:
         if (report := self.works.measured.report) is None:
             return
@@ -246,12 +235,10 @@ class ComparePlace(PlaceWidget):
         else:
             self.chat.use_strategy(report.lanes[lane].strategy)
 
-    @Slot()
     def _learn(self) -> None:
         if (experiment := self.works.measured.experiment) is not None:
             self.chips.learn(experiment, self.works.measured.records.values())
 
-    @Slot(str)
     def _saved(self, name: str) -> None:
         self.notice.clear()
         if not self.works.at_work:
@@ -259,7 +246,6 @@ class ComparePlace(PlaceWidget):
 
     # ------------------------------------------------------------------ the window
 
-    @Slot(str)
     def _go(self, place: str) -> None:
         self.head.close_panels()
         self.chat.go(place)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.base import numbers
 from app.engine.errors import UserError
@@ -37,12 +38,9 @@ class PairPanel(QWidget):
         super().__init__()
         self._pair = kit.label(wrap=True, plain=True)
         words = kit.label(PAIR_WORDS, "secondary", wrap=True)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        for name, place in (("Change it in Chat", "chat"), ("Find models", "models")):
-            button = kit.button(name, lambda _checked=False, to=place: self.place_wanted.emit(to))
-            row.addWidget(button)
-        row.addStretch(1)
+        chat = kit.button("Change it in Chat", lambda: self.place_wanted.emit("chat"))
+        models = kit.button("Find models", lambda: self.place_wanted.emit("models"))
+        row = kit.row(chat, models, kit.Spring(1), spacing=8)
         kit.column(kit.label("Pair", "title"), self._pair, words, row, spacing=10, on=self)
 
     def set_pair(self, target: str, draft: str) -> None:
@@ -141,7 +139,7 @@ class PromptsPanel(QWidget):
                 box.deleteLater()
             self._boxes = [QCheckBox(category) for category in categories]
             for box in self._boxes:
-                box.clicked.connect(self._categories_clicked)
+                box.clicked.connect(partial(self._categories_clicked, box))
                 self._wrap.addWidget(box)
         for box in self._boxes:
             box.setChecked(not setup.categories or box.text() in setup.categories)
@@ -161,7 +159,6 @@ class PromptsPanel(QWidget):
         self._show()
         self.changed.emit(self._setup)
 
-    @Slot(str)
     def _pick_source(self, choice: str) -> None:
         self._notice.clear()
         source = Source(choice)
@@ -170,17 +167,14 @@ class PromptsPanel(QWidget):
         self.chat.setChecked(chat)
         self._change(source=source, categories=(), chat=chat)
 
-    @Slot(int)
     def _pick_suite(self, index: int) -> None:
         suite = self._suites[index]
         self.chat.setChecked(suite.chat)
         self._change(suite=suite, categories=(), chat=suite.chat)
 
-    @Slot()
     def _own_edited(self) -> None:
         self._change(own=self.own.toPlainText())
 
-    @Slot()
     def _ask(self) -> None:
         path = self.choose(self)
         if not path:
@@ -195,21 +189,16 @@ class PromptsPanel(QWidget):
         self.amount.set_value(dataclasses.replace(self._setup.amount, per_category=0))
         self._change(file=suite, categories=(), chat=suite.chat, amount=self.amount.value())
 
-    @Slot()
-    def _categories_clicked(self) -> None:
+    def _categories_clicked(self, box: QCheckBox, _checked: bool) -> None:
         chosen = tuple(box.text() for box in self._boxes if box.isChecked())
         if not chosen:  # without a category nothing could be measured: the last one stays
-            box = self.sender()
-            assert isinstance(box, QCheckBox)
             box.setChecked(True)
             return
         self._change(categories=() if len(chosen) == len(self._boxes) else chosen)
 
-    @Slot()
     def _chat_clicked(self) -> None:
         self._change(chat=self.chat.isChecked())
 
-    @Slot()
     def _amount_edited(self) -> None:
         if self.amount.valid():
             self._change(amount=self.amount.value())

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox
 
 from app.base.numbers import count, file_size, listed, percent
 from app.engine.errors import SettingError, UserError
@@ -42,16 +42,12 @@ class QuantsPanel(StartPanel):
         self._making = False  # rather than planning
         self._stopped = False
         self.boxes = [QCheckBox() for _ in range(1 + len(USUAL))]
-        boxes = QHBoxLayout()
-        boxes.setSpacing(12)
         for box in self.boxes:
             box.hide()
             box.toggled.connect(self._chose)
-            boxes.addWidget(box)
-        boxes.addStretch(1)
         self.notes = kit.label("", "secondary", wrap=True)
-        fields = kit.column(boxes, self.notes, spacing=12)
-        self.lay_out(fields)
+        boxes = kit.row(*self.boxes, kit.Spring(1), spacing=12)
+        self.lay_out(kit.column(boxes, self.notes, spacing=12))
         self.told.connect(self.amount.setText)
 
     @property
@@ -59,7 +55,6 @@ class QuantsPanel(StartPanel):
         """Whether files are being read or made."""
         return self._thread is not None
 
-    @Slot()
     def open(self) -> None:
         """Look what is here of the chat's target."""
         if self.at_work:
@@ -86,7 +81,6 @@ class QuantsPanel(StartPanel):
         room = f"{self._quantiser.folder}, where {file_size(self._quantiser.free)} are free"
         return f"Writes {listed(missing)} to {room}." if missing else "All of them are here."
 
-    @Slot()
     def check(self) -> None:
         if self.at_work:
             return
@@ -117,7 +111,6 @@ class QuantsPanel(StartPanel):
         self.start.setText("Cancel")
         self._thread.start()
 
-    @Slot()
     def _done(self) -> None:
         self._failed(UserError("Stopped.", "Files that were complete are kept.") if self._stopped else None)
         plan, chosen = self._plan, self._chosen()
@@ -132,7 +125,6 @@ class QuantsPanel(StartPanel):
             if at < len(plan.files):
                 box.setText(f"{plan.files[at].kind}{'' if at else ', as it is'}")
 
-    @Slot(object)
     def _failed(self, error: UserError | None) -> None:
         if self._thread is not None:
             self._thread.wait()
@@ -142,12 +134,10 @@ class QuantsPanel(StartPanel):
             box.setEnabled(True)
         self.check()
 
-    @Slot()
     def _chose(self) -> None:
         self._problem = ""
         self.check()
 
-    @Slot()
     def _start(self) -> None:
         if self._thread is not None:
             self._stopped = True

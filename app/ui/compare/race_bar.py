@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
 from PySide6.QtGui import QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QSlider, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
 
 from app.engine.record.trace import Trace
 from app.ui.theme import Theme
@@ -153,9 +153,7 @@ class RaceBar(QWidget):
         self.speed.setToolTip("True speed is as recorded; slower speeds show what is too fast to see")
         self.speed.addItems(list(SPEEDS))
         self.speed.activated.connect(self._speed_chosen)
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(0, STEPS)
-        self.slider.setAccessibleName("Moment of the race")
+        self.slider = kit.slider("Moment of the race", 0, STEPS)
         self.slider.setSingleStep(STEPS // 100)
         self.slider.valueChanged.connect(self._seek)
         self.clock = kit.label("", "mono")
@@ -181,8 +179,7 @@ class RaceBar(QWidget):
             spacing=8,
             on=self,
         )
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        theme.follow(self._restyle)
         self.set_seconds(0.0)
 
     @property
@@ -218,7 +215,6 @@ class RaceBar(QWidget):
         for control in (self.play, self.slider, self.speed):
             control.setEnabled(seconds > 0)
 
-    @Slot()
     def start(self) -> None:
         """Play from the current moment, or from the start where that is the end."""
         if self._seconds <= 0:
@@ -230,21 +226,18 @@ class RaceBar(QWidget):
         self.play.set_tooltip("Pause the race")
         self._tick()
 
-    @Slot()
     def stop(self) -> None:
         """Stop playing."""
         self._timer.stop()
         self.play.set_icon("demos")
         self.play.set_tooltip("Race: replay all lanes together at their true speed")
 
-    @Slot()
     def _toggle(self) -> None:
         if self.playing:
             self.stop()
         else:
             self.start()
 
-    @Slot()
     def _tick(self) -> None:
         at = self._began + self._clock.elapsed() / 1000 / SPEEDS[self.speed.currentText()]
         if at >= self._seconds:
@@ -252,12 +245,10 @@ class RaceBar(QWidget):
         self._show(min(at, self._seconds))
         self.moved.emit(self._at)
 
-    @Slot()
     def _speed_chosen(self) -> None:
         self._began = self._at
         self._clock.restart()
 
-    @Slot(int)
     def _seek(self, step: int) -> None:
         """The user moved the slider."""
         self._at = self._seconds * step / STEPS
@@ -267,7 +258,6 @@ class RaceBar(QWidget):
         self._say()
         self.moved.emit(self._at)
 
-    @Slot()
     def _choose(self) -> None:
         self.chosen.emit(max(self.repeat.currentIndex(), 0), max(self.prompt.currentIndex(), 0))
 
@@ -281,7 +271,6 @@ class RaceBar(QWidget):
     def _say(self) -> None:
         self.clock.setText(f"{self._at:6.2f} / {self._seconds:.2f} s" if self._seconds > 0 else "")
 
-    @Slot()
     def _restyle(self) -> None:
         self.clock.setFont(self._theme.mono(-0.5))
         self._timer.setInterval(STILL_MILLISECONDS if self._theme.less_motion else FRAME_MILLISECONDS)

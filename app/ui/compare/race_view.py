@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.base import numbers
@@ -77,7 +77,6 @@ class RaceView(QWidget):
         self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in lanes])
         self._tell_lanes()
 
-    @Slot()
     def _tell_lanes(self) -> None:
         """Say what answers in each lane, where one of them is a server."""
         servers = [lane.pair.target.path if lane.pair and lane.pair.is_server else "" for lane in self._lanes]
@@ -94,7 +93,6 @@ class RaceView(QWidget):
 
     # ------------------------------------------------------------------ which run
 
-    @Slot()
     def follow(self) -> None:
         """Show the current runs."""
         self._following = True
@@ -106,7 +104,6 @@ class RaceView(QWidget):
         self._seldom.now()
         self.following_changed.emit()
 
-    @Slot(int, int)
     def show_prompt(self, repeat: int, prompt: int) -> None:
         """Show all lanes' answers to a prompt in one repeat, as the end of their race."""
         experiment = self._session.experiment
@@ -124,7 +121,6 @@ class RaceView(QWidget):
         self._show_moment(self.bar.at)
         self.following_changed.emit()
 
-    @Slot(object)
     def show_parting(self, job: Job) -> None:
         """Show where a run leaves its baseline's text, in both lanes."""
         self.show_prompt(job.repeat, job.prompt)
@@ -149,7 +145,6 @@ class RaceView(QWidget):
 
     # ------------------------------------------------------------------ what is being measured
 
-    @Slot()
     def _stage_changed(self) -> None:
         session = self._session
         if session.experiment is None:
@@ -191,7 +186,6 @@ class RaceView(QWidget):
         if whole:
             self.show_prompt(*min(whole))
 
-    @Slot()
     def _renew(self) -> None:
         """Update what is shown after a run, which may have answered the shown prompt."""
         session = self._session
@@ -213,7 +207,6 @@ class RaceView(QWidget):
         lanes = range(len(self.lanes.cards))
         return sum(Job(*self._shown, lane) in self._session.records for lane in lanes)
 
-    @Slot()
     def _show_live(self) -> None:
         if not self._following or not self._session.at_work:
             return
@@ -297,7 +290,6 @@ class RaceView(QWidget):
 
     # ------------------------------------------------------------------ the race
 
-    @Slot(float)
     def _show_moment(self, at: float) -> None:
         """Show every lane as it was `at` seconds after the start."""
         experiment = self._session.experiment

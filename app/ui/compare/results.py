@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QWidget
 
 from app.base import numbers
@@ -101,7 +101,6 @@ class PartingTable(TextTable):
             self.set_texts([parting.cells for parting in found])
             self.blockSignals(False)
 
-    @Slot()
     def _choose(self) -> None:
         if rows := selected_rows(self):
             self.chosen.emit(self._partings[rows[0]].job)
@@ -172,7 +171,6 @@ class Results(QWidget):
         table = self.table.horizontalHeader().sizeHint().height() + lanes * row + 24
         return self.views.sizeHint().height() + max(table, round(180 * self._theme.scale)) + 24
 
-    @Slot(str)
     def _show_view(self, view: str) -> None:
         self._pages.setCurrentIndex(VIEWS.index(view))
         self._show_head()
@@ -183,7 +181,6 @@ class Results(QWidget):
         count = self.partings.rowCount()
         self._note.setText(f"in {count:,} runs" if view == VIEWS[3] and count else "")
 
-    @Slot()
     def _show_table(self) -> None:
         report, rows = self._report, []
         if report is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QLayout, QLineEdit, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QLabel, QLayout, QLineEdit, QWidget
 
 from app.base import numbers
 from app.engine.errors import SettingError
@@ -50,12 +51,10 @@ class StartPanel(QWidget):
         """How much would be measured; raises SettingError."""
         raise NotImplementedError
 
-    @Slot()
     def open(self) -> None:
         """Prepare the panel, which opens."""
         self.check()
 
-    @Slot()
     def check(self) -> None:
         """Say how much will be measured, or what is wrong."""
         try:
@@ -66,10 +65,17 @@ class StartPanel(QWidget):
         self.amount.setText(words)
         set_role(self.amount, role=role)
 
-    @Slot()
     def _start(self) -> None:
         """Ask for the measurement."""
         raise NotImplementedError
+
+
+def code_field(name: str, check: Callable[[], object], hint: str = "") -> QLineEdit:
+    """A line for numbers or settings; `check` is called where typing rests."""
+    made = kit.field(name, hint)
+    made.setProperty("kind", "mono")
+    Typing(made, made.textEdited).settled.connect(check)
+    return made
 
 
 class CurvesPanel(StartPanel):
@@ -81,11 +87,8 @@ class CurvesPanel(StartPanel):
     def __init__(self, title: str, words: str, label: str, start: str, last: str) -> None:
         super().__init__(title, words, start, last)
         self._typed = False
-        self.numbers = QLineEdit()
-        self.numbers.setProperty("kind", "mono")
-        self.numbers.setAccessibleName(label)
+        self.numbers = code_field(label, self.check)
         self.numbers.textEdited.connect(self._edited)
-        Typing(self.numbers, self.numbers.textEdited).settled.connect(self.check)
         self.name = QLabel(label)
         self.name.setBuddy(self.numbers)
         self.line = kit.row(self.name, (self.numbers, 1), spacing=12)
@@ -100,7 +103,6 @@ class CurvesPanel(StartPanel):
         """What would be measured, and the numbers; raises SettingError."""
         raise NotImplementedError
 
-    @Slot()
     def open(self) -> None:
         """Suggest numbers, unless some were typed, and say how much will be measured."""
         if not self._typed:
@@ -110,11 +112,9 @@ class CurvesPanel(StartPanel):
                 self.numbers.clear()  # the check says what is wrong
         self.check()
 
-    @Slot()
     def _edited(self) -> None:
         self._typed = True
 
-    @Slot()
     def _start(self) -> None:
         self.wanted.emit(*self.plan())
 
@@ -183,20 +183,14 @@ class LoadPanel(CurvesPanel):
         self.kind.setToolTip("\n".join(f"{kind}: {tip}" for kind, (_suggested, tip) in KINDS.items()))
         self.kind.currentIndexChanged.connect(self._switched)
         self.line.insertWidget(1, self.kind)
-        self.limits = {name: QLineEdit() for name in LIMITS}
-        limits = QHBoxLayout()
-        limits.setSpacing(12)
-        for name, box in self.limits.items():
-            label = QLabel(LIMITS[name])
-            label.setBuddy(box)
-            box.setProperty("kind", "mono")
-            box.setPlaceholderText("none")
-            box.setAccessibleName(f"{LIMITS[name]}, in seconds")
+        self.limits: dict[str, QLineEdit] = {}
+        limits = kit.row(spacing=12)
+        for name, words in LIMITS.items():
+            box = self.limits[name] = code_field(f"{words}, in seconds", self.check, "none")
             box.setToolTip(LIMITS_WORDS)
-            Typing(box, box.textEdited).settled.connect(self.check)
-            limits.addWidget(label)
-            limits.addWidget(box, 1)
-            limits.addWidget(QLabel("s"))
+            label = QLabel(words)
+            label.setBuddy(box)
+            kit.fill(limits, label, (box, 1), QLabel("s"))
         self.lines.addLayout(limits)
 
     def suggested(self) -> str:
@@ -222,7 +216,6 @@ class LoadPanel(CurvesPanel):
         )
         return f"{' × '.join(factors)}: {numbers.count(lanes * repeats * each, 'request')}"
 
-    @Slot()
     def _switched(self) -> None:
         """Suggest numbers of the other kind: those of the first would mean something else."""
         self.numbers.setText(self.suggested())
@@ -255,11 +248,9 @@ class TunePanel(StartPanel):
         self.seconds.edited.connect(self.check)
         self.lay_out(kit.column(self.seconds))
 
-    @Slot()
     def check(self) -> None:
         self.start.setEnabled(self.seconds.error() is None)
 
-    @Slot()
     def _start(self) -> None:
         self.wanted.emit(int(self.seconds.value()))
 
@@ -300,13 +291,11 @@ def suggested(key: str, param: Param) -> str:
 class AxisRow:
     """A parameter and its values."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, check: Callable[[], object]) -> None:
         self.name = QLabel(name)
         self.key = QuietCombo()
         self.key.setAccessibleName(f"Parameter, {name}")
-        self.values = QLineEdit()
-        self.values.setProperty("kind", "mono")
-        self.values.setAccessibleName(f"Values, {name}")
+        self.values = code_field(f"Values, {name}", check)
 
     @property
     def axis(self) -> Axis:
@@ -325,20 +314,14 @@ class SweepPanel(StartPanel):
         super().__init__("Sweep", SWEEP_WORDS, "Measure the grid", "Show the last grid")
         self._base = base
         self._keys: dict[str, Param] = {}
-        self.strategy = QLineEdit(strategy)
-        self.strategy.setProperty("kind", "mono")
-        self.strategy.setAccessibleName("Strategy")
-        Typing(self.strategy, self.strategy.textEdited).settled.connect(self._strategy_edited)
-        self.across, self.down = AxisRow("across"), AxisRow("down")
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(8)
-        grid.setColumnStretch(2, 1)
+        self.strategy = code_field("Strategy", self._strategy_edited)
+        self.strategy.setText(strategy)
+        self.across, self.down = AxisRow("across", self.check), AxisRow("down", self.check)
+        grid = kit.grid((12, 8), stretch=2)
         grid.addWidget(QLabel("strategy"), 0, 0)
         grid.addWidget(self.strategy, 0, 1, 1, 2)
         for line, axis in enumerate((self.across, self.down), start=1):
-            axis.key.activated.connect(self._key_chosen)
-            Typing(axis.values, axis.values.textEdited).settled.connect(self.check)
+            axis.key.activated.connect(partial(self._key_chosen, axis))
             for place, widget in enumerate((axis.name, axis.key, axis.values)):
                 grid.addWidget(widget, line, place)
         self.lay_out(grid)
@@ -355,7 +338,6 @@ class SweepPanel(StartPanel):
         bases = "the baseline" if facts.baselines == 1 else numbers.count(facts.baselines, "baseline")
         return f"{numbers.count(cells, 'cell')} and {bases}: {runs}"
 
-    @Slot()
     def _strategy_edited(self) -> None:
         try:
             keys = keys_of(self.strategy.text())
@@ -370,9 +352,8 @@ class SweepPanel(StartPanel):
                 self._suggest(axis)
         self.check()
 
-    @Slot()
-    def _key_chosen(self) -> None:
-        self._suggest(self.across if self.sender() is self.across.key else self.down)
+    def _key_chosen(self, row: AxisRow, _index: int) -> None:
+        self._suggest(row)
         self.check()
 
     def _suggest(self, row: AxisRow) -> None:
@@ -381,7 +362,6 @@ class SweepPanel(StartPanel):
         row.values.setText(suggested(key, param) if param is not None else "")
         row.values.setCursorPosition(0)  # a field too short for all values shows the first ones
 
-    @Slot()
     def _start(self) -> None:
         self.wanted.emit(self.sweep())
 

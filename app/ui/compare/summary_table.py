@@ -13,7 +13,6 @@ from PySide6.QtCore import (
     Qt,
     Signal,
     SignalInstance,
-    Slot,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
@@ -106,7 +105,6 @@ class SummaryRows(QAbstractTableModel):
             return QColor(self._theme.palette.error)
         return None
 
-    @Slot()
     def _recolour(self) -> None:
         if self.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns)))
@@ -186,8 +184,7 @@ class SummaryTable(QTableView):
         head.sortIndicatorChanged.connect(self._fit_columns)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.names = LaneColumn(self)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     def set_rows(self, rows: Rows) -> None:
         """Show these rows, and only columns that have a value for at least one of them."""
@@ -201,7 +198,6 @@ class SummaryTable(QTableView):
         super().resizeEvent(event)
         self._fit_columns()
 
-    @Slot()
     def _fit_columns(self) -> None:
         """Make the columns as narrow as their numbers and titles; the names take at most _NAMES_SHARE of the
         width."""
@@ -221,7 +217,6 @@ class SummaryTable(QTableView):
             return bar_size(self._theme)[0] * len(shares[:MOST_BARS])
         return numbers.horizontalAdvance(measure.text(row))
 
-    @Slot()
     def copy(self) -> None:
         """Copy the selected rows, or all where none is selected, as a table for spreadsheets with a header
         line."""
@@ -234,7 +229,6 @@ class SummaryTable(QTableView):
         lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
         copy_texts(lines)
 
-    @Slot()
     def copy_all(self) -> None:
         QGuiApplication.clipboard().setText(table_text(self.rows.rows, self.columns))
 
@@ -243,7 +237,6 @@ class SummaryTable(QTableView):
         if current.isValid():
             signal.emit(self.rows.rows[current.row()][0].lane)
 
-    @Slot()
     def _fit(self) -> None:
         fit_rows(self, self._theme)
         fit_rows(self.names, self._theme)
@@ -280,15 +273,12 @@ class LaneColumn(QTableView):
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
         self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
 
-    @Slot(int, Qt.SortOrder)
     def _sort_table(self, column: int, order: Qt.SortOrder) -> None:
         self._table.horizontalHeader().setSortIndicator(column, order)
 
-    @Slot(int, Qt.SortOrder)
     def _show_sorting(self, column: int, order: Qt.SortOrder) -> None:
         self.horizontalHeader().setSortIndicator(column, order)
 
-    @Slot()
     def fit(self) -> None:
         """Move over the table's own first column."""
         table, edge = self._table, self._table.frameWidth()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -241,7 +241,6 @@ class SweepPage(QWidget):
         self.close_button.setVisible(not at_work)
         self._show_cell(self.heat.current)
 
-    @Slot(object)
     def _show_cell(self, heat: Heat | None) -> None:
         # The chat and a lane take a strategy; how models are loaded and tokens drawn is set elsewhere.
         usable = heat is not None and not heat.problem and self._of_strategy and not self._at_work
@@ -249,12 +248,10 @@ class SweepPage(QWidget):
         self.use.setVisible(usable)
         self.compare.setVisible(usable)
 
-    @Slot()
     def _use(self) -> None:
         if self.heat.current is not None:
             self.use_wanted.emit(self.heat.current.strategy)
 
-    @Slot()
     def _compare(self) -> None:
         if self.heat.current is not None:
             self.compare_wanted.emit((self.heat.current.strategy,))

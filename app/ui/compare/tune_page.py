@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.base import numbers
@@ -119,7 +119,6 @@ class TunePage(QWidget):
             ),
         ]
 
-    @Slot()
     def _show(self) -> None:
         session, result = self._session, self._session.result
         over = not session.at_work
@@ -150,11 +149,9 @@ class TunePage(QWidget):
             tuple(score.strategy for score in rungs[-1].scores[:FINALISTS] if score.speedup) if rungs else ()
         )
 
-    @Slot()
     def _use(self) -> None:
         if self._session.result is not None:
             self.use_wanted.emit(self._session.result.winner)
 
-    @Slot()
     def _compare(self) -> None:
         self.compare_wanted.emit(self._finalists())

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.base import numbers
 from app.engine.types import PairInfo
@@ -263,11 +263,9 @@ class Measurements(QObject):
         """The experiment that is shown and exported."""
         return self.shown if isinstance(self.shown, LabSession) else self.session
 
-    @Slot()
     def cancel(self) -> None:
         self.shown.cancel()
 
-    @Slot()
     def pause(self) -> None:
         """Pause, or continue a paused work."""
         if self.shown.stage is Stage.PAUSED:
