@@ -80,6 +80,15 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
+def positive(text: str) -> float | None:
+    """A number above 0; None for a text that is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
+
 def cell(value: object) -> object:
     """A value as a spreadsheet may hold it."""
     if value is None:

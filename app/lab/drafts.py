@@ -30,6 +30,7 @@ from app.lab.report.summary import student_t
 from app.lab.runs.events import Control, Ended, LabEvent, Loading
 from app.lab.runs.journal import FileMark, mark_of
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
+from app.lab.runs.record import JsonFile
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 
@@ -58,7 +59,7 @@ class DraftScore(msgspec.Struct, frozen=True):
     factor_high: float | None = None
 
 
-class DraftsReport(msgspec.Struct, frozen=True):
+class DraftsReport(JsonFile, frozen=True):
     """All drafts of a target, the largest predicted factor first."""
 
     format: str
@@ -67,9 +68,6 @@ class DraftsReport(msgspec.Struct, frozen=True):
     texts: int
     tokens: int  # of the target's answers
     drafts: tuple[DraftScore, ...]
-
-    def to_json(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
 
 
 class TargetAnswers(LabEvent, frozen=True):

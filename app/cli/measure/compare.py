@@ -120,11 +120,7 @@ def read_result(path: Path) -> Report | BurstReport:
 
 
 def _factor(text: str) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not 0 < factor < float("inf"):
+    if (factor := numbers.positive(text)) is None:
         raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a factor above 0, such as 0.97.")
     return factor
 

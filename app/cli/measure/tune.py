@@ -143,10 +143,6 @@ def _tried(result: Tuned) -> list[str]:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
+    if (seconds := numbers.positive(text)) is None:
         raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a number above 0.")
     return seconds

@@ -88,7 +88,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
 
 def parse_rates(text: str) -> tuple[float, ...]:
     """Requests a second such as "0.5, 1, 2", in increasing order; raises SettingError."""
-    rates = [_positive(word) for word in text.split(",")]
+    rates = [numbers.positive(word) for word in text.split(",")]
     known = [rate for rate in rates if rate is not None]
     if len(known) != len(rates):
         raise SettingError(f"“{text.strip()}” is no list of rates.", "Allowed: numbers above 0, as 0.5,1,2.")
@@ -101,7 +101,7 @@ def parse_limits(text: str) -> Limits:
     found: dict[str, float] = {}
     for word in text.split(","):
         name, _, value = map(str.strip, word.partition("="))
-        seconds = _positive(value)
+        seconds = numbers.positive(value)
         if name not in Limits.__struct_fields__ or seconds is None:
             names = numbers.listed(Limits.__struct_fields__)
             raise SettingError(
@@ -109,15 +109,6 @@ def parse_limits(text: str) -> Limits:
             )
         found[name] = seconds
     return Limits(**found)
-
-
-def _positive(text: str) -> float | None:
-    """A number above 0; None for a text that is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 < value < math.inf else None
 
 
 def check_load(load: LoadPlan) -> None:

@@ -22,7 +22,7 @@ from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prom
 from app.lab.report.summary import Speedup, speedup_words
 from app.lab.runs.compare import is_measured
 from app.lab.runs.events import LabEvent
-from app.lab.runs.record import Latency, RunRecord, percentiles
+from app.lab.runs.record import JsonFile, Latency, RunRecord, percentiles
 
 FORMAT = "load-1.2"
 
@@ -150,7 +150,7 @@ class LoadRow(Latency, frozen=True):
         return f"{speed} ({numbers.digits(low)} to {numbers.digits(high)})"
 
 
-class BurstReport(msgspec.Struct, frozen=True):
+class BurstReport(JsonFile, frozen=True):
     """A load measurement. Every other number can be recomputed from `bursts`."""
 
     format: str
@@ -172,14 +172,6 @@ class BurstReport(msgspec.Struct, frozen=True):
     @property
     def load(self) -> LoadPlan:
         return LoadPlan(self.levels, self.rates, self.limits)
-
-    def to_json(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
-
-    @classmethod
-    def from_json(cls, data: bytes | str) -> BurstReport:
-        """Read a report; raises msgspec.DecodeError."""
-        return msgspec.json.decode(data, type=cls)
 
 
 def make_load_report(

@@ -19,7 +19,7 @@ from app.lab.experiment import Experiment, Job, Pair, Prompt
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lanes import lane_names
 from app.lab.report.summary import Summary, UncomparedPrompt, left_out, summarise
-from app.lab.runs.record import RunRecord
+from app.lab.runs.record import JsonFile, RunRecord
 from app.servers.address import is_address
 
 FORMAT = "1.0"
@@ -99,7 +99,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
         return x, y
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(JsonFile, frozen=True):
     """An experiment's measurements. Every other number can be recomputed from `runs`."""
 
     format: str
@@ -135,14 +135,6 @@ class Report(msgspec.Struct, frozen=True):
         """The threads in use; several numbers where pairs differ."""
         used = dict.fromkeys(str(pair.target.threads) for pair in self.pairs)
         return ", ".join(used) or str(self.system.threads)
-
-    def to_json(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
-
-    @classmethod
-    def from_json(cls, data: bytes | str) -> Report:
-        """Read a report; raises msgspec.DecodeError."""
-        return msgspec.json.decode(data, type=cls)
 
     @property
     def categories(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -32,7 +32,19 @@ INTER_TOKEN = (
 )
 
 
-class Latency(msgspec.Struct, frozen=True, kw_only=True):
+class JsonFile(msgspec.Struct, frozen=True):
+    """What is written as one JSON object on one line."""
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """Read it; raises msgspec.DecodeError."""
+        return msgspec.json.decode(data, type=cls)
+
+
+class Latency(JsonFile, frozen=True, kw_only=True):
     """Percentiles in seconds; None where nothing is known."""
 
     first_token_p50: float | None = None
@@ -309,7 +321,3 @@ class RunRecord(Latency, frozen=True):
             native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,
             end=self.seconds,
         )
-
-    def to_json(self) -> bytes:
-        """The record as one JSON object on one line."""
-        return msgspec.json.encode(self) + b"\n"

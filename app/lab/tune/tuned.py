@@ -19,7 +19,7 @@ from app.lab.report.charts import finding_class
 from app.lab.report.page import document, facts, html_table, prompts_html
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
-from app.lab.runs.record import RunRecord
+from app.lab.runs.record import JsonFile, RunRecord
 from app.lab.tune.candidates import LeftOut
 
 FINALISTS = 3
@@ -113,7 +113,7 @@ def best_by_kind(runs: Sequence[tuple[str, RunRecord]]) -> tuple[KindBest, ...]:
     return tuple(found)
 
 
-class Tuned(msgspec.Struct, frozen=True):
+class Tuned(JsonFile, frozen=True):
     """The result, and everything that was tried."""
 
     winner: str  # a strategy spec; "none" where speculation does not pay
@@ -250,9 +250,6 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
     pairs: tuple[PairFacts, ...]  # the loaded pair; empty where it could not be loaded
     settings: ReportSettings  # `max_tokens` is the longest answer's; the first rungs have shorter answers
     prompts: tuple[ReportPrompt, ...]
-
-    def to_json(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
 
     @classmethod
     def of(

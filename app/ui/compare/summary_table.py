@@ -30,7 +30,7 @@ from app.lab.report.charts import MOST_BARS
 from app.lab.report.columns import COLUMNS, Column, Row, lane_cells
 from app.ui.theme import Theme
 from app.ui.widgets.labels import as_text
-from app.ui.widgets.tables import add_action, alignment, copy_texts, fit_rows, quiet_table, selected_rows
+from app.ui.widgets.tables import add_action, alignment, fit_rows, quiet_table, selected_rows
 
 _NAMES_SHARE = 0.25  # greatest share of the width for the names
 _NAMES_LEAST = 160  # pixels
@@ -120,8 +120,8 @@ class ShareBars(QStyledItemDelegate):
         self._column = column
 
     def shares(self, index: Index) -> Sequence[float | None]:
-        row = self._table.sorted.mapToSource(self._table.sorted.index(index.row(), 0)).row()
-        return (self._column.shares or (lambda _: ()))(self._table.rows.rows[row])[:MOST_BARS]
+        row = self._table.row_at(index.row())
+        return (self._column.shares or (lambda _: ()))(row)[:MOST_BARS]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         self.initStyleOption(option, index)
@@ -218,19 +218,17 @@ class SummaryTable(QTableView):
         return numbers.horizontalAdvance(measure.text(row))
 
     def copy(self) -> None:
-        """Copy the selected rows, or all where none is selected, as a table for spreadsheets with a header
+        """Copy the selected rows, or all if none is selected, as a table for spreadsheets with a header
         line."""
-        rows = selected_rows(self)
-        if not rows:
-            self.copy_all()
-            return
-        columns = range(self.sorted.columnCount())
-        lines = [["lane", *(measure.title for measure in self.columns)]]
-        lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
-        copy_texts(lines)
+        rows = [self.row_at(row) for row in selected_rows(self)]
+        QGuiApplication.clipboard().setText(table_text(rows or self.rows.rows, self.columns))
 
     def copy_all(self) -> None:
         QGuiApplication.clipboard().setText(table_text(self.rows.rows, self.columns))
+
+    def row_at(self, place: int) -> Row:
+        """The row at this place of the sorted table."""
+        return self.rows.rows[self.sorted.mapToSource(self.sorted.index(place, 0)).row()]
 
     def _about_lane(self, signal: SignalInstance) -> None:
         current = self.sorted.mapToSource(self.currentIndex())
