@@ -42,7 +42,7 @@ from app.lab.runs.record import Divergence, RunRecord
 from app.ui.theme.palette import blend
 from app.ui.widgets.plot import csv_table as panel_table
 from tests.lab.report.reports import HOSTILE, made_experiment, made_records, made_report, pair_info
-from tests.lab.runs.test_run_record import FIELDS
+from tests.lab.runs.test_record import FIELDS
 from tests.ui.colour_vision import EYES, difference, seen
 from tests.ui.contrast import contrast
 

@@ -1,7 +1,8 @@
-"""Drafts judged by teacher forcing: their order is that of real runs, and what cannot be judged says why."""
+"""Drafts of a target: judged by teacher forcing, and what is kept of that."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from app.lab.drafts import (
     MEASURED_COLUMNS,
     DraftJudged,
     DraftReads,
+    DraftResults,
     DraftScore,
     DraftsReport,
     DraftTrials,
+    KeptDrafts,
     TargetAnswers,
     rank,
     score,
@@ -188,3 +191,65 @@ def test_the_best_is_first_and_the_report_is_read_back() -> None:
     report = DraftsReport("1.0", "t.gguf", Sampling(), 3, 100, tuple(sorted(scores, key=rank)))
     assert [draft.file for draft in report.drafts] == ["fast.gguf", "slow.gguf", "none.gguf"]
     assert msgspec.json.decode(report.to_json(), type=DraftsReport) == report
+
+
+@pytest.fixture
+def files(pair_files: tuple[Path, Path], tmp_path: Path) -> list[Path]:
+    """A target, a draft that is the target again, and a draft near it."""
+    copies = [tmp_path / name for name in ("target.gguf", "same.gguf", "draft.gguf")]
+    for source, copy in zip((pair_files[0], *pair_files), copies, strict=True):
+        shutil.copy(source, copy)
+    return copies
+
+
+@pytest.fixture
+def results(files: list[Path]) -> DraftResults:
+    target, *drafts = (ModelOptions(str(file)) for file in files)
+    prompts = tuple(map(Prompt, ("abcabc", "the fox", "one two")))
+    experiment = Experiment(Pair(target), (), prompts, max_tokens=16, chat=False, ignore_eos=True)
+    missing = ModelOptions(str(files[0].with_name("missing.gguf")))
+    trials = DraftTrials(experiment, [missing, *drafts], lambda: make_home("thread"), Control())
+    assert list(trials.run())
+    return DraftResults.of(target.path, "Three prompts", trials)
+
+
+def test_what_was_kept_is_read_again(results: DraftResults, tmp_path: Path, files: list[Path]) -> None:
+    kept = KeptDrafts(tmp_path / "kept")
+    assert kept.read(results.target) is None
+    kept.keep(results)
+    again = kept.read(results.target)
+    assert again is not None
+    assert (again.measured, again.prompts) == (results.measured, "Three prompts")
+    judged = {path: score for path, score in results.scores.items() if not path.endswith("missing.gguf")}
+    assert again.scores == judged and set(judged) == {str(file) for file in files[1:]}
+    assert list(results.scores)[-1].endswith("missing.gguf")
+
+
+def test_a_draft_that_changed_is_left_out(results: DraftResults, tmp_path: Path, files: list[Path]) -> None:
+    kept = KeptDrafts(tmp_path / "kept")
+    kept.keep(results)
+    files[2].write_bytes(files[2].read_bytes() + b"more")
+    again = kept.read(results.target)
+    assert again is not None and list(again.scores) == [str(files[1])]
+    files[1].unlink()
+    assert kept.read(results.target) is None
+
+
+def test_results_of_a_target_that_changed_are_not_shown(
+    results: DraftResults, tmp_path: Path, files: list[Path]
+) -> None:
+    kept = KeptDrafts(tmp_path / "kept")
+    kept.keep(results)
+    shutil.copy(files[2], files[0])
+    assert kept.read(results.target) is None
+
+
+def test_damaged_results_are_measured_again(results: DraftResults, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    kept = KeptDrafts(folder)
+    kept.keep(results)
+    (file,) = folder.iterdir()
+    file.write_bytes(file.read_bytes()[:-9])
+    assert kept.read(results.target) is None
+    kept.keep(results)
+    assert kept.read(results.target) is not None

@@ -1,4 +1,4 @@
-"""Sweeps: grids of two parameters."""
+"""Axes, and sweeps over two of them."""
 
 from __future__ import annotations
 
