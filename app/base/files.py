@@ -253,15 +253,14 @@ def write_hint(error: OSError, folder: Path | str) -> str:
 
 
 @contextlib.contextmanager
-def explained(what: str, hint: str = "", *, folder: Path | None = None) -> Iterator[None]:
-    """Raise an OSError as a UserError: `what` was not done, and the system's reason; with a `hint`, or with
-    what helps about the `folder` that was written to."""
+def explained(what: str, hint: str = "", *, folder: Path | str | None = None) -> Iterator[None]:
+    """Raise an OSError as a UserError: `what` was not done, and the system's reason; with what helps about
+    the `folder` that was written to (a path or words for it), and a `hint`."""
     try:
         yield
     except OSError as error:
-        raise UserError(
-            f"{what}: {reason(error)}.", write_hint(error, folder) if folder is not None else hint
-        ) from error
+        hints = [write_hint(error, folder) if folder is not None else "", hint]
+        raise UserError(f"{what}: {reason(error)}.", " ".join(filter(None, hints))) from error
 
 
 class NewerError(ValueError):

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.base import numbers
-from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
+from app.base.files import DamagedError, decode, explained, read_file, reason, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.explain.cost import LONGEST, CostModel
@@ -384,15 +384,11 @@ class KeptDrafts:
     def keep(self, results: DraftResults) -> None:
         """Replace what was kept for this target. Raises UserError."""
         make_folder(self._folder)
-        try:
+        with explained("The results cannot be saved", folder=self._folder):
             write_atomic(self._path(results.target), msgspec.json.encode(results))
             files = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for old in files[:-_KEPT]:
                 old.unlink(missing_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"The results cannot be saved: {reason(error)}.", write_hint(error, self._folder)
-            ) from error
 
     def read(self, target: str) -> DraftResults | None:
         """What was measured for this target, as far as its files are the same; None where nothing was. Reads

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from app.base import numbers
-from app.base.files import DamagedError, decode, read_file, reason
+from app.base.files import DamagedError, decode, explained, read_file
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import complain, definitions, put, table
@@ -103,15 +103,14 @@ def compare(argv: list[str]) -> int:
 
 def read_result(path: Path) -> Report | BurstReport:
     """Read what `bench --json` or `bench --load --json` wrote; raises UserError."""
-    try:
+    with explained(f"{path} cannot be read"):
         data = read_file(path)
+    try:
         version = decode(_version, data).format  # first: another format may have other fields
         if version.split(".")[0] == FORMAT.split(".")[0]:
             return decode(_report, data)
         if version.split(".")[0] == LOAD_FORMAT.split(".")[0]:
             return decode(_load, data)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {reason(error)}.") from error
     except DamagedError as error:
         raise UserError(
             f"{path.name} is not a result of bench.", "Give a file that bench or sweep --json wrote."

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.base.files import make_own_folder, partial_of, read_file, reason, write_atomic, write_hint
-from app.engine.errors import TraceError, UserError
+from app.base.files import explained, make_own_folder, partial_of, read_file, write_atomic
+from app.engine.errors import TraceError
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
@@ -37,28 +37,19 @@ class TraceStore:
     def __init__(self, folder: Path | None = None) -> None:
         """Without a `folder` the traces are in a temporary one, until `close`."""
         self._remove: Callable[[], object] | None = None
-        try:
+        above = folder.parent if folder is not None else "for temporary files"
+        with explained("The folder for traces cannot be made", folder=above):
             if folder is None:
                 self.folder = Path(tempfile.mkdtemp(prefix="draftscope-"))
                 self._remove = weakref.finalize(self, shutil.rmtree, self.folder, True)
             else:
                 self.folder = folder
                 make_own_folder(self.folder)
-        except OSError as error:
-            raise UserError(
-                f"The folder for traces cannot be made: {reason(error)}.",
-                write_hint(error, folder.parent if folder is not None else "for temporary files"),
-            ) from error
 
     def put(self, job: Job, trace: Trace) -> None:
         """Write a trace, whole or not at all. Raises UserError."""
-        try:
+        with explained("A trace cannot be written", "Then resume from the journal.", folder=self.folder):
             write_atomic(self._path(job), gzip.compress(trace_bytes(trace), _LEVEL, mtime=0))
-        except OSError as error:
-            raise UserError(
-                f"A trace cannot be written: {reason(error)}.",
-                f"{write_hint(error, self.folder)} Then resume from the journal.",
-            ) from error
 
     def get(self, job: Job) -> Trace | None:
         """The trace of a run; None where there is none. Raises TraceError where it is damaged."""
@@ -77,14 +68,9 @@ class TraceStore:
 
     def clear(self) -> None:
         """Remove all traces, those of an earlier measurement of this name. Raises UserError."""
-        try:
+        with explained(f"The traces in {self.folder.name} cannot be removed", "Choose another name."):
             for file in self.folder.glob(_FILES):
                 file.unlink()
-        except OSError as error:
-            raise UserError(
-                f"The traces in {self.folder.name} cannot be removed: {reason(error)}.",
-                "Choose another name.",
-            ) from error
 
     def archive(self, path: Path, stopped: Callable[[], bool] = lambda: False) -> None:
         """Write all traces to one zip file, as plain files that the window and `draftscope replay` read;

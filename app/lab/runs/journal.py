@@ -12,22 +12,13 @@ import hashlib
 import importlib.metadata
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import (
-    OWN,
-    DamagedError,
-    decode,
-    open_file,
-    open_own,
-    read_file,
-    reason,
-    write_atomic,
-    write_hint,
-)
+from app.base.files import OWN, DamagedError, decode, explained, open_file, open_own, read_file, write_atomic
 from app.engine.devices.cores import cpu_name
 from app.engine.errors import SettingError, UserError
 from app.engine.params import FileUse, params_of
@@ -172,6 +163,10 @@ _head = msgspec.json.Decoder(JournalHead)
 _line = msgspec.json.Decoder(RunLine | PairLine)
 
 
+def _written(path: Path) -> AbstractContextManager[None]:
+    return explained(f"{path} cannot be written", "Choose another file.")
+
+
 class Journal:
     """A journal. Only the holder of its lock may add lines (`lock_journal`)."""
 
@@ -190,24 +185,21 @@ class Journal:
             raise UserError(f"{path.name} already exists.", "Resume from it, or choose another name.")
         head = JournalHead(FORMAT, experiment, made_with(experiment))
         try:
-            write_atomic(path, _encode(head) + b"\n")
-            return cls(path, head)
+            with _written(path):
+                write_atomic(path, _encode(head) + b"\n")
         except UnicodeEncodeError as error:
             raise UserError(
                 f"{path} cannot be written: a file name in it is not valid text.", "Rename the model file."
             ) from error
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+        return cls(path, head)
 
     @classmethod
     def open(cls, path: Path) -> Journal:
         """Open a journal to resume it; an incomplete last line is dropped. Raises UserError where it is not a
         journal, OtherVersionError where it is one of another version."""
         journal, end = cls._read(path)
-        try:
+        with _written(path):
             os.truncate(path, end)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
         return journal
 
     @classmethod
@@ -218,10 +210,8 @@ class Journal:
     @classmethod
     def _read(cls, path: Path) -> tuple[Journal, int]:
         """(the journal, the length of its whole lines in bytes)"""
-        try:
+        with explained(f"{path} cannot be read", "Choose another file."):
             lines = read_file(path).splitlines(keepends=True)
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
         try:
             _check_version(path, decode(_format, lines[0]).format)
             head = decode(_head, lines[0])
@@ -254,16 +244,11 @@ class Journal:
 
     def add(self, line: RunLine | PairLine) -> None:
         """Write a line; raises UserError (a full disk)."""
-        try:
-            with open_own(self.path, "ab") as file:
-                file.write(_encode(line) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise UserError(
-                f"{self.path} cannot be written: {reason(error)}.",
-                f"{write_hint(error, self.path.parent)} Then resume from it.",
-            ) from error
+        what, folder = f"{self.path} cannot be written", self.path.parent
+        with explained(what, "Then resume from it.", folder=folder), open_own(self.path, "ab") as file:
+            file.write(_encode(line) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
         self._take(line)
 
     def _take(self, line: RunLine | PairLine) -> None:
@@ -301,16 +286,15 @@ def lock_journal(path: Path) -> FileLock:
     Raises UserError where another writer holds it, or where the lock file cannot be made.
     """
     lock = FileLock(lock_of(path), mode=OWN, thread_local=False)
-    try:
+    with _written(path):
         path.parent.stat()  # the lock would make a missing folder
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise UserError(
-            f"Another window or command is measuring into {path.name}.",
-            "Wait for it, or choose another name.",
-        ) from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise UserError(
+                f"Another window or command is measuring into {path.name}.",
+                "Wait for it, or choose another name.",
+            ) from None
     return lock
 
 

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame
 
 from app.base import numbers
-from app.base.files import DamagedError, decode, read_file, reason, write_atomic, write_hint
+from app.base.files import DamagedError, decode, explained, read_file, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
@@ -80,12 +80,8 @@ class Journals:
         make_folder(self.folder)
         path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # so that names sort by time
         if sweep is not None:
-            try:
+            with explained("The grid cannot be saved", folder=self.folder):
                 write_atomic(_grid_of(path), msgspec.json.encode(sweep))
-            except OSError as error:
-                raise UserError(
-                    f"The grid cannot be saved: {reason(error)}.", write_hint(error, self.folder)
-                ) from error
         for old in self._to_remove(KEPT - 1):
             self.remove(old)
         return path
