@@ -201,7 +201,7 @@ class PromptFrame(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(QColor(colours.panel))
-        border, width = colours.frame, 1.0
+        border, width = colours.edge, 1.0
         if any(edit.hasFocus() for edit in self._edits):
             # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
             border, width = colours.faint, 1.0

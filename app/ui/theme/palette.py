@@ -58,18 +58,12 @@ class Palette:
     tint_share: float  # how much of a fate's colour its tint holds
     wash_share: float  # how much of the text's colour lies over what is selected or found
     chosen_share: float  # and under what is in use
-    edge_share: float  # how much of the text's colour is in the edges of controls
-    frame_share: float  # and in those of chips, panels and the prompt box
+    edge_share: float  # how much of the text's colour is in the edges of what can be operated
 
     @property
     def edge(self) -> str:
-        """The edge of a control."""
+        """The edge of a control, a chip or the prompt box."""
         return blend(self.text, self.ground, self.edge_share)
-
-    @property
-    def frame(self) -> str:
-        """The edge of a chip, a panel or the prompt box."""
-        return blend(self.text, self.ground, self.frame_share)
 
     def fate(self, fate: str) -> str:
         """The colour of a fate's line and name."""
@@ -108,8 +102,7 @@ LIGHT = Palette(
     tint_share=0.11,
     wash_share=0.13,
     chosen_share=0.13,
-    edge_share=0.22,
-    frame_share=0.15,
+    edge_share=0.51,
 )
 
 DARK = Palette(
@@ -130,10 +123,9 @@ DARK = Palette(
     string="#5CCDB3",
     number="#F9C17A",
     tint_share=0.18,
-    wash_share=0.18,
+    wash_share=0.15,
     chosen_share=0.13,
-    edge_share=0.24,
-    frame_share=0.15,
+    edge_share=0.39,
 )
 
 SAFE_LIGHT = replace(LIGHT, name=SAFE, error="#B322E6", good="#047F45", aim="#1E3A9E", link="#1E3A9E")
@@ -157,7 +149,6 @@ STRONG_LIGHT = replace(
     number="#5E3000",
     chosen_share=0.24,
     edge_share=0.6,
-    frame_share=0.6,
 )
 STRONG_DARK = replace(
     DARK,
@@ -175,7 +166,6 @@ STRONG_DARK = replace(
     link="#4AA8FF",
     chosen_share=0.24,
     edge_share=0.6,
-    frame_share=0.6,
 )
 PALETTES = {STANDARD: (LIGHT, DARK), SAFE: (SAFE_LIGHT, SAFE_DARK), STRONG: (STRONG_LIGHT, STRONG_DARK)}
 """The palettes by name: on light and on dark ground."""

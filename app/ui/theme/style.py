@@ -131,7 +131,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "pressed": blend(colours.text, colours.ground, 0.16),
         "strong_hover": blend(colours.text, colours.ground, 0.86),
         "ring": focus_ring(colours),
-        "thumb": blend(colours.text, colours.ground, max(0.28, colours.edge_share)),
+        "thumb": blend(colours.text, colours.ground, colours.edge_share),
         "small": f"{theme.sans(-1).pointSizeF():.2f}pt",
         "title": f"{theme.sans(1.5).pointSizeF():.2f}pt",
         "mono": theme.mono().family(),

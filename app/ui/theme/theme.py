@@ -13,6 +13,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from app.ui.theme.palette import PALETTES, STANDARD, Palette
 
 MODES = ("system", "light", "dark")
+_LEAST = 8.25  # points of the smallest letters: 11 pixels on most screens
 MOTIONS = ("system", "full", "less")
 
 
@@ -122,7 +123,7 @@ class Theme(QObject):
 
     def _font(self, family: str, step: float, weight: QFont.Weight) -> QFont:
         font = QFont(family)
-        font.setPointSizeF((self._system_size + step) * self._scale)
+        font.setPointSizeF(max(self._system_size + step, _LEAST) * self._scale)
         font.setWeight(weight)
         # Tabular figures: numbers keep their width while they change.
         font.setFeature(QFont.Tag("tnum"), 1)

@@ -140,7 +140,7 @@ class Chip(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         active = self.isChecked() or self.isDown()
         painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
-        border = colours.error if self._alert else colours.frame
+        border = colours.error if self._alert else colours.edge
         thickness = 1.0
         if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0

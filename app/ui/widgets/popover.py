@@ -167,7 +167,7 @@ class Popover(QWidget):
                 card.adjusted(-spread, -spread + 4, spread, spread + 4), 8 + spread, 8 + spread
             )
         painter.setBrush(QColor(colours.raised))
-        painter.setPen(QPen(QColor(colours.frame), 1))
+        painter.setPen(QPen(QColor(colours.edge), 1))
         painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
         if self._head is not None and self._scroll.verticalScrollBar().isVisible():
             bottom = self._scroll.y() - 1
