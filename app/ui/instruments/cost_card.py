@@ -211,7 +211,7 @@ class CostPlot(PlotCard):
         self._line = view.add_line()
         self._best = view.add_dots(_RING)
         self._here = view.add_dots(_DOT)
-        self._words = view.add_words("you are here")
+        self._words = view.add_words("here")
 
     def colour_items(self) -> None:
         palette = self._theme.palette

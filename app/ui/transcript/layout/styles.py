@@ -162,7 +162,7 @@ class FateShapes:
                 y = bottom - _THICK / 2
                 self._dots[fate].append(QLineF(left, y, left + width, y))
             case "strike":
-                self._bars[fate].append(QRectF(left, middle - _THIN / 2, right - left, _THIN))
+                self._bars[fate].append(QRectF(left, middle - _THIN, right - left, _THIN))
             case "dashed strike":
                 y = middle - _THIN / 2
                 self._dashes[fate].append(QLineF(left, y, right - 1, y))
