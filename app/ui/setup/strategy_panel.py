@@ -286,15 +286,18 @@ class StrategyPanel(QWidget):
         counts = any(isinstance(part.params, NgramCacheParams) for part in self._spec.parts)
         self.lookup_maker.setVisible(counts and self._makes_caches)
         rule = self._spec.length
-        self.length.set_words(_lengths())
+        self.length.set_words(
+            _lengths() | {rule.name: rule.summary}
+        )  # which a removed plug-in may have brought
         self.length.set_choice(rule.name)
         shown = self._form(type(rule)) if self._spec.parts else None
         if shown is not None and shown.valid() and shown.value() != rule:  # what is being typed stays
             shown.set_value(rule)
         for form in self._forms.values():
             form.setVisible(form is shown)
-        self.rule.set_words(_rules())
-        self.rule.set_choice(str(self._spec.verification or AUTO))
+        verify = self._spec.verification
+        self.rule.set_words(_rules() | ({verify.name: verify.summary} if verify is not None else {}))
+        self.rule.set_choice(str(verify or AUTO))
         for choice in (self.length, self.rule):
             choice.set_idle(not self._spec.parts)
         self._check()

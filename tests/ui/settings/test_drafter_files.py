@@ -181,6 +181,27 @@ def test_a_file_that_ends_its_process_is_left_out_and_the_window_opens(
     assert "mended: Repeats the last token." in words(shown)
 
 
+def test_rules_of_files_are_offered_used_and_taken_away(windows: Windows) -> None:
+    desk = windows.open(max_tokens=16)
+    shown = desk.window.settings_page.drafters
+    for name in ("halving", "typical"):
+        shown = add(desk, PHRASE_TRIE.with_name(f"{name}.py"))
+        assert any(text.startswith(f"{name}: ") for text in words(shown))
+    panel = desk.header.strategy_panel
+    used = "suffix:verify=typical:length=halving:halving_start=2"
+    panel.set_spec(used)
+    panel.spec_changed.emit(used)
+    assert (panel.length.choices.choice(), panel.rule.choices.choice()) == ("halving", "typical")
+    desk.ask("abcabcabc")
+    trace = desk.trace
+    assert desk.error() == "" and trace is not None and trace.header.verification == "typical"
+    press(shown, "Remove halving.py from the list; the file stays")
+    assert any(text.startswith(f"{used} was in use.") for text in words(shown))
+    press(shown, "Remove typical.py from the list; the file stays")
+    assert (panel.length.choices.choice(), panel.rule.choices.choice()) == ("fixed", "auto")
+    assert "typical" not in panel.rule.choices.accessibleDescription()
+
+
 def test_nothing_is_changed_while_an_answer_is_made(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(max_tokens=900)
     desk.type("go on")
