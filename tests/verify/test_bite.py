@@ -76,7 +76,7 @@ def residual_is_p(patch: Patch) -> None:
 def residual_forgets_q(patch: Patch) -> None:
     """Of a sampled draft only the rejected token is taken out, as for a one-hot one."""
     real = base.residual
-    patch.setattr(base, "residual", lambda p, token, q: real(p, token, None))
+    patch.setattr(base, "residual", lambda p, token, q, reach=1.0: real(p, token, None))
 
 
 def q_before_its_filters(patch: Patch) -> None:
