@@ -6,7 +6,7 @@ checked is listed in docs/traces.md, with reasons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, pairwise
 
 from app.engine.compat import DFLASH2, FIRST_COMPARED_ID, FitKind
@@ -49,8 +49,10 @@ _RACES = (1, 10)  # the format version that draws tokens by races
 class Consistency:
     """Checks rounds in order, each against the rounds before."""
 
-    def __init__(self, header: TraceHeader) -> None:
+    def __init__(self, header: TraceHeader, starts: Collection[int]) -> None:
+        """`starts`: the positions at which rounds begin."""
         self._header = header
+        self._starts = frozenset(starts)
         self._names = strategy_names(header.strategy)
         self._rule_in_use = rule_of(header.verification)
         spec = spec_of(header)
@@ -156,7 +158,9 @@ class Consistency:
             ENOUGH: max(0, header.max_tokens - before - 1),
             TARGET_FULL: max(0, header.pair.target.n_ctx - header.prompt_tokens - before),
         }
-        right = room.get(end, drafted) == drafted and bool(end) <= bool(self._names)
+        # An answer that reached an earlier limit may have gone on: a round begins there.
+        right = room.get(end, drafted) == drafted or before + drafted + 1 in self._starts
+        right &= bool(end) <= bool(self._names)
         part = self._parts.get(round.strategy or "")
         if part is not None and not KINDS[part.name].is_synthetic:  # that says nothing
             full = part.length_key is not None and drafted == part.longest

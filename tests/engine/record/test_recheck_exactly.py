@@ -324,8 +324,8 @@ def test_a_copy_starts_in_the_text_before_it(match: int | None) -> None:
         *((0, "n_max", True), (0, DRAFT_ENDED, True), (0, ENOUGH, False), (0, "p_min", False)),
         *((0, "", False), (1, "n_max", False), (1, "end of the text", False)),
         *((1, "it failed; num_pred_tokens", True), (2, "n_max", False)),
-        *((2, "", False), (2, "anything", True), (2, ENOUGH, False), (3, "n_max", False), (3, ENOUGH, True)),
-        *((3, TARGET_FULL, True), (2, TARGET_FULL, False), (3, "another reason", True)),
+        *((2, "", False), (2, "anything", True), (2, ENOUGH, True), (3, "n_max", False), (3, ENOUGH, True)),
+        *((3, TARGET_FULL, True), (2, TARGET_FULL, True), (3, "another reason", True)),
     ],
 )  # fmt: skip
 def test_a_draft_ends_as_its_length_says(at: int, end: str, possible: bool) -> None:
