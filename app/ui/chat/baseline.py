@@ -157,34 +157,34 @@ class BaselineController(QObject):
         self, page: ChatPage, store: ChatStore, chat: ChatController, session: EngineSession
     ) -> None:
         super().__init__()
-        self._page = page
+        self.page = page
         self._store = store
-        self._chat = chat
-        self._session = session
+        self.chat = chat
+        self.session = session
         self._versions: dict[str, Measurement | None] = {}  # read before, by trace
         chat.shown.answer_shown.connect(self._load)
 
     def measure(self) -> None:
         """Run the request again without and with drafts, or say why that is not possible."""
-        request, answer = self._chat.request_of_answer(), self._chat.shown.answer
-        if self._session.activity is not Activity.READY:
+        request, answer = self.chat.request_of_answer(), self.chat.shown.answer
+        if self.session.activity is not Activity.READY:
             return
         if request is None or answer is None or answer.trace is None:
-            self._page.prompt.notices.tell(
+            self.page.prompt.notices.tell(
                 "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
             )
             return
         trace = answer.trace
-        if self._session.pair is None or not loaded_alike(self._session.pair, trace.header.pair):
-            self._page.prompt.notices.tell(
+        if self.session.pair is None or not loaded_alike(self.session.pair, trace.header.pair):
+            self.page.prompt.notices.tell(
                 "This answer was made with another pair, or with other load options.",
                 "Load that pair with those options, or answer again with this pair.",
             )
             return
 
-        chat_id, stored = self._chat.shown.id, self._chat.shown.stored
+        chat_id, stored = self.chat.shown.id, self.chat.shown.stored
         measurement = BaselineMeasurement(
-            self._session,
+            self.session,
             request,
             trace.header,
             len(trace.token_ids),
@@ -199,7 +199,7 @@ class BaselineController(QObject):
         questions of the chat do not count: what a strategy gains depends on the text, so one that lost there
         may win here. Nor do versions of another pair, or unreadable measurements: showing that version tells
         why."""
-        shown = self._chat.shown
+        shown = self.chat.shown
         chat_id, answer, stored = shown.id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
             return {}
@@ -226,7 +226,7 @@ class BaselineController(QObject):
         why_not: str,
     ) -> None:
         if measurement is None:
-            self._page.prompt.notices.tell(f"The baseline was not measured: {why_not}")
+            self.page.prompt.notices.tell(f"The baseline was not measured: {why_not}")
         else:
             answer.measure(measurement)
             self._versions.clear()
@@ -234,19 +234,19 @@ class BaselineController(QObject):
                 if stored is not None and stored.trace:
                     self._store.keep_measurement(chat_id, stored, measurement)
             except UserError as error:
-                self._page.prompt.notices.tell(error)
+                self.page.prompt.notices.tell(error)
             self._load()  # the answer may have been read from the disk again meanwhile
         self.progressed.emit(None)
 
     def _load(self) -> None:
         """Load the stored measurement of the answer on the screen, if there is one."""
-        answer, stored = self._chat.shown.answer, self._chat.shown.stored
+        answer, stored = self.chat.shown.answer, self.chat.shown.stored
         if answer is None or stored is None or answer.measurement is not None:
             return
         try:
-            measurement = self._store.load_measurement(self._chat.shown.id, stored)
+            measurement = self._store.load_measurement(self.chat.shown.id, stored)
         except UserError as error:
-            self._page.prompt.notices.tell(error)
+            self.page.prompt.notices.tell(error)
             return
         if measurement is not None:
             answer.measure(measurement)
@@ -260,23 +260,17 @@ class AdviceController(QObject):
 
     def __init__(
         self,
-        page: ChatPage,
-        chat: ChatController,
         baseline: BaselineController,
-        session: EngineSession,
         settings: SettingsInUse,
         library: LibraryDrafts,
         apply: Callable[[Preset], None],
         calibrations: Calibrations,
     ) -> None:
         """`apply` puts a preset into use, or raises UserError."""
+        page, session, shown = baseline.page, baseline.session, baseline.chat.shown
         super().__init__(page)
-        self._page = page
+        self._baseline, self._page, self._session, self._shown = baseline, page, session, shown
         self._card = page.instruments.cost
-        self._chat = chat
-        self._baseline = baseline
-        self._shown = shown = chat.shown
-        self._session = session
         self._settings = settings
         self._library = library
         self._apply = apply
@@ -403,7 +397,7 @@ class AdviceController(QObject):
         tried, self._tries = self._tries, None
         if tried is not None and tried is self._shown.answer:
             self._measures = self._shown.id
-            self._chat.regenerate()
+            self._baseline.chat.regenerate()
         elif self._measures and self._shown.live is None:
             here, self._measures = self._measures == self._shown.id, ""
             note = self._shown.answer.note if self._shown.answer is not None else None

@@ -22,7 +22,6 @@ from app.ui.setup.sampling_panel import chip_words
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
-from app.ui.transcript import TranscriptView
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import TwoLineButton
 from app.ui.widgets.keys import Grid, GridKeys
@@ -33,7 +32,7 @@ from app.ui.widgets.words import file_name, unread_name
 
 if TYPE_CHECKING:
     from app.ui.chat.chat_controller import ChatController
-    from app.ui.chat.prompt_box import PromptBox
+    from app.ui.chat.chat_page import ChatPage
 
 WIDTH = 720  # of the panel's popover
 _TWO_COLUMNS = 560  # at text scale 1
@@ -153,8 +152,7 @@ class TryController(QObject):
 
     def __init__(
         self,
-        box: PromptBox,
-        transcript: TranscriptView,
+        page: ChatPage,
         chat: ChatController,
         session: EngineSession,
         prompts: Sequence[DemoPrompt],
@@ -164,9 +162,8 @@ class TryController(QObject):
     ) -> None:
         """`apply` puts a preset into use, or raises UserError; `load` loads the models that the settings
         name."""
+        self._box, self._transcript = box, transcript = page.prompt, page.transcript
         super().__init__(box)
-        self._box = box
-        self._transcript = transcript
         self._chat = chat
         self._session = session
         self._prompts = {demo.title: demo for demo in prompts}

@@ -97,8 +97,9 @@ class MainWindow(QMainWindow):
         self.chat_side = ChatSide(
             session, settings, self.inspection, self.servers, self._load_elsewhere, self.go, self.open_trace
         )
+        chat = kit.holder(kit.column(self.header, (self.page, 1), spacing=0))
         self.places = (
-            Place("chat", "Chat", "", self._chat(), chat_keys),
+            Place("chat", "Chat", "", chat, chat_keys),
             *make_places(self.chat_side),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
@@ -127,52 +128,24 @@ class MainWindow(QMainWindow):
         self.baseline = BaselineController(page, chat_store, self.controller, session)
         calibrations = Calibrations(paths.calibrations)
         session.passes_of = calibrations.of
+        chips, thinking = (header.strategy, header.sampling), prompt.thinking
         self.chips = ChipsController(
-            header.strategy,
-            header.sampling,
-            session,
-            settings,
-            lambda: prompt.thinking.options,
-            self.pair.load,
-            calibrations.of_files,
+            *chips, session, settings, lambda: thinking.options, self.pair.load, calibrations.of_files
         )
+        apply = self.chips.apply
         self.lookup_caches = LookupCacheController(header.strategy_panel, session, settings)
-        self.trying = TryController(
-            prompt,
-            page.transcript,
-            self.controller,
-            session,
-            prompts,
-            settings,
-            self.chips.apply,
-            self.load_pair,
-        )
+        self.trying = TryController(page, self.controller, session, prompts, settings, apply, self.load_pair)
         self.library_drafts = LibraryDrafts(paths)
         self.pair.offload.look_for_drafts(self.library_drafts)
-        self.advice = AdviceController(
-            page,
-            self.controller,
-            self.baseline,
-            session,
-            settings,
-            self.library_drafts,
-            self.chips.apply,
-            calibrations,
-        )
+        self.advice = AdviceController(self.baseline, settings, self.library_drafts, apply, calibrations)
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts
         )
-        self.presets = PresetsController(
-            header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
-        )
+        presets = PresetStore(paths.presets)
+        self.presets = PresetsController(header.presets_panel, presets, settings, apply)
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
         self.care = CareController(self.settings_page.care, prompt.notices, paths, session)
         self.appearance = AppearanceController(theme, page, header, settings)
-
-    def _chat(self) -> QWidget:
-        chat = QWidget()
-        kit.column(self.header, (self.page, 1), spacing=0, on=chat)
-        return chat
 
     def _build(self) -> None:
         shown = kit.column(self.opener.strip, (self._stack, 1), spacing=0)
