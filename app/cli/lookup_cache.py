@@ -27,13 +27,7 @@ def lookup_cache(argv: list[str]) -> int:
     parser.add_argument(
         "--target", metavar="T.gguf", type=Path, required=True, help="The model whose vocabulary is used"
     )
-    parser.add_argument(
-        "--output",
-        metavar="OUT.bin",
-        type=Path,
-        required=True,
-        help="The file to write",
-    )
+    parser.add_argument("--output", metavar="OUT.bin", type=Path, required=True, help="The file to write")
     parser.add_argument(
         "--merge",
         metavar="CACHE.bin",

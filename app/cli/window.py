@@ -43,8 +43,7 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
             else "make run installs missing libraries"
         )
         raise UserError(
-            f"The window cannot be opened: {error}.",
-            f"{missing}; draftscope run needs no window.",
+            f"The window cannot be opened: {error}.", f"{missing}; draftscope run needs no window."
         ) from error
     finally:
         gc.enable()

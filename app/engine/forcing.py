@@ -47,10 +47,7 @@ class GivenText(NamedTuple):
 
 
 def compare(
-    models: LoadedPair,
-    texts: Sequence[GivenText],
-    stopped: Callable[[], bool],
-    told: Callable[[int], None],
+    models: LoadedPair, texts: Sequence[GivenText], stopped: Callable[[], bool], told: Callable[[int], None]
 ) -> tuple[tuple[Agreement, ...], PassSeconds]:
     """The agreement of a pair's models over each text, and how long their passes take; empties both caches.
     `told` is called with the number of texts that are done. Where no text has an answer, only passes of the

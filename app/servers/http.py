@@ -52,8 +52,7 @@ def of_transport(error: Exception, address: str, patience: float) -> ServerError
             )
         case httpx2.ConnectError():
             return ServerError(
-                f"No server answers at {address}: {_cause(error)}.",
-                "Start it, or check the address.",
+                f"No server answers at {address}: {_cause(error)}.", "Start it, or check the address."
             )
         case _:
             return ServerError(

@@ -17,14 +17,7 @@ from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import (
-    DraftedAlone,
-    Event,
-    Loaded,
-    PromptProgress,
-    RoundFinished,
-    Started,
-)
+from app.engine.process.messages import DraftedAlone, Event, Loaded, PromptProgress, RoundFinished, Started
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason

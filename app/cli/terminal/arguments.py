@@ -82,12 +82,7 @@ class ParamOptions:
     """The options of one parameter dataclass, with its defaults, ranges and lines of help."""
 
     def __init__(
-        self,
-        owner: type[Any],
-        *,
-        suffix: str = "",
-        only: Collection[str] = (),
-        shared: Collection[str] = (),
+        self, owner: type[Any], *, suffix: str = "", only: Collection[str] = (), shared: Collection[str] = ()
     ) -> None:
         """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` parameters
         default to the value of the option without the suffix. llama.cpp's names for an option are its too."""

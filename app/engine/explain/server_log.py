@@ -62,10 +62,7 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"the target and draft vocabs are not compatible",
             "The draft cannot be used: its vocabulary is not the target's.",
         ),
-        (
-            r"failed to initialize speculative decoding context: (.+)",
-            "It answers without drafting: {0}.",
-        ),
+        (r"failed to initialize speculative decoding context: (.+)", "It answers without drafting: {0}."),
         (
             r"speculative decoding not supported by this context",
             "It answers without drafting: this model's memory cannot go back.",

@@ -149,10 +149,7 @@ def check_what_if(recorded: StrategySpec, spec: StrategySpec) -> StrategyPart:
 
 
 def with_settings(
-    recorded: StrategySpec,
-    longest: int | None = None,
-    p_min: float | None = None,
-    length: str | None = None,
+    recorded: StrategySpec, longest: int | None = None, p_min: float | None = None, length: str | None = None
 ) -> StrategySpec:
     """The recorded spec with another longest draft, p_min or length rule, as far as its strategy has them."""
     part = check_what_if(recorded, recorded)

@@ -106,10 +106,7 @@ class Handover(Generic[T]):
             raise self._error
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._left = True
         if self._taken.locked():

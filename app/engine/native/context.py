@@ -370,8 +370,7 @@ def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
         if place != MAIN_MEMORY:
             ways += elsewhere
         error = NoRoomError(
-            f"{name} is read, but {place} has no room for {what}.",
-            f"{', '.join(ways[:-1])}, or {ways[-1]}.",
+            f"{name} is read, but {place} has no room for {what}.", f"{', '.join(ways[:-1])}, or {ways[-1]}."
         )
         error.of_context = True
         return error

@@ -36,10 +36,7 @@ class Sampler:
     """Turns the logits of a place into the distribution for the settings."""
 
     def __init__(
-        self,
-        sampling: Sampling,
-        banned: Iterable[int] = (),
-        breakers: Breakers | None = None,
+        self, sampling: Sampling, banned: Iterable[int] = (), breakers: Breakers | None = None
     ) -> None:
         """`banned` ids are never drawn (end-of-generation tokens, if ignored); `breakers` are needed if DRY
         is on."""

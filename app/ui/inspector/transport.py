@@ -109,10 +109,7 @@ class WhatIfPanel(QWidget):
         )
         try:
             spec = with_settings(
-                self._recorded(),
-                self.longest.value(),
-                self.p_min.value() / _PERCENT,
-                self.rule.choice(),
+                self._recorded(), self.longest.value(), self.p_min.value() / _PERCENT, self.rule.choice()
             )
             if spec == self._recorded():
                 self._say(f"Recorded: {recorded}", "", "These are the settings of the answer.")

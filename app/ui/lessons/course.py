@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -243,7 +243,6 @@ class StepWords(QWidget):
         self._restyle()
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         course, step = self._course, self._course.step
         asked = bool(step.choices) and not course.asking
@@ -267,7 +266,6 @@ class StepWords(QWidget):
         self.setAccessibleDescription(said)
         announce(self, said)
 
-    @Slot()
     def _restyle(self) -> None:
         for label in (self.text, self.why):
             label.setFont(self._theme.sans(LETTERS))

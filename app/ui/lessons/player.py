@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QPushButton,
-    QScrollArea,
-    QScrollBar,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QScrollBar, QVBoxLayout, QWidget
 
 from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.inspector.round_view import RoundView
@@ -47,7 +40,6 @@ class AnswerText(TranscriptView):
         super().resizeEvent(event)
         self.follow_step()
 
-    @Slot()
     def follow_step(self) -> None:
         """Show the text of the step's answer, and frame its round."""
         if not self.isVisible():
@@ -117,7 +109,6 @@ class LessonPlayer(QWidget):
         line.setProperty("kind", "line")
         kit.column(head, about, line, self.text, self.coming, (body, 1), spacing=0, on=self)
 
-    @Slot()
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
         header = lesson.trace.header
@@ -144,7 +135,6 @@ class LessonPlayer(QWidget):
         self._words_area.verticalScrollBar().setValue(0)
         QTimer.singleShot(0, self, self._reveal)  # once the words are laid out
 
-    @Slot()
     def _reveal(self) -> None:
         """Scroll to what the step is about: its card; where the cards stand below the words, its answer."""
         self._cards.verticalScrollBar().setValue(0)
@@ -179,7 +169,6 @@ class LessonPlayer(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         """Put the cards beside the words where there is room, else below; give the text its share of the
         height."""

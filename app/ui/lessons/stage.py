@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
 
@@ -48,7 +48,6 @@ class StageText(AnswerText):
         styles.margin = 2 * _EDGE
         return styles
 
-    @Slot()
     def follow_step(self) -> None:
         """Show the line in which the step's round ends, and those above it."""
         super().follow_step()
@@ -153,7 +152,6 @@ class LessonStage(QWidget):
         theme.changed.connect(self._fit)
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         course, lesson, step = self.course, self.course.lesson, self.course.step
         record = lesson.trace.rounds[step.round]
@@ -201,7 +199,6 @@ class LessonStage(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         """Give the letters their size, and the answer's text its lines."""
         pixels = LEAST * max(self.height() / _HEIGHT, 1.0)
@@ -270,13 +267,11 @@ class StageFoot(QWidget):
         self._restyle()
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         asks = "1 2 3 answer · " if self._course.asking else ""
         self.keys.setText(f"{asks}→ on · ← back · D draw · Esc leave")
         self.update()
 
-    @Slot()
     def _restyle(self) -> None:
         self.keys.setFont(self.theme.sans(-1))
         self.keys.setStyleSheet(f"color: {self.theme.palette.secondary}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 
@@ -87,7 +87,6 @@ class Tour(QObject):
         self._panel.open_below(anchor)
         self.card.next.setFocus(Qt.FocusReason.TabFocusReason)
 
-    @Slot()
     def _closed(self) -> None:
         """Esc or a click elsewhere leaves the tour."""
         if not self._moving:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QWidget
 from typing_extensions import override
@@ -172,7 +172,6 @@ class LawToy(QWidget):
         body = kit.row((side, 1), (self.card, 1, Qt.AlignmentFlag.AlignTop), spacing=24)
         kit.column(head, (body, 1), margins=(24, 16, 24, 16), spacing=16, on=self)
 
-    @Slot()
     def _restyle(self) -> None:
         for label in (self.words, self.means):
             label.setFont(self._theme.sans(3))
@@ -187,7 +186,6 @@ class LawToy(QWidget):
         self._shares[self.kind.choice()] = (shares[0], shares[1])
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         """Show the law of the bars as they are."""
         kind = self.kind.choice()

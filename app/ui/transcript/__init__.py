@@ -15,12 +15,4 @@ from app.ui.transcript.legend import Legend
 from app.ui.transcript.text.spans import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 
-__all__ = [
-    "AnswerTurn",
-    "FindBar",
-    "Legend",
-    "SystemTurn",
-    "TranscriptView",
-    "Turn",
-    "UserTurn",
-]
+__all__ = ["AnswerTurn", "FindBar", "Legend", "SystemTurn", "TranscriptView", "Turn", "UserTurn"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -167,7 +167,6 @@ class NoteCard(QWidget):
         self.setAccessibleDescription(f"{note.message} {note.hint}".strip())
         theme.changed.connect(self._theme_changed)
 
-    @Slot()
     def _theme_changed(self) -> None:
         self.update()
 
@@ -266,7 +265,6 @@ class EmptyState(QWidget):
         button.clicked.connect(lambda: self.suggestion_chosen.emit(title))
         return button
 
-    @Slot()
     def _theme_changed(self) -> None:
         self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
         self.line.setFont(self._theme.sans(0.5))

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from PySide6.QtCore import QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
@@ -218,7 +218,6 @@ class FindBar(QWidget):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
         painter.end()
 
-    @Slot()
     def _theme_changed(self) -> None:
         self.count.setFont(self._theme.sans())
         # Wide enough for a long chat, so that the buttons do not move.

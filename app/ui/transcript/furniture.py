@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -77,7 +77,6 @@ class Furniture(QObject):
         self.actions.hide()
         self.measure()
 
-    @Slot()
     def measure(self) -> None:
         """Give notes the height that their words need in the column."""
         for index, item in enumerate(self._stack.items):
@@ -89,7 +88,6 @@ class Furniture(QObject):
                 item.note_height = height
                 self._stack.touch(index)
 
-    @Slot()
     def place(self) -> None:
         """Move all widgets to where their text is now."""
         viewport = self._view.viewport()
@@ -144,7 +142,6 @@ class Furniture(QObject):
         """The y in the viewport below which the button to the end covers the text."""
         return self.to_end.y() if self.to_end.isVisible() else self._view.viewport().height()
 
-    @Slot(float)
     def point(self, y: float) -> None:
         """Show the actions of the turn at a y of the column, where the pointer is."""
         index = self._stack.index_at(y)
@@ -155,7 +152,6 @@ class Furniture(QObject):
             self._pointed = item
             self._place_actions()
 
-    @Slot()
     def leave(self) -> None:
         """The pointer left: hide the actions, unless one of them has the focus."""
         if not self.actions.focused:
@@ -264,7 +260,6 @@ class Furniture(QObject):
         y = max(0, round((viewport.height() - height) * 0.44))
         self.empty.setGeometry((viewport.width() - width) // 2, y, width, height)
 
-    @Slot(str)
     def _find(self, text: str) -> None:
         if text:
             self.find_bar.show_count(*self._view.find(text))
@@ -272,48 +267,39 @@ class Furniture(QObject):
             self._view.end_find()
             self.find_bar.show_count(0, 0)
 
-    @Slot(bool)
     def _find_step(self, forward: bool) -> None:
         if self.find_bar.field.text():
             self.find_bar.show_count(*self._view.find(self.find_bar.field.text(), forward))
 
-    @Slot()
     def _end_find(self) -> None:
         self.find_bar.end(self._view)
         self._view.end_find()
 
-    @Slot()
     def _copy(self) -> None:
         if self.actions.turn is not None:
             self._view.copy_turn(self.actions.turn)
 
-    @Slot()
     def _edit(self) -> None:
         if self.actions.turn is not None:
             self._view.edit_asked.emit(self.actions.turn)
 
-    @Slot()
     def _regenerate(self) -> None:
         if self.actions.turn is not None:
             self._view.regenerate_requested.emit(self.actions.turn)
 
-    @Slot()
     def _to_end(self) -> None:
         self._view.scroll_to_end()
         self._view.setFocus()
 
-    @Slot(object)
     def _submitted(self, question: Question) -> None:
         edited = self._edited
         self.close_editor(keep=False)
         if edited is not None:
             self._view.edit_submitted.emit(edited.turn, question)
 
-    @Slot()
     def _cancelled(self) -> None:
         self.close_editor(keep=False)
 
-    @Slot()
     def _resized(self) -> None:
         if self.editor is not None and self._edited is not None:
             self._edited.editor_height = self.editor.wanted_height()

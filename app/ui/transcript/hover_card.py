@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -50,7 +50,6 @@ class HoverCard(QWidget):
         self.show()
         self.raise_()
 
-    @Slot()
     def _theme_changed(self) -> None:
         self._take_fonts()
         self.hide()
@@ -227,11 +226,7 @@ class Hover(QObject):
     changed = Signal()
 
     def __init__(
-        self,
-        theme: Theme,
-        area: QWidget,
-        stack: Stack,
-        to_viewport: Callable[[QRectF], QRectF],
+        self, theme: Theme, area: QWidget, stack: Stack, to_viewport: Callable[[QRectF], QRectF]
     ) -> None:
         super().__init__(area)
         self._stack = stack
@@ -294,7 +289,6 @@ class Hover(QObject):
         self._timer.stop()
         self.card.hide()
 
-    @Slot()
     def _show_card(self) -> None:
         self._timer.stop()
         token = self.token

@@ -3,7 +3,7 @@ transcript."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QSize, Signal, Slot
+from PySide6.QtCore import QPointF, QSize, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -45,7 +45,6 @@ class Legend(QWidget):
         for sample in self.samples.values():
             sample.explain(undrawn)
 
-    @Slot(bool)
     def _rendered_toggled(self, rendered: bool) -> None:
         # Formatted text has no place for drafts.
         self.drafts_shown.setEnabled(not rendered)
@@ -94,7 +93,6 @@ class FateSample(QWidget):
         shapes.paint_cues(painter, palette)
         painter.end()
 
-    @Slot()
     def _theme_changed(self) -> None:
         font = self._theme.sans(-0.5)
         self._style = TextStyle(font, font, 1.78)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QRectF, Qt, Slot
+from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -52,7 +52,6 @@ class Outlines(QObject):
         span = answer.spans.first_of_round(index, answer.setting.drafts_shown)
         return Token(item, span) if span is not None else None
 
-    @Slot()
     def repaint(self) -> None:
         """Paint where lines were, and where they are now."""
         now = [rect for rects in self._rects() for rect in rects]

@@ -6,7 +6,7 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
 from app.ui.transcript.hover_card import Hover
@@ -136,10 +136,7 @@ class Selection:
                 first -= 1
             while last + 1 < len(blocks) and blocks[last].runs_on:
                 last += 1
-            return (
-                Position(position.item, first, 0),
-                Position(position.item, last, len(blocks[last].text)),
-            )
+            return (Position(position.item, first, 0), Position(position.item, last, len(blocks[last].text)))
         for match in _WORD.finditer(text):
             if match.end() > position.offset or match.end() == len(text):
                 return position._replace(offset=match.start()), position._replace(offset=match.end())
@@ -348,7 +345,6 @@ class Pointer(QObject):
         if viewport.cursor().shape() is not shape:
             viewport.setCursor(QCursor(shape))
 
-    @Slot()
     def _drag_on(self) -> None:
         """Scroll on while the pointer is held above or below the viewport."""
         height = self._view.viewport().height()

@@ -6,7 +6,7 @@ equally well and a batch of rounds costs only what it adds.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -91,7 +91,6 @@ class Surface(QAbstractScrollArea):
     def drafts_shown(self) -> bool:
         return self._drafts_shown
 
-    @Slot(bool)
     def set_drafts_shown(self, shown: bool) -> None:
         """Show rejected and ignored drafts in place, or only what was emitted."""
         if shown != self._drafts_shown:
@@ -263,14 +262,12 @@ class Surface(QAbstractScrollArea):
         """Put a whole turn's text on the clipboard, as it was emitted."""
         QGuiApplication.clipboard().setText(self.text_of(turn))
 
-    @Slot()
     def copy(self) -> None:
         """Put the selected text on the clipboard."""
         text = self.selection.text()
         if text:
             QGuiApplication.clipboard().setText(text)
 
-    @Slot()
     def select_all(self) -> None:
         self.selection.select_all()
         self.viewport().update()
@@ -390,7 +387,6 @@ class Surface(QAbstractScrollArea):
         """Letters and distances in a theme."""
         return Styles(theme)
 
-    @Slot()
     def _theme_changed(self) -> None:
         self._styles = self.make_styles(self._theme)
         self.hover.clear()

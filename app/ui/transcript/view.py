@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance, Slot
+from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -121,7 +121,6 @@ class TranscriptView(Surface):
         """Whether the text is, or soon will be, on the screen: the place that shows it is open."""
         return self.isVisible() or not self.window().isVisible()
 
-    @Slot()
     def _catch_up_in_sight(self) -> None:
         """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out anew."""
         if self._in_sight:
@@ -131,7 +130,6 @@ class TranscriptView(Surface):
         super().showEvent(event)
         self.catch_up()
 
-    @Slot()
     def catch_up(self) -> None:
         """Update the answers that changed."""
         for index, item in enumerate(self.stack.items):
@@ -165,7 +163,6 @@ class TranscriptView(Surface):
     def rendered(self) -> bool:
         return self._rendered
 
-    @Slot(bool)
     def set_rendered(self, rendered: bool) -> None:
         """Show answers as Markdown, or as tokens."""
         if rendered == self._rendered:
@@ -204,7 +201,6 @@ class TranscriptView(Surface):
 
     # ----------------------------------------------------------------------- find, copy, edit, menu
 
-    @Slot()
     def open_find(self) -> None:
         """Open the find bar, for the window's shortcut; the view itself handles Ctrl+F as a key."""
         self._furniture.open_find()
@@ -217,7 +213,6 @@ class TranscriptView(Surface):
     def selected_text(self) -> str:
         return self.selection.text()
 
-    @Slot(object)
     def edit(self, turn: Turn) -> None:
         """Open the editor of a sent message; does nothing while an answer is being written."""
         item = self.stack.items[self.stack.index_of(turn)]
@@ -297,7 +292,6 @@ class TranscriptView(Surface):
             self._spoken.fill([item for item in self.stack.items if item is not self._live])
         return self._spoken
 
-    @Slot()
     def _speak_anew(self) -> None:
         self._spoken_behind = True
 

@@ -31,13 +31,7 @@ class Chip(QAbstractButton):
     Where there is too little room the detail is left out first, then the value is cut.
     """
 
-    def __init__(
-        self,
-        theme: Theme,
-        caption: str,
-        mono: bool = False,
-        caption_stays: bool = False,
-    ) -> None:
+    def __init__(self, theme: Theme, caption: str, mono: bool = False, caption_stays: bool = False) -> None:
         """`mono` shows the value in the font for code, as a strategy spec wants it. With `caption_stays` a
         narrow row cuts the value instead: a model's name does not say whether it is target or draft."""
         super().__init__()

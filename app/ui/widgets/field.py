@@ -7,14 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QValidator, QWheelEvent
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QFileDialog, QGridLayout, QLineEdit, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, Param, Value

@@ -65,12 +65,7 @@ class ParamForm(QWidget):
     changed = Signal()
     """A field was edited; its value may be wrong."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        params_type: type[Any],
-        first: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, theme: Theme, params_type: type[Any], first: Sequence[str] = ()) -> None:
         """With `first`, the fields of these names are shown and the others folded away until one of them is
         not the default."""
         super().__init__()

@@ -12,15 +12,7 @@ from app.engine.explain.decision import TokenOdds, draft_heading, odds_of
 from app.engine.fates import JUDGED, UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.formula import add_up, apart, compared, drawn, signed, visible, written
 from app.engine.rules.registry import rule_of
-from app.engine.types import (
-    DraftedToken,
-    Draw,
-    EmittedToken,
-    FinishReason,
-    Race,
-    Round,
-    TraceHeader,
-)
+from app.engine.types import DraftedToken, Draw, EmittedToken, FinishReason, Race, Round, TraceHeader
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words import SPACE, end_words, percent, probability
 
