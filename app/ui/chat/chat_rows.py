@@ -16,13 +16,13 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.saved.chats import ChatHead
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
-from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.theme.style import paint_row
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.words import relative_time
 
@@ -142,19 +142,10 @@ class ChatRowPainter(QStyledItemDelegate):
         rect: QRect = option.rect
         state: QStyle.StateFlag = option.state
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        card = QRectF(rect).adjusted(1, 1, -1, -1)
-        painter.setPen(Qt.PenStyle.NoPen)
-        if is_open:
-            painter.setBrush(QColor(chosen(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        elif state & QStyle.StateFlag.State_MouseOver:
-            painter.setBrush(QColor(hover(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        if state & QStyle.StateFlag.State_HasFocus and not by_mouse(option.widget):
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
-            painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        card, under = QRectF(rect).adjusted(1, 1, -1, -1), bool(state & QStyle.StateFlag.State_MouseOver)
+        focused = state & QStyle.StateFlag.State_HasFocus and not by_mouse(option.widget)
+        ring = card.adjusted(0.5, 0.5, -0.5, -0.5) if focused else None
+        paint_row(painter, colours, card, on=is_open, under=under, ring=ring)
         inner = rect.adjusted(PADDING, 0, -PADDING, 0)
         small = self._theme.sans(-1)
         when = str(index.data(TIME))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
-from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.theme.style import paint_row
 from app.ui.widgets.labels import as_text
 
 Index = QModelIndex | QPersistentModelIndex
@@ -95,19 +95,11 @@ class EntryPainter(QStyledItemDelegate):
         rect: QRect = option.rect
         state: QStyle.StateFlag = option.state
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        card = QRectF(rect).adjusted(1, 1, -1, -1)
-        if state & QStyle.StateFlag.State_Selected:
-            painter.setBrush(QColor(chosen(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        elif state & QStyle.StateFlag.State_MouseOver:
-            painter.setBrush(QColor(hover(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        if state & QStyle.StateFlag.State_HasFocus and not by_mouse(self._view):
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
-            painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        card, flags = QRectF(rect).adjusted(1, 1, -1, -1), QStyle.StateFlag
+        on, under = bool(state & flags.State_Selected), bool(state & flags.State_MouseOver)
+        focused = state & flags.State_HasFocus and not by_mouse(self._view)
+        ring = card.adjusted(0.5, 0.5, -0.5, -0.5) if focused else None
+        paint_row(painter, colours, card, on=on, under=under, ring=ring)
         inner = rect.adjusted(PADDING, PADDING, -PADDING, -PADDING)
         small, font = self._theme.sans(-1), self._theme.sans(0, QFont.Weight.Medium)
         line = QFontMetrics(font).height()

@@ -22,7 +22,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QStandardItem,
     QStandardItemModel,
 )
@@ -41,7 +40,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
-from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.theme.style import paint_row
 from app.ui.widgets import kit
 from app.ui.widgets.icons import pixmap
 
@@ -162,16 +161,9 @@ class _Delegate(QStyledItemDelegate):
         row: QRect = option.rect
         state: QStyle.StateFlag = option.state
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ground = ""
-        if state & QStyle.StateFlag.State_Selected:
-            ground = chosen(colours)
-        elif enabled and state & QStyle.StateFlag.State_MouseOver:
-            ground = hover(colours)
-        if ground:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(ground))
-            painter.drawRoundedRect(row, 6, 6)
+        under = enabled and bool(state & QStyle.StateFlag.State_MouseOver)
+        on = bool(state & QStyle.StateFlag.State_Selected)
+        paint_row(painter, colours, QRectF(row), on=on, under=under)
         inner = row.adjusted(PADDING, PADDING // 2, -PADDING, -PADDING // 2)
         painter.setFont(theme.mono())
         painter.setPen(QColor(colours.text if enabled else colours.secondary))
@@ -222,13 +214,9 @@ class StrategyPicker(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        if self.isDown() or self.underMouse():
-            painter.setBrush(QColor(hover(colours)))
-        if ring_shown(self):
-            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
+        card = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        ring = card if ring_shown(self) else None
+        paint_row(painter, colours, card, on=False, under=self.isDown() or self.underMouse(), ring=ring)
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Enter, QEvent.Type.Leave):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtCore import QObject, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.ui.theme.palette import Palette, blend
@@ -111,6 +111,21 @@ def hover(colours: Palette) -> str:
 def focus_ring(colours: Palette) -> str:
     """The border of the focused control."""
     return blend(colours.text, colours.ground, 0.72)
+
+
+def paint_row(
+    painter: QPainter, colours: Palette, card: QRectF, *, on: bool, under: bool, ring: QRectF | None = None
+) -> None:
+    """Paint the ground of a row that is in use or under the pointer, and its focus ring."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if on or under:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(chosen(colours) if on else hover(colours)))
+        painter.drawRoundedRect(card, 6, 6)
+    if ring is not None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(focus_ring(colours)), 2))
+        painter.drawRoundedRect(ring, 6, 6)
 
 
 def style_sheet(theme: Theme, icons: Path) -> str:

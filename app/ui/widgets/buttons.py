@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
-from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.theme.style import paint_row
 from app.ui.widgets.icons import IconButton, pixmap
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.popover import Popover
@@ -79,19 +79,9 @@ class TwoLineButton(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        card = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        painter.setPen(Qt.PenStyle.NoPen)
-        if self._current or self.isDown():
-            painter.setBrush(QColor(chosen(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        elif self.underMouse():
-            painter.setBrush(QColor(hover(colours)))
-            painter.drawRoundedRect(card, 6, 6)
-        if ring_shown(self):
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
-            painter.drawRoundedRect(card, 6, 6)
+        card, on = QRectF(self.rect()).adjusted(1, 1, -1, -1), self._current or self.isDown()
+        ring = card if ring_shown(self) else None
+        paint_row(painter, colours, card, on=on, under=self.underMouse(), ring=ring)
         side = round(_CHECK * self._theme.scale)
         room = self.rect().adjusted(_PADDING, 0, -_PADDING - side - _PADDING, 0)
         high = self._metrics(self._strong()).height()
