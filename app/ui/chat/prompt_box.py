@@ -56,8 +56,8 @@ class PromptBox(QWidget):
     options_changed = Signal(dict)
     """The user chose options of the chat template."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
         self._busy = self._sending = False
         self.suggestion = ""  # what Enter sends from the empty field

@@ -20,7 +20,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Palette, Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import SteadyLabel, as_text
-from app.ui.widgets.plot import Cell, ChooseFile, Plot
+from app.ui.widgets.plot import Cell, Plot
 from app.ui.widgets.words import count, percent, significant
 
 _PLACES = 16  # of a draft that are shown
@@ -197,7 +197,6 @@ class Bars(Plot):
     def __init__(
         self,
         theme: Theme,
-        choose: ChooseFile,
         columns: Sequence[str],
         colours: Callable[[Palette], Sequence[str]],
         *,
@@ -205,7 +204,7 @@ class Bars(Plot):
     ) -> None:
         """`columns` names label and parts in exported tables; `colours` are those of the parts; `beside` puts
         parts side by side."""
-        super().__init__(theme, choose)
+        super().__init__(theme)
         self.file_stem = columns[0]
         self._columns = columns
         self._colours = colours

@@ -25,7 +25,6 @@ from app.ui.theme import Palette, Theme
 from app.ui.theme.palette import blend
 from app.ui.widgets import kit
 from app.ui.widgets.labels import SteadyLabel
-from app.ui.widgets.plot import ChooseFile, choose_file
 from app.ui.widgets.words import count
 
 _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
@@ -45,12 +44,11 @@ _DEFINITIONS["places"] = "\n".join(
 class ShapeView(InspectorPart):
     """Figures over the counted rounds of an answer up to its cursor."""
 
-    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._calm = QTimer(self, singleShot=True, interval=_CALM_MS)
         self._calm.timeout.connect(self._redraw)
         self._theme = theme
-        self._choose = choose
         self._folded = AlternativeStatistics()
         self._span = (0, 0)  # the rounds in `_folded`: the first, and the one behind the last
         self._marks: list[tuple[int, AlternativeStatistics]] = []
@@ -76,7 +74,7 @@ class ShapeView(InspectorPart):
         self.strategies = self._figure(
             "Share of each strategy", "strategies", ("strategy", "accepted_of_emitted")
         )
-        self.cost = CostPlot(theme, choose)
+        self.cost = CostPlot(theme)
         self._cost_card = QFrame()
         self._cost_card.setProperty("kind", "figure")
         kit.column(self.cost, margins=(14, 12, 14, 12), on=self._cost_card)
@@ -102,7 +100,7 @@ class ShapeView(InspectorPart):
             parts = (accepted, soft, grey) if beside else (grey, soft, accepted)
             return parts if len(columns) > 2 else (accepted,)
 
-        bars = Bars(self._theme, self._choose, columns, colours, beside=beside)
+        bars = Bars(self._theme, columns, colours, beside=beside)
         return Figure(self._theme, title, _DEFINITIONS[key], bars)
 
     # ------------------------------------------------------------------ what is shown

@@ -53,8 +53,8 @@ class Canvas(QWidget):
     panned = Signal(float)  # rounds
     resized = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
         self._view: PlotView | None = None
         self._ticks: tuple[Tick, ...] = ()

@@ -18,7 +18,6 @@ from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Throttle
-from app.ui.widgets.plot import ChooseFile, choose_file
 
 _PLOT_MS = 60  # every second batch: smooth enough, and leaves the processor to the engine
 _COST_MS = 500  # the cost model of a whole answer changes slowly
@@ -36,18 +35,17 @@ class InstrumentsPanel(QScrollArea):
     fold_requested = Signal()
     inspect_requested = Signal(int)  # round
 
-    def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
-        """`ask` lets the user choose where an exported file is saved."""
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._span = RoundRange()
         self._stale = False  # something changed while this was hidden
         self.answer = AnswerModel()  # before the first answer
-        self.acceptance = AcceptancePlot(theme, ask)
-        self.speed = SpeedPlot(theme, ask)
-        self.length = LengthPlot(theme, ask)
+        self.acceptance = AcceptancePlot(theme)
+        self.speed = SpeedPlot(theme)
+        self.length = LengthPlot(theme)
         self.cards: tuple[PlotCard, ...] = (self.acceptance, self.speed, self.length)
-        self.cost = CostCard(theme, ask)
+        self.cost = CostCard(theme)
         self.table = RoundTable(theme)
         self.head = InstrumentsHead(theme)
         self._costs = Throttle(self._show_cost, self, _COST_MS)

@@ -13,7 +13,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel
-from app.ui.widgets.plot import ChooseFile, Plot, choose_file
+from app.ui.widgets.plot import Plot
 from app.ui.widgets.words import NONE
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class PlotCard(Plot):
     untold = ""
     """Shown for an answer of a server that does not tell what became of its drafts."""
 
-    def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
-        super().__init__(theme, ask)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
         self.saved.connect(lambda name: self._notify(f"Saved {name}."))
         self.failed.connect(lambda error: self._notify(str(error)))
         self.answer = AnswerModel()  # the answer that is drawn

@@ -20,8 +20,8 @@ class Legend(QWidget):
     drafts_shown_changed = Signal(bool)
     rendered_changed = Signal(bool)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
         self.drafts_shown = QuietSwitch(theme, "drafts shown", self)
         self.drafts_shown.setChecked(True)

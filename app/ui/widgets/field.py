@@ -30,8 +30,8 @@ class NumberBox(QAbstractSpinBox):
     edited = Signal()
     """The number was changed, by stepping or by a settled text, which may be wrong."""
 
-    def __init__(self, param: Param, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, param: Param) -> None:
+        super().__init__()
         self._param = param
         self.setAccelerated(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls past, it does not edit

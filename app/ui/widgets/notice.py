@@ -166,8 +166,8 @@ class Notice(MessageStrip):
 class Notices(QWidget):
     """What went wrong, a strip for each cause, the newest below; hidden while there is nothing to say."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
         self._strips: dict[str, Notice] = {}  # by cause, the newest last
         self._column = kit.column(spacing=8, on=self)
@@ -225,8 +225,8 @@ class Notices(QWidget):
 class Remark(MessageStrip):
     """Good to know, and no failure: quieter, its button at the side."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
         for button in self._buttons:
             set_role(button, kind="flat")
         self._close.set_tooltip("Dismiss this remark")

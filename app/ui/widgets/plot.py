@@ -68,7 +68,7 @@ class Plot(QWidget):
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
         super().__init__()
         self._theme = theme
-        self._choose = choose
+        self.ask_where = choose
         theme.changed.connect(self.update)
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
@@ -97,7 +97,7 @@ class Plot(QWidget):
         return menu
 
     def save_picture(self) -> None:
-        path = self._choose(self.window(), f"{self.file_stem}.png", "PNG picture (*.png)")
+        path = self.ask_where(self.window(), f"{self.file_stem}.png", "PNG picture (*.png)")
         if path:
             self._write(path, self.picture())
 
@@ -106,7 +106,7 @@ class Plot(QWidget):
         return png_picture(self, self._theme.palette.ground)
 
     def save_table(self) -> None:
-        path = self._choose(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
+        path = self.ask_where(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
         if path:
             self._write(path, csv_table(*self.table()))
 

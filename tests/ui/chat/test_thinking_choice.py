@@ -95,7 +95,8 @@ def test_nothing_is_cut_at_any_width(qtbot: QtBot, theme: Theme, thinking: Think
     around = QWidget()  # a top-level window keeps a minimum width
     qtbot.addWidget(around)
     around.resize(900, 400)
-    box = PromptBox(theme, around)
+    box = PromptBox(theme)
+    box.setParent(around)
     around.show()
     box.set_thinking(thinking)
     box.set_try_offered(True)

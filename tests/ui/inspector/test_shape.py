@@ -215,7 +215,7 @@ def test_cards_stand_in_as_many_columns_as_have_room(view: ShapeView, mix: Trace
 
 
 def test_bars_are_as_high_as_their_values(qtbot: QtBot, theme: Theme) -> None:
-    bars = Bars(theme, lambda *_: "", ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
+    bars = Bars(theme, ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
     qtbot.addWidget(bars)
     bars.resize(200, bars.sizeHint().height())
     bars.set_bars([Bar("1", (10,), "10", "ten"), Bar("2", (5,), "5", "five")])
@@ -242,7 +242,7 @@ def test_bars_are_painted_again_where_it_would_be_seen(qtbot: QtBot, theme: Them
             self.times += 1
             super().paintEvent(event)
 
-    bars = Painted(theme, lambda *_: "", ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
+    bars = Painted(theme, ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
     qtbot.addWidget(bars)
     bars.resize(200, bars.sizeHint().height())
     bars.set_bars([Bar("1", (0.5,), "50", "half")], top=1.0)

@@ -37,7 +37,9 @@ def dialog(tmp_path) -> Answer:
 
 @pytest.fixture
 def panel(qtbot, theme, dialog) -> InstrumentsPanel:
-    widget = InstrumentsPanel(theme, dialog)
+    widget = InstrumentsPanel(theme)
+    for card in (*widget.cards, widget.cost):
+        card.ask_where = dialog
     qtbot.addWidget(widget)
     widget.resize(360, 900)
     with qtbot.waitExposed(widget):
