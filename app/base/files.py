@@ -263,6 +263,18 @@ def explained(what: str, hint: str = "", *, folder: Path | str | None = None) ->
         raise UserError(f"{what}: {reason(error)}.", " ".join(filter(None, hints))) from error
 
 
+def write_json(path: Path, value: object, what: str, rename: str = "Rename the model file.") -> None:
+    """Write a file of ours, whole or not at all. Raises UserError: `what` was not saved, and why. `rename` is
+    what helps if a name in it is not valid text."""
+    try:
+        encoded = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    except UnicodeEncodeError as error:
+        raise UserError(f"{what}: a file name in it is not valid text.", rename) from error
+    with explained(what, folder=path.parent):
+        make_own_folder(path.parent)
+        write_atomic(path, encoded)
+
+
 class NewerError(ValueError):
     """A newer version of Draftscope wrote the file."""
 

@@ -13,13 +13,14 @@ import msgspec
 from app.base.files import (
     DamagedError,
     decode_object,
+    explained,
     keep_version,
     make_own_folder,
     read_file,
     reason,
     set_aside,
     write_atomic,
-    write_hint,
+    write_json,
 )
 from app.base.locks import held, lock_at
 from app.engine.errors import SettingError, UserError
@@ -29,6 +30,7 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.settings import Settings
 
 VERSION = 1
+_NOT_SAVED = "The presets were not saved"
 NAME_LENGTH = 60
 Presets = tuple["Preset", ...]
 
@@ -118,10 +120,8 @@ class PresetStore:
     def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
         """Apply `change` to the file's current presets, which another window may have changed, and return the
         result. `known` stands for presets that cannot be read. Raises UserError, as `change` may."""
-        try:
+        with explained(_NOT_SAVED, folder=self.path.parent):
             make_own_folder(self.path.parent)
-        except OSError as error:
-            raise self._not_saved(error) from error
         with held(self._lock, "presets"):
             changed = change(self._latest(known))
             self.save(changed)
@@ -140,20 +140,7 @@ class PresetStore:
         if self._locked:
             raise UserError("The presets were not saved.", self._locked)
         entries = [*map(msgspec.to_builtins, presets), *self._unusable]
-        data = {"version": VERSION, "presets": entries}
-        try:
-            encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
-            make_own_folder(self.path.parent)
-            write_atomic(self.path, encoded)
-        except UnicodeEncodeError as error:
-            raise UserError(
-                "The presets were not saved: a file name in them is not valid text.", "Rename the model file."
-            ) from error
-        except OSError as error:
-            raise self._not_saved(error) from error
-
-    def _not_saved(self, error: OSError) -> UserError:
-        return UserError(f"The presets were not saved: {reason(error)}.", write_hint(error, self.path.parent))
+        write_json(self.path, {"version": VERSION, "presets": entries}, _NOT_SAVED)
 
     def _read(self) -> tuple[list[Any], Any]:
         """(presets as JSON, the file's version); raises OSError or DamagedError."""

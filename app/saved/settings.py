@@ -14,12 +14,11 @@ from app.base.files import (
     DamagedError,
     decode_object,
     keep_version,
-    make_own_folder,
     read_file,
     reason,
     set_aside,
     write_atomic,
-    write_hint,
+    write_json,
 )
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.errors import SettingError, UserError
@@ -147,19 +146,7 @@ class SettingsStore:
         if self._locked:
             raise UserError("The settings were not saved.", self._locked)
         data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
-        try:
-            encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
-            make_own_folder(self.path.parent)
-            write_atomic(self.path, encoded)
-        except UnicodeEncodeError as error:
-            raise UserError(
-                "The settings were not saved: a file name in them is not valid text.",
-                "Rename the model file.",
-            ) from error
-        except OSError as error:
-            raise UserError(
-                f"The settings were not saved: {reason(error)}.", write_hint(error, self.path.parent)
-            ) from error
+        write_json(self.path, data, "The settings were not saved")
         self._kept = data
 
     def _set_aside(self, what: str) -> LoadedSettings:

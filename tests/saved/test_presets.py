@@ -150,7 +150,7 @@ def test_a_full_disk_is_told(store: PresetStore, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.saved.presets.write_atomic", refuse)
+    monkeypatch.setattr("app.base.files.write_atomic", refuse)
     with pytest.raises(UserError, match="no space left on device"):
         store.save([])
     assert store.load().presets == (PLAIN,)

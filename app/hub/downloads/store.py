@@ -12,16 +12,7 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from app.base.files import (
-    OWN,
-    decode_kept,
-    explained,
-    make_own_folder,
-    put_aside,
-    read_file,
-    reason,
-    write_atomic,
-)
+from app.base.files import OWN, decode_kept, make_own_folder, put_aside, read_file, reason, write_json
 from app.base.numbers import file_size
 from app.engine.errors import UserError
 from app.hub.cache import Cache
@@ -80,9 +71,7 @@ def read_queue(path: Path) -> Remembered:
 
 def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
     """Write the items, whole or not at all; raises UserError."""
-    with explained("The list of downloads was not saved", folder=path.parent):
-        make_own_folder(path.parent)
-        write_atomic(path, msgspec.json.format(msgspec.json.encode(_DownloadsFile(downloads))))
+    write_json(path, _DownloadsFile(downloads), "The list of downloads was not saved")
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:

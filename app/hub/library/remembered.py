@@ -15,7 +15,7 @@ from app.base.files import (
     read_file,
     reason,
     write_atomic,
-    write_hint,
+    write_json,
 )
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
@@ -74,18 +74,8 @@ class Places:
         if self._file is not None and added != self._added:
             if self._unread:  # writing would lose what it holds
                 raise UserError(self._unread, f"Look at {self._file}.")
-            try:
-                make_own_folder(self._file.parent)
-                write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_PlacesFile(added))))
-            except UnicodeEncodeError as error:
-                raise UserError(
-                    f"{_LIST} was not saved: a name in it is not valid text.",
-                    "Rename the file or the folder.",
-                ) from error
-            except OSError as error:
-                raise UserError(
-                    f"{_LIST} was not saved: {reason(error)}.", write_hint(error, self._file.parent)
-                ) from error
+            saved = _PlacesFile(added)
+            write_json(self._file, saved, f"{_LIST} was not saved", "Rename the file or the folder.")
         self._added = added
 
 

@@ -218,7 +218,7 @@ def test_a_file_that_cannot_be_written_is_told_where_it_happened(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.saved.presets.write_atomic", refuse)
+    monkeypatch.setattr("app.base.files.write_atomic", refuse)
     save(desk, "A")
     assert names(desk) == [] and panel(desk).field.text() == "A"
     assert "no space left" in panel(desk).notice.message
