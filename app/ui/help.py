@@ -19,9 +19,6 @@ from PySide6.QtWidgets import (
     QAbstractSlider,
     QApplication,
     QFrame,
-    QLabel,
-    QLineEdit,
-    QPushButton,
     QTextBrowser,
     QWidget,
 )
@@ -31,7 +28,6 @@ from app.base.paths import Paths
 from app.ui.instruments.definitions import GLOSSARY
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
-from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.kit import announce
@@ -245,14 +241,13 @@ class HelpPanel(QWidget):
         self._before = FocusBefore(self)
         self.setAccessibleName("Help")
         self.hide()
-        self.field = QLineEdit()
-        self.field.setPlaceholderText("Search words, keys and files")
-        self.field.setAccessibleName("Search help")
+        self.field = kit.field("Search help", "Search words, keys and files", typed=self._show_page)
         self.field.setClearButtonEnabled(not theme.less_motion)  # Qt fades it in
-        self.field.textChanged.connect(self._show_page)
         self.field.installEventFilter(self)
         self.close_button = IconButton(theme, "close", "Close help (Esc)", act=self.close_panel)
-        self._titles = {name: QPushButton(title) for name, title in TITLES.items()}
+        self._titles = {
+            name: kit.button(title, kind="flat", name=f"{title} in help") for name, title in TITLES.items()
+        }
         self.text = QTextBrowser()
         self.text.setAccessibleName("Help text")
         self.text.setFrameShape(QFrame.Shape.NoFrame)
@@ -261,8 +256,7 @@ class HelpPanel(QWidget):
             Qt.TextInteractionFlag.TextBrowserInteraction | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.text.anchorClicked.connect(self._follow)
-        self.note = QLabel()  # what was copied
-        self.note.setProperty("role", "caption")
+        self.note = kit.label("", "caption")  # what was copied
         self._lay_out()
         area.installEventFilter(self)
         theme.changed.connect(self._restyle)
@@ -270,8 +264,6 @@ class HelpPanel(QWidget):
     def _lay_out(self) -> None:
         head = kit.row(kit.label("Help", "title"), kit.Spring(1), self.note, self.close_button)
         for name, button in self._titles.items():
-            set_role(button, kind="flat")
-            button.setAccessibleName(f"{button.text()} in help")
             button.clicked.connect(lambda _checked=False, name=name: self.text.scrollToAnchor(name))
         titles = kit.row(*self._titles.values(), kit.Spring(1), spacing=0)
         sides = 17, 12, 16, 0  # one more on the left: the line

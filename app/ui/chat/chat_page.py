@@ -7,7 +7,7 @@ from datetime import datetime
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.engine.record.trace import Trace
 from app.engine.strategy import SERVER
@@ -116,20 +116,13 @@ class ChatPage(QWidget):
         self.prompt = PromptBox(theme)
         self.instruments = InstrumentsPanel(theme)
 
-        self._foot = QWidget()
-        kit.column(self.legend, self.prompt, margins=(0, 8, 0, 16), spacing=8, on=self._foot)
+        self._foot = kit.holder(kit.column(self.legend, self.prompt, margins=(0, 8, 0, 16), spacing=8))
         self._foot_row = kit.row(kit.Spring(1), (self._foot, 1000), kit.Spring(1), margins=(16, 0, 16, 0))
 
-        middle = QWidget()
-        kit.column(self.recording, (self.transcript, 1), self._foot_row, spacing=0, on=middle)
-
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        middle = kit.column(self.recording, (self.transcript, 1), self._foot_row, spacing=0)
+        self._middle = kit.holder(middle)
+        self.splitter = kit.splitter((self.chats, 0), (self._middle, 1), (self.instruments, 0))
         self.splitter.setHandleWidth(1)
-        self.splitter.setChildrenCollapsible(False)
-        for widget, stretch in ((self.chats, 0), (middle, 1), (self.instruments, 0)):
-            self.splitter.addWidget(widget)
-            self.splitter.setStretchFactor(self.splitter.count() - 1, stretch)
-        self._middle = middle
         self.splitter.setSizes([self._scaled(CHATS), self._scaled(COLUMN), self._scaled(INSTRUMENTS)])
         kit.column(self.splitter, on=self)
         self._sidebar = self._instruments = True

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
     QHeaderView,
-    QSplitter,
     QStackedWidget,
     QTableView,
     QWidget,
@@ -313,12 +312,7 @@ class LibraryPage(QWidget):
         self._stack.addWidget(self.table)
         left = kit.holder(kit.column(bar, told, (self._stack, 1), margins=(16, 0, 8, 8), spacing=0))
         self.details = ModelDetails(theme, session, in_use)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(left)
-        splitter.addWidget(self.details)
-        splitter.setStretchFactor(0, 3)
-        splitter.setStretchFactor(1, 2)
+        splitter = kit.splitter((left, 3), (self.details, 2))
         kit.column(splitter, on=self)
         self.details.setMinimumWidth(260)
         left.setMinimumWidth(300)

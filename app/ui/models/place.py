@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QStackedWidget, QWidget
 
 from app.engine.errors import UserError
 from app.hub.names import parse_address
@@ -62,12 +62,8 @@ class SearchPage(QWidget):
         self.repo = RepoPage(theme, session)
         self.repo.library_wanted.connect(self.library_wanted)
         self.repo.downloads_wanted.connect(self.downloads_wanted)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(kit.holder(kit.column(self.list, margins=(16, 8, 8, 8))))
-        self._splitter.addWidget(self.repo)
-        self._splitter.setStretchFactor(0, 2)
-        self._splitter.setStretchFactor(1, 3)
+        left = kit.holder(kit.column(self.list, margins=(16, 8, 8, 8)))
+        self._splitter = kit.splitter((left, 2), (self.repo, 3))
         self.placeholder = Placeholder()
         self._again = self.placeholder.add_button("Try again")
         self._again.clicked.connect(self.search)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSlider,
+    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -106,6 +107,16 @@ def scroll(inner: QWidget | None = None) -> QScrollArea:
     made.setFrameShape(QFrame.Shape.NoFrame)
     if inner is not None:
         made.setWidget(inner)
+    return made
+
+
+def splitter(*parts: tuple[QWidget, int]) -> QSplitter:
+    """Widgets from left to right, each with its stretch, between lines that can be moved."""
+    made = QSplitter(Qt.Orientation.Horizontal)
+    made.setChildrenCollapsible(False)
+    for at, (part, stretch) in enumerate(parts):
+        made.addWidget(part)
+        made.setStretchFactor(at, stretch)
     return made
 
 
