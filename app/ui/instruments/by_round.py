@@ -17,7 +17,7 @@ from app.servers.address import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.styles import pen, shade
+from app.ui.instruments.styles import dress, pen, shade
 from app.ui.state.folds import RATE_WINDOW, Bins
 from app.ui.widgets import words as numbers
 from app.ui.widgets.labels import as_text
@@ -340,8 +340,7 @@ class LengthPlot(PlotCard):
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        self.ends.setFont(self._theme.sans(-1.5))
-        self.ends.setStyleSheet(f"color: {self._theme.palette.secondary}")
+        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.ends)
 
     def draw_values(self, first: int, last: int) -> None:
         bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)

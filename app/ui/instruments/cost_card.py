@@ -23,7 +23,7 @@ from app.ui.instruments import definitions
 from app.ui.instruments.by_round import nice_above
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.styles import flat_button, pen, shade
+from app.ui.instruments.styles import dress, dress_flat, pen, shade
 from app.ui.state.answer import AdviceQuestion
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -125,9 +125,7 @@ class Remedies(QWidget):
         self.updateGeometry()
 
     def apply_theme(self) -> None:
-        for button in self.findChildren(QPushButton):
-            button.setFont(self._theme.sans(-1.5))
-            button.setStyleSheet(flat_button(self._theme.palette, framed=True))
+        dress_flat(self._theme, *self.findChildren(QPushButton), framed=True)
 
 
 class _WrappedButton(QPushButton):
@@ -201,8 +199,7 @@ class CostPlot(PlotCard):
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        self.facts.setFont(self._theme.sans(-1.5))
-        self.facts.setStyleSheet(f"color: {self._theme.palette.secondary}")
+        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.facts)
 
     def has_values(self) -> bool:
         return bool(self._factors())
@@ -358,8 +355,7 @@ class CostCard(CostPlot):
 
     def apply_theme(self) -> None:
         super().apply_theme()
-        self.advice.setFont(self._theme.sans(-1))
-        self.advice.setStyleSheet(f"color: {self._theme.palette.text}")
+        dress(self._theme.sans(-1), self._theme.palette.text, self.advice)
         self.remedies.apply_theme()
 
     def show_numbers(self) -> None:

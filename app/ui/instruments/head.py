@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
 
 from app.engine.types import FinishReason
 from app.ui.instruments import definitions
-from app.ui.instruments.styles import flat_button
+from app.ui.instruments.styles import dress, dress_flat, word_button
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -33,21 +33,11 @@ class InstrumentsHead(QWidget):
         self._theme = theme
         self.answer = AnswerModel()  # the answer whose rounds are counted
         self.scope = GivingLabel()
-        self.sums = QToolButton()
-        self.sums.setText("Sums")
-        self.sums.setToolTip("Sums over this answer, this chat and all answers since the last reset")
-        self.sums.setAccessibleName(self.sums.toolTip())
-        self.reset = QToolButton()
-        self.fold = QToolButton()
-        self.fold.setText("›")
+        tip = "Sums over this answer, this chat and all answers since the last reset"
+        self.sums, self.reset = word_button("Sums", tip), word_button("", "")
+        self.fold = word_button("›", "Fold the instruments away")
         self.fold.setMinimumWidth(24)
-        self.fold.setAccessibleName("Fold the instruments away")
-        self.fold.setToolTip("Fold the instruments away")
-        row = kit.row((self.scope, 1), spacing=4, on=self)
-        for button in (self.sums, self.reset, self.fold):
-            button.setCursor(Qt.CursorShape.PointingHandCursor)
-            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            row.addWidget(button)
+        kit.row((self.scope, 1), self.sums, self.reset, self.fold, spacing=4, on=self)
         self.reset.clicked.connect(self._reset_clicked)
         self.fold.clicked.connect(self.fold_requested)
 
@@ -78,12 +68,8 @@ class InstrumentsHead(QWidget):
         self.reset.setEnabled(answer.cursor > 0)
 
     def apply_theme(self) -> None:
-        theme, palette = self._theme, self._theme.palette
-        for part in (self.scope, self.sums, self.reset, self.fold):
-            part.setFont(theme.sans(-1.5))
-        self.scope.setStyleSheet(f"color: {palette.secondary}")
-        for button in (self.sums, self.reset, self.fold):
-            button.setStyleSheet(flat_button(palette))
+        dress(self._theme.sans(-1.5), self._theme.palette.secondary, self.scope)
+        dress_flat(self._theme, self.sums, self.reset, self.fold)
 
     def _reset_clicked(self) -> None:
         if self.answer.start:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QFont
 from PySide6.QtWidgets import QLabel
 
 from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.styles import dress
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -115,14 +116,11 @@ class PlotCard(Plot):
 
     def apply_theme(self) -> None:
         palette, theme = self._theme.palette, self._theme
-        self.title.setFont(theme.sans(0, QFont.Weight.Medium))
-        self.note.setFont(theme.sans(-1.5))
-        self.value.setFont(theme.sans(4, QFont.Weight.Medium))
+        dress(theme.sans(0, QFont.Weight.Medium), palette.text, self.title)
+        dress(theme.sans(4, QFont.Weight.Medium), palette.text, self.value)
+        dress(theme.sans(-1.5), palette.secondary, self.note)
         self.message.setFont(theme.sans(-1))
         self.notice.setFont(theme.sans(-1.5))
-        self.title.setStyleSheet(f"color: {palette.text}")
-        self.value.setStyleSheet(f"color: {palette.text}")
-        self.note.setStyleSheet(f"color: {palette.secondary}")
         self.notice.setStyleSheet(
             f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
             f"border: 1px solid {palette.line}; border-radius: 4px;"

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
-    QToolButton,
     QWidget,
 )
 
@@ -39,7 +38,7 @@ from app.ui.instruments.round_rows import (
     times_details,
     times_text,
 )
-from app.ui.instruments.styles import flat_button, scroll_bar
+from app.ui.instruments.styles import dress, dress_flat, scroll_bar, word_button
 from app.ui.theme import LOOKS, Theme
 from app.ui.widgets import kit
 from app.ui.widgets.labels import GivingLabel, as_text
@@ -188,23 +187,15 @@ class RoundTable(QWidget):
         self._has_q = self._has_draft_p = False
         self.title = QLabel("Round")
         self.times = GivingLabel()
-        self.unpin = QToolButton()
-        self.unpin.setText("Pinned")
+        follow = "Follow the latest round again (Esc)"
+        self.unpin = word_button("Pinned", follow, "Pinned: follow the latest round again")
         policy = self.unpin.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # the row keeps its height
         self.unpin.setSizePolicy(policy)
         self.unpin.hide()
-        self.unpin.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.unpin.setToolTip("Follow the latest round again (Esc)")
-        self.unpin.setAccessibleName("Pinned: follow the latest round again")
-        self.unpin.setCursor(Qt.CursorShape.PointingHandCursor)
         self.unpin.clicked.connect(self.unpin_requested)
-        self.inspect = QToolButton()
-        self.inspect.setText("Inspect")
-        self.inspect.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.inspect.setToolTip("Show this round in the Inspector (Ctrl+E)")
-        self.inspect.setAccessibleName("Inspect this round")
-        self.inspect.setCursor(Qt.CursorShape.PointingHandCursor)
+        shows = "Show this round in the Inspector (Ctrl+E)"
+        self.inspect = word_button("Inspect", shows, "Inspect this round")
         self.inspect.clicked.connect(self.inspect_requested)
         self.model = RoundModel(theme, self)
         self.view = QTableView()
@@ -276,14 +267,9 @@ class RoundTable(QWidget):
 
     def _apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
-        self.title.setFont(theme.sans(0, QFont.Weight.Medium))
-        self.title.setStyleSheet(f"color: {palette.text}")
-        for label in (self.times, self.draft):
-            label.setFont(theme.sans(-1.5))
-            label.setStyleSheet(f"color: {palette.secondary}")
-        for button in (self.unpin, self.inspect):
-            button.setFont(theme.sans(-1.5))
-            button.setStyleSheet(flat_button(palette))
+        dress(theme.sans(0, QFont.Weight.Medium), palette.text, self.title)
+        dress(theme.sans(-1.5), palette.secondary, self.times, self.draft)
+        dress_flat(theme, self.unpin, self.inspect)
         mono, small = theme.mono(-1), theme.sans(-1.5)
         self.view.setFont(mono)
         header = self.view.horizontalHeader()

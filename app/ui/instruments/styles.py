@@ -4,9 +4,10 @@ of what is plotted."""
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPen
+from PySide6.QtGui import QColor, QFont, QPen
+from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
-from app.ui.theme import Palette
+from app.ui.theme import Palette, Theme
 
 
 def pen(colour: str, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
@@ -36,6 +37,31 @@ def flat_button(palette: Palette, framed: bool = False) -> str:
         QAbstractButton[ring="true"]:focus {{ border-color: {palette.secondary}; }}
         QAbstractButton:disabled {{ color: {palette.faint}; }}
     """
+
+
+def word_button(words: str, tip: str, name: str = "") -> QToolButton:
+    """A button of one word. `name` is what a screen reader says, by default the tooltip."""
+    made = QToolButton()
+    made.setText(words)
+    made.setToolTip(tip)
+    made.setAccessibleName(name or tip)
+    made.setCursor(Qt.CursorShape.PointingHandCursor)
+    made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return made
+
+
+def dress(font: QFont, colour: str, *labels: QWidget) -> None:
+    """Give labels a font, and their letters a colour."""
+    for label in labels:
+        label.setFont(font)
+        label.setStyleSheet(f"color: {colour}")
+
+
+def dress_flat(theme: Theme, *buttons: QAbstractButton, framed: bool = False) -> None:
+    """Give buttons small letters and the look of `flat_button`."""
+    for button in buttons:
+        button.setFont(theme.sans(-1.5))
+        button.setStyleSheet(flat_button(theme.palette, framed))
 
 
 def scroll_bar(palette: Palette) -> str:

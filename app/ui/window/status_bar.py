@@ -14,7 +14,7 @@ from app.engine.types import ServerInfo
 from app.saved.measured import Measurement
 from app.servers.address import baseline_words
 from app.ui.instruments import definitions
-from app.ui.instruments.styles import flat_button
+from app.ui.instruments.styles import dress, flat_button
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
@@ -66,11 +66,8 @@ class Readout(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         palette = theme.palette
-        for label in (self.before, self.after):
-            label.setFont(theme.sans(-1))
-            label.setStyleSheet(f"color: {palette.secondary}")
-        self.value.setFont(theme.sans(-1, QFont.Weight.Medium))
-        self.value.setStyleSheet(f"color: {palette.text}")
+        dress(theme.sans(-1), palette.secondary, self.before, self.after)
+        dress(theme.sans(-1, QFont.Weight.Medium), palette.text, self.value)
         self._fit()
 
     def _fit(self) -> None:
@@ -231,10 +228,10 @@ class StatusBar(QWidget):
     def _apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
         small = theme.sans(-1)
-        for label in (self.state, self.speed_up, self.device, self.measure):
-            label.setFont(small)
-        self.device.setStyleSheet(f"color: {palette.secondary}")
-        self.speed_up.setStyleSheet(f"color: {palette.text}")
+        self.state.setFont(small)
+        dress(small, palette.secondary, self.device)
+        dress(small, palette.text, self.speed_up)
+        self.measure.setFont(small)
         self.measure.setStyleSheet(flat_button(palette))
         metrics = QFontMetrics(small)
         self.state.setFixedWidth(metrics.horizontalAdvance(LONGEST_STATE) + 2)
