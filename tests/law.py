@@ -357,8 +357,7 @@ def _emitted(
     drafters = engine.warm.of(spec)
     length = PaidAuto() if spec.length.by_clock else spec.length.make()
     outset = Outset(
-        [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],
-        case.max_tokens,
+        [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts], case.max_tokens
     )
     for number in range(first, first + n):
         for name, drafter in drafters:
@@ -382,11 +381,7 @@ def _emitted(
             text=TextStream(),
         )
         around = RunContext(
-            sampler,
-            run.draws,
-            run.prompt_length,
-            run.end_ids,
-            shares_luck=run.rule.shares_luck,
+            sampler, run.draws, run.prompt_length, run.end_ids, shares_luck=run.rule.shares_luck
         )
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)

@@ -158,10 +158,7 @@ def _nearest_first(tests: list[Path], source: Path) -> list[Path]:
     words, module = set(source.stem.split("_")), ".".join(source.with_suffix("").parts)
     return sorted(
         tests,
-        key=lambda test: (
-            module not in (ROOT / test).read_text(),
-            -len(words & set(test.stem.split("_"))),
-        ),
+        key=lambda test: (module not in (ROOT / test).read_text(), -len(words & set(test.stem.split("_")))),
     )
 
 

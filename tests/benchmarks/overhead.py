@@ -18,15 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest, Sampling
-from tests.benchmarks.measure import (
-    DEMO_PAIR,
-    Answer,
-    as_user,
-    demo_prompts,
-    measure,
-    one_thread,
-    spread,
-)
+from tests.benchmarks.measure import DEMO_PAIR, Answer, as_user, demo_prompts, measure, one_thread, spread
 from tests.benchmarks.random_pair import random_pair
 
 SETTINGS = {

@@ -29,14 +29,7 @@ if (PEER.parent / "lib").is_dir():
 
 from app.engine import Engine, GenerationRequest, Message  # noqa: E402
 from app.engine.process.messages import Started  # noqa: E402
-from tests.benchmarks.measure import (  # noqa: E402
-    DEMO_PAIR,
-    as_user,
-    demo_prompts,
-    measure,
-    one_thread,
-    spread,
-)
+from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, measure, one_thread, spread  # noqa: E402
 
 TARGET, DRAFT = DEMO_PAIR / "target.gguf", DEMO_PAIR / "draft.gguf"
 N_MAX = 4

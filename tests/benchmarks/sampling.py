@@ -149,10 +149,7 @@ class _Chain:
         self._data = self._full.copy()
         self._candidates = cpp.llama_token_data_array()
         self._chain = cpp.llama_sampler_chain_init(cpp.llama_sampler_chain_default_params())
-        made = [
-            cpp.llama_sampler_init_temp(sampling.temperature),
-            cpp.llama_sampler_init_dist(7),
-        ]
+        made = [cpp.llama_sampler_init_temp(sampling.temperature), cpp.llama_sampler_init_dist(7)]
         if sampling.min_p > 0:
             made.insert(0, cpp.llama_sampler_init_min_p(sampling.min_p, 1))
         if sampling.top_p < 1:

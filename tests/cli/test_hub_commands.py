@@ -242,11 +242,7 @@ def test_a_gated_repository_wants_a_token(command: Command, server: FakeHub) -> 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_keeps_what_came(
-    start: Start,
-    command: Command,
-    repos: dict[str, bytes],
-    server: FakeHub,
-    home: Path,
+    start: Start, command: Command, repos: dict[str, bytes], server: FakeHub, home: Path
 ) -> None:
     server.always["cdn"] = Fault(pace=0.05)
     process = start("pull", "owner/Target-GGUF", "Q8_0")
@@ -469,12 +465,7 @@ def test_what_comes_along_is_not_deleted(command: Command) -> None:
 )
 @pytest.mark.usefixtures("repos")
 def test_offline_is_said_and_nothing_is_asked(
-    command: Command,
-    server: FakeHub,
-    tmp_path: Path,
-    words: list[str],
-    by: str,
-    said: str,
+    command: Command, server: FakeHub, tmp_path: Path, words: list[str], by: str, said: str
 ) -> None:
     more = {"HF_HUB_OFFLINE": "1"} if by == "variable" else {}
     if by == "settings":

@@ -436,10 +436,7 @@ def test_a_suite_is_a_file_of_spec_bench_too(
     words = ["--target", pair_files[0], "--suite", questions, "--strategy", "suffix", "--repeat", 1]
     words += ["--max-tokens", 4, "--ignore-eos", "--engine", "thread", "--json", out]
     table, page = tmp_path / "out.csv", tmp_path / "out.html"
-    for more in (
-        ["bench", "--csv", table, "--html", page],
-        ["sweep", "--x", "n_max=1,2", "--y", "p_min=0"],
-    ):
+    for more in (["bench", "--csv", table, "--html", page], ["sweep", "--x", "n_max=1,2", "--y", "p_min=0"]):
         ended = command(*more, *words)
         assert ended.code == 0 and "asked with the conversation before it." in ended.err
         report = Report.from_json(out.read_bytes())

@@ -158,8 +158,7 @@ def test_tune_tells_the_template_too(measure: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("bench", ("--strategy", "prompt-lookup", "--repeat", 1)), ("tune", ("--seconds", 1))],
+    ("name", "words"), [("bench", ("--strategy", "prompt-lookup", "--repeat", 1)), ("tune", ("--seconds", 1))]
 )
 def test_measurements_without_a_switch_are_refused(
     measure: Command, name: str, words: tuple[object, ...]

@@ -25,14 +25,7 @@ from app.engine.native import Context, Model
 from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started, trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.types import (
-    FinishReason,
-    GenerationRequest,
-    Message,
-    ModelOptions,
-    Role,
-    Sampling,
-)
+from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Role, Sampling
 from tests.answers import CLEAR, answer, assert_same_answer, clear_prompt, events_of
 from tests.files.tiny import Tiny
 

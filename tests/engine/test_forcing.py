@@ -148,10 +148,7 @@ def test_a_draft_of_another_vocabulary_is_refused(
 def test_overlap_is_the_same_dense_and_sparse() -> None:
     p, q = np.array([0.5, 0.3, 0.2, 0], np.float32), np.array([0.1, 0, 0.6, 0.3], np.float32)
     dense = Distribution(p), Distribution(q)
-    sparse = (
-        Distribution(p[:3], np.array([0, 1, 2])),
-        Distribution(q[[0, 2, 3]], np.array([0, 2, 3])),
-    )
+    sparse = (Distribution(p[:3], np.array([0, 1, 2])), Distribution(q[[0, 2, 3]], np.array([0, 2, 3])))
     for first in (dense[0], sparse[0]):
         for second in (dense[1], sparse[1]):
             assert first.overlap(second) == pytest.approx(0.3)

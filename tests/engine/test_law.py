@@ -36,10 +36,7 @@ FEW = 600  # of a one-hot draft, whose faults tests/verify/test_bite.py finds in
 WATCHED = 300  # answers whose rounds are recorded
 
 ALL = CASES + LENGTH_CASES + STRATEGY_CASES + PLAIN_CASES
-SLICE = [
-    *CASES,
-    *(pytest.param(case, marks=pytest.mark.verify) for case in ALL[len(CASES) :]),
-]
+SLICE = [*CASES, *(pytest.param(case, marks=pytest.mark.verify) for case in ALL[len(CASES) :])]
 EngineOf = Callable[[Case], Engine]
 
 

@@ -189,10 +189,7 @@ def test_settings_of_ewma_are_written_behind_its_rule() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "draft-simple:n_max=4:length=ewma:ewma_start=8",
-            "ewma_start=8 is above the longest draft, 4",
-        ),
+        ("draft-simple:n_max=4:length=ewma:ewma_start=8", "ewma_start=8 is above the longest draft, 4"),
         ("draft-simple:n_max=4:length=ewma:ewma_min=5", "ewma_min=5 is above the longest draft, 4 tokens"),
         ("ngram-mod:n_max=64+draft-simple:n_max=4:length=ewma:ewma_start=8", ""),
         ("draft-simple:n_max=2:length=ewma", ""),

@@ -15,10 +15,7 @@ PAIR = CataloguePair(
     "id",
     "title",
     "good for tests",
-    (
-        Entry("owner/Qwen-GGUF", "q.gguf", 1, role="draft"),
-        Entry("owner/Llama-GGUF", "Llama-Q8_0.gguf", 1),
-    ),
+    (Entry("owner/Qwen-GGUF", "q.gguf", 1, role="draft"), Entry("owner/Llama-GGUF", "Llama-Q8_0.gguf", 1)),
 )
 
 

@@ -76,10 +76,7 @@ def test_a_repository_has_its_quantisations_smallest_first(hub: Hub, server: Fak
     repo = read_repo(hub, "owner/Llama-GGUF")
     assert [
         (quantisation.name, quantisation.size, quantisation.file) for quantisation in repo.quantisations
-    ] == [
-        ("Q4_K_M", len(SMALL), "Llama-Q4_K_M.gguf"),
-        ("Q8_0", len(LARGE), "Llama-Q8_0.gguf"),
-    ]
+    ] == [("Q4_K_M", len(SMALL), "Llama-Q4_K_M.gguf"), ("Q8_0", len(LARGE), "Llama-Q8_0.gguf")]
     assert (repo.licence, repo.architecture, repo.context) == ("llama3.2", "llama", 8192)
     assert repo.commit == server.repos["owner/Llama-GGUF"].commit
     assert repo.holding("q4_k_m") is repo.holding("Llama-Q4_K_M.gguf") is repo.quantisations[0]

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hub.names import (
-    Address,
-    is_model,
-    is_safe,
-    parse_address,
-    parse_model,
-    quantisation_of,
-)
+from app.hub.names import Address, is_model, is_safe, parse_address, parse_model, quantisation_of
 
 
 @pytest.mark.parametrize(

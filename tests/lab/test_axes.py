@@ -35,12 +35,7 @@ def base(pair: Pair = PAIR, temperature: float = 0.0) -> Experiment:
         ("suffix+draft-simple", "max_depth", "9", "suffix:max_depth=9+draft-simple"),
         ("draft-simple:verify=match", "verify", "block", "draft-simple:verify=block"),
         ("draft-simple:verify=match", "length", "auto", "draft-simple:verify=match:length=auto"),
-        (
-            "suffix:length=ewma:ewma_min=2",
-            "ewma_start",
-            "5",
-            "suffix:length=ewma:ewma_start=5:ewma_min=2",
-        ),
+        ("suffix:length=ewma:ewma_min=2", "ewma_start", "5", "suffix:length=ewma:ewma_start=5:ewma_min=2"),
     ],
 )
 def test_one_setting_is_changed(strategy: str, key: str, value: str, expected: str) -> None:
@@ -217,11 +212,7 @@ def test_every_temperature_has_its_own_baseline_on_the_same_load(pair_files: tup
 
 @pytest.mark.parametrize(
     ("key", "value", "target", "draft"),
-    [
-        ("threads", "3", 3, 3),
-        ("threads-draft", "3", 0, 3),
-        ("threads_draft", "3", 0, 3),
-    ],
+    [("threads", "3", 3, 3), ("threads-draft", "3", 0, 3), ("threads_draft", "3", 0, 3)],
 )
 def test_a_load_option_is_named_as_on_the_command_line(key: str, value: str, target: int, draft: int) -> None:
     experiment, _ = make_sweep(base(), "draft-simple", Axis(key, (value,)), Axis("n_max", ("1",)))

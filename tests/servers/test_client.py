@@ -367,10 +367,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(refuses: bool):
         return Answer(pieces=trickle(), status=500) if asked.body.get("stream") else Answer({})
 
     script = llama_server() | ({"/completion": refused} if refuses else {"/props": Answer(pieces=trickle())})
-    with (
-        serving(script) as server,
-        pytest.raises(ServerError, match=r"not ended its answer within 0\.4 s"),
-    ):
+    with serving(script) as server, pytest.raises(ServerError, match=r"not ended its answer within 0\.4 s"):
         list(client_of(server, patience=0.2).generate(REQUEST))
 
 

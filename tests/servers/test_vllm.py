@@ -13,13 +13,7 @@ from app.engine.process.messages import trace_of
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER
-from app.engine.types import (
-    FinishReason,
-    GenerationRequest,
-    Message,
-    Sampling,
-    WholeServer,
-)
+from app.engine.types import FinishReason, GenerationRequest, Message, Sampling, WholeServer
 from app.lab.report.summary import summarise
 from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient

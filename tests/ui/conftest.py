@@ -62,10 +62,7 @@ def theme(qtbot: QtBot) -> Iterator[Theme]:
 
 @pytest.fixture
 def windows(
-    qtbot: QtBot,
-    tmp_path: Path,
-    pair_files: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot, tmp_path: Path, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Windows]:
     """Whole windows over the tiny pair, on a home folder of their own."""
     import app.wiring

@@ -90,10 +90,7 @@ def make_round(
 
 
 def raw_round(
-    index: int,
-    drafted: Sequence[DraftedToken],
-    emitted: Sequence[EmittedToken],
-    **changes: object,
+    index: int, drafted: Sequence[DraftedToken], emitted: Sequence[EmittedToken], **changes: object
 ) -> Round:
     """A round of these tokens; `changes` are further fields of Round."""
     fields: dict[str, object] = {
@@ -242,11 +239,7 @@ def _alternatives(first: str, luck: random.Random) -> Alternatives:
 
 
 def _drafted(
-    piece: str | bytes,
-    verdict: Verdict,
-    p: float | None,
-    target: int | None,
-    u: float | None = None,
+    piece: str | bytes, verdict: Verdict, p: float | None, target: int | None, u: float | None = None
 ) -> DraftedToken:
     raw = as_bytes(piece)
     return DraftedToken(token_id(raw), raw, verdict, 1.0, 0.61, p, u, target)

@@ -17,13 +17,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Sampling
 from tests.equality import NGRAMS, RULES, STRATEGIES, Baselines
-from tests.files.llama_models import (
-    PROMPT,
-    VOCABULARIES,
-    assert_drafts_the_text,
-    real_pair,
-    write_text_model,
-)
+from tests.files.llama_models import PROMPT, VOCABULARIES, assert_drafts_the_text, real_pair, write_text_model
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 

@@ -39,8 +39,7 @@ def test_the_names_that_an_option_means(option: str, meant: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [("", ""), ("CUDA0,RPC1", "CUDA0"), ("RPC0", NO_DEVICE), (NO_DEVICE, NO_DEVICE)],
+    ("before", "after"), [("", ""), ("CUDA0,RPC1", "CUDA0"), ("RPC0", NO_DEVICE), (NO_DEVICE, NO_DEVICE)]
 )
 def test_names_of_workers_devices_do_not_outlive_the_workers(before: str, after: str) -> None:
     assert without_worker_devices(before) == after

@@ -118,8 +118,7 @@ def test_static_files_are_kept_two_at_most(tmp_path: Path) -> None:
 
 @pytest.mark.same_text
 @pytest.mark.parametrize(
-    "changed",
-    ["prompt-lookup:max_ngram_size=1", "ngram-simple:size_n=2:size_m=4", "draft-simple:n_max=5"],
+    "changed", ["prompt-lookup:max_ngram_size=1", "ngram-simple:size_n=2:size_m=4", "draft-simple:n_max=5"]
 )
 def test_one_that_remembers_nothing_drafts_by_its_new_settings(engine: Engine, changed: str) -> None:
     def drafts(cold: bool) -> list[tuple[int, ...]]:

@@ -276,9 +276,7 @@ class Clock:
         return self.now
 
 
-def test_a_drafter_late_only_in_observe_rests_too_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_drafter_late_only_in_observe_rests_too_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 3 * SLOW_SECONDS)
     drafter = Scripted()
     wrapped = guard(lambda: drafter)
@@ -411,9 +409,7 @@ def test_a_token_that_is_not_there_has_no_piece(engine: Engine) -> None:
 
 
 @pytest.mark.usefixtures("known_strategies")
-def test_an_error_behind_a_strategy_that_always_drafts_is_reported(
-    engine: Engine,
-) -> None:
+def test_an_error_behind_a_strategy_that_always_drafts_is_reported(engine: Engine) -> None:
     first = dict.fromkeys(("begin", "observe"), lambda *_given: None)
     register(StrategyKind("first", NoParams, "For a test.", make=lambda _p, _r: Scripted(**first)))
     name = install(lambda _params, _resources: Scripted(observe=fails))

@@ -186,11 +186,7 @@ def test_what_llama_cpp_does_not_know_is_left_out_of_the_command() -> None:
 
 def test_where_the_defaults_differ_the_flag_is_written() -> None:
     command = llama_command(
-        StrategySpec.parse("draft-simple"),
-        ModelOptions("t.gguf"),
-        ModelOptions("d.gguf"),
-        Sampling(),
-        16,
+        StrategySpec.parse("draft-simple"), ModelOptions("t.gguf"), ModelOptions("d.gguf"), Sampling(), 16
     )
     assert not command.differences
     assert flag(command, "--ctx-size") == "8192"  # llama.cpp's default 0 is the model's whole trained context
@@ -296,11 +292,7 @@ HUB = "/cache/models--owner--small-GGUF/snapshots/" + "0" * 40 + "/small-Q4_K_M.
 
 def made_for_vllm(spec: str, target: str = "t.gguf", **sampling: Any) -> CopiedCommand:
     return vllm_command(
-        StrategySpec.parse(spec),
-        ModelOptions(target),
-        ModelOptions("d.gguf"),
-        Sampling(**sampling),
-        64,
+        StrategySpec.parse(spec), ModelOptions(target), ModelOptions("d.gguf"), Sampling(**sampling), 64
     )
 
 
@@ -313,10 +305,7 @@ def value(command: CopiedCommand, flag: str) -> str | None:
     ("spec", "config"),
     [
         ("none", None),
-        (
-            "draft-simple:n_max=4",
-            {"method": "draft_model", "model": "d.gguf", "num_speculative_tokens": 4},
-        ),
+        ("draft-simple:n_max=4", {"method": "draft_model", "model": "d.gguf", "num_speculative_tokens": 4}),
         (
             "prompt-lookup:max_ngram_size=4:num_pred_tokens=6",
             {"method": "ngram", "num_speculative_tokens": 6, "prompt_lookup_max": 4, "prompt_lookup_min": 1},

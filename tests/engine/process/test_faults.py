@@ -156,10 +156,7 @@ def test_a_worker_that_dies_in_mid_answer(
 
 @on_linux
 def test_a_worker_without_memory(
-    workers: tuple[Worker, Worker],
-    new_talk: Callable[[], Talk],
-    path: str,
-    tiny_file: Callable[[Tiny], Path],
+    workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str, tiny_file: Callable[[Tiny], Path]
 ) -> None:
     """The weights do not fit in memory; the previous pair still answers."""
     small, large = workers

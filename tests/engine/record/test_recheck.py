@@ -15,14 +15,7 @@ from app.engine.fates import Origin, Verdict
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.engine.sampling.logits import TOP
-from app.engine.types import (
-    Alternatives,
-    DraftedToken,
-    EmittedToken,
-    FinishReason,
-    Round,
-    Sampling,
-)
+from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Round, Sampling
 from tests.answers import answer
 
 WARM = Sampling(temperature=0.9, seed=11)

@@ -210,10 +210,7 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "rounds.1.native_seconds": (0.251, ["Round 1: llama.cpp took 0.251 s of 0.25 s."]),
     "rounds.0.native_seconds": (0.0, ["Round 0: llama.cpp took 0 s of 0.25 s."]),
     "rounds.1.read_seconds": (0.126, ["Round 1: its draft was read for 0.126 s of 0.125 s."]),
-    "rounds.1.accept_seconds": (
-        0.063,
-        ["Round 1: learning what was accepted took 0.063 s of 0.0625 s."],
-    ),
+    "rounds.1.accept_seconds": (0.063, ["Round 1: learning what was accepted took 0.063 s of 0.0625 s."]),
     "rounds.2.native_seconds": (-0.001, ["Round 2: one of its times is negative."]),
     "rounds.2.accept_seconds": (-0.001, ["Round 2: one of its times is negative."]),
     "rounds.0.begin_seconds": ({"draft-simple": -0.1}, ["Round 0: one of its times is negative."]),
@@ -230,10 +227,7 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "rounds.0.drafted.2.p": (0.1, ["Round 0: the draft at place 2 is ignored, but has a p."]),
     "rounds.0.drafted.2.verdict": (
         R,
-        [
-            "Round 0: 2 tokens are rejected.",
-            "Round 0: the draft at place 2 was judged without its p or q.",
-        ],
+        ["Round 0: 2 tokens are rejected.", "Round 0: the draft at place 2 was judged without its p or q."],
     ),
     "rounds.0.drafted.0.q": (0.5, ["Round 0: the draft at place 0 was not drawn, but its q is 0.5."]),
     "rounds.0.drafted.1.q": (None, ["Round 0: a token has no p or q, which only a server leaves out."]),

@@ -92,10 +92,7 @@ FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
     "an offset before the last round's": ("before", lambda round: replace(round, offset=0.0)),
     "an offset before the answer": ("offset", lambda round: replace(round, offset=-1.0)),
     "a negative time": ("verify_seconds", lambda round: replace(round, verify_seconds=-1.0)),
-    "a time of ages": (
-        "0.0 - at `$.seconds`",
-        lambda round: replace(round, seconds=1e12),
-    ),
+    "a time of ages": ("0.0 - at `$.seconds`", lambda round: replace(round, seconds=1e12)),
     "more accepted than emitted": (
         "judges more",
         lambda round: replace(

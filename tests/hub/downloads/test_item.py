@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.hub.downloads import (
-    Download,
-    State,
-)
+from app.hub.downloads import Download, State
 from app.hub.downloads.item import (
     DownloadBegun,
     DownloadFailed,

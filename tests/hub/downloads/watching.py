@@ -7,14 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.hub.cache import Cache
-from app.hub.downloads import (
-    Download,
-    DownloadQueue,
-    DownloadRemoved,
-    QueueEvent,
-    State,
-    Wanted,
-)
+from app.hub.downloads import Download, DownloadQueue, DownloadRemoved, QueueEvent, State, Wanted
 from app.hub.downloads.item import Patience
 from app.hub.hub import Hub
 from app.hub.repo import read_repo

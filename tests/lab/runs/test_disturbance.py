@@ -206,9 +206,7 @@ def test_where_the_system_does_not_tell_nothing_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="Windows does not tell")
-def test_an_engine_is_not_other_load_where_children_are_not_listed(
-    tmp_path: Path,
-) -> None:
+def test_an_engine_is_not_other_load_where_children_are_not_listed(tmp_path: Path) -> None:
     write_proc(tmp_path, everything=100, engine=20)
     (tmp_path / "self" / "task" / "1" / "children").unlink()
     now = [0.0]

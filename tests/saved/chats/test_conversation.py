@@ -25,12 +25,7 @@ def said(conversation: Conversation) -> list[tuple[str, str]]:
 
 def test_messages_alternate_behind_the_system_prompt() -> None:
     conversation = chat(Question("A"), Answer("1", "a"), Question("B"), Answer("2", None), system="S")
-    assert said(conversation) == [
-        ("system", "S"),
-        ("user", "A"),
-        ("assistant", "a"),
-        ("user", "B"),
-    ]
+    assert said(conversation) == [("system", "S"), ("user", "A"), ("assistant", "a"), ("user", "B")]
 
 
 def test_a_blank_system_prompt_is_none() -> None:

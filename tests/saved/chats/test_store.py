@@ -411,8 +411,7 @@ def test_an_answer_that_ends_after_its_chat_was_deleted_is_kept(store: ChatStore
 
 
 @pytest.mark.parametrize(
-    "contents",
-    [b"", b"{", b'{"id":1}\n', b"\xff\xfe", b'{"format":"9.0","id":"a","title":"t"}'],
+    "contents", [b"", b"{", b'{"id":1}\n', b"\xff\xfe", b'{"format":"9.0","id":"a","title":"t"}']
 )
 def test_a_damaged_chat_is_listed_and_harms_no_other(store: ChatStore, contents: bytes) -> None:
     whole, damaged = answered(store, "whole"), answered(store, "damaged")

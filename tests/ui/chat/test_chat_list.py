@@ -163,10 +163,7 @@ def rename(qtbot: QtBot, chats: ChatList, title: str, key: Qt.Key) -> None:
 
 
 def test_f2_renames_in_place(qtbot: QtBot, chats: ChatList) -> None:
-    with (
-        qtbot.waitSignal(chats.renamed) as told,
-        qtbot.assertNotEmitted(chats.chat_chosen),
-    ):
+    with qtbot.waitSignal(chats.renamed) as told, qtbot.assertNotEmitted(chats.chat_chosen):
         rename(qtbot, chats, " Two  words ", Qt.Key.Key_Return)
     assert told.args == [HEADS[1].id, "Two words"]
     assert titles(chats)[1] == "Two words"

@@ -20,15 +20,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import Activity
 from app.ui.transcript.text.facts import facts_of
 from tests.servers.recorded_vllm import CHUNKS, DETAILED, SUMMARY, vllm
-from tests.servers.scripted import (
-    DRAFTING,
-    Answer,
-    Asked,
-    ScriptedServer,
-    event,
-    llama_server,
-    serving,
-)
+from tests.servers.scripted import DRAFTING, Answer, Asked, ScriptedServer, event, llama_server, serving
 from tests.ui.named import named, words_in
 from tests.ui.windows import Desk, Windows, chip_text
 

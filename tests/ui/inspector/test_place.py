@@ -330,9 +330,7 @@ def test_the_hidden_chats_instruments_wait_until_they_are_shown(
     drawn: list[int] = []
     draw = LengthPlot.draw_values
     monkeypatch.setattr(
-        LengthPlot,
-        "draw_values",
-        lambda self, first, last: drawn.append(last) or draw(self, first, last),
+        LengthPlot, "draw_values", lambda self, first, last: drawn.append(last) or draw(self, first, last)
     )
     desk.open_trace(tmp_path / "long.jsonl")
     answer = desk.page.instruments.answer

@@ -112,13 +112,7 @@ def measurement(speed_up: float = 2.0, rounds: int = 60) -> Measurement:
 
 
 def _round(
-    luck: random.Random,
-    index: int,
-    position: int,
-    k: int,
-    length: int,
-    accepted: int,
-    sampled: bool,
+    luck: random.Random, index: int, position: int, k: int, length: int, accepted: int, sampled: bool
 ) -> Round:
     drafted, emitted = [], []
     for place in range(length):

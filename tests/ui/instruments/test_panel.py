@@ -592,10 +592,7 @@ def test_the_menu_offers_data_only_where_there_is_some(panel) -> None:
     assert [action.isEnabled() for action in menu.actions()] == [True, False]
     show(panel, trace(50))
     menu = panel.speed.menu()
-    assert [action.text() for action in menu.actions()] == [
-        "Save picture as PNG…",
-        "Save data as CSV…",
-    ]
+    assert [action.text() for action in menu.actions()] == ["Save picture as PNG…", "Save data as CSV…"]
     assert all(action.isEnabled() for action in menu.actions())
 
 

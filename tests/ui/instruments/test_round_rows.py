@@ -6,14 +6,7 @@ import pytest
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round
-from app.ui.instruments.round_rows import (
-    cells,
-    draft_text,
-    has_q,
-    round_rows,
-    times_text,
-    token_text,
-)
+from app.ui.instruments.round_rows import cells, draft_text, has_q, round_rows, times_text, token_text
 from app.ui.widgets.words import SPACE
 
 ACCEPTED = DraftedToken(1, b" Return", Verdict.ACCEPTED, 1.0, 0.93, 0.97, target_id=1)

@@ -91,8 +91,7 @@ def make_shop(
         monkeypatch.setattr(library_page, "ask_for_files", lambda _parent: [str(file)])
         monkeypatch.setattr(library_page, "ask_for_folder", lambda _parent: [str(folder)])
         shop = Shop(
-            qtbot,
-            lambda use: HubSession(paths, settings_in_use(paths, offline=offline), use, lambda: room),
+            qtbot, lambda use: HubSession(paths, settings_in_use(paths, offline=offline), use, lambda: room)
         )
         drafts = _drafts_page(theme, paths, shop.session)
         shop.open(lambda in_use: ModelsPlace(theme, shop.session, in_use, drafts))

@@ -63,11 +63,7 @@ def test_bundled_models_keep_their_symbol(
 
 
 def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., Shop], mine: Path) -> None:
-    shop = make_shop(
-        offline=True,
-        file=mine / "own-Q8_0.gguf",
-        folder=mine,
-    )
+    shop = make_shop(offline=True, file=mine / "own-Q8_0.gguf", folder=mine)
     shop.view("Library")
     page, details = shop.place.library, shop.place.library.details
     shop.click(page.add_files)

@@ -6,12 +6,7 @@ import pytest
 
 from app.engine.devices.placement import chosen_names
 from app.engine.types import ModelOptions
-from app.ui.pair.placement import (
-    device_option,
-    read_shares,
-    shares_option,
-    with_workers,
-)
+from app.ui.pair.placement import device_option, read_shares, shares_option, with_workers
 
 THERE = ("RPC0", "CUDA0")
 

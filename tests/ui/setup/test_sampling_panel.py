@@ -9,13 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.types import Sampling
 from app.saved.settings import Settings
-from app.ui.setup.sampling_panel import (
-    AnswerOptions,
-    SamplingPanel,
-    chip_words,
-    read_stop,
-    write_stop,
-)
+from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words, read_stop, write_stop
 from app.ui.theme import Theme
 from app.ui.widgets.field import NumberBox
 from tests.ui.named import named, words_in
@@ -119,8 +113,7 @@ def test_a_wrong_field_keeps_no_other_from_acting(qtbot: QtBot, panel: SamplingP
 
 
 @pytest.mark.parametrize(
-    "stop",
-    [(), ("END",), ("\n\n", "a b "), ("\\n",), ("\\", "\t", "\r\n"), ("a\\\nb", "„Ende“")],
+    "stop", [(), ("END",), ("\n\n", "a b "), ("\\n",), ("\\", "\t", "\r\n"), ("a\\\nb", "„Ende“")]
 )
 def test_stop_strings_survive_their_written_form(stop: tuple[str, ...]) -> None:
     assert read_stop(write_stop(stop)) == stop

@@ -564,9 +564,7 @@ def test_a_narrow_panel_puts_the_rules_below(qtbot: QtBot, panel: StrategyPanel)
 # -------------------------------------------------------------------- what it is used with, and llama.cpp
 
 
-def test_sampling_with_a_draft_of_another_vocabulary_is_refused(
-    panel: StrategyPanel,
-) -> None:
+def test_sampling_with_a_draft_of_another_vocabulary_is_refused(panel: StrategyPanel) -> None:
     panel.set_spec("suffix+draft-simple:sample=1")
     use_with(panel, temperature=0.8, vocabulary=str(VocabularyFit(FitKind.PADDED, "2 tokens")))
     assert notice(panel) == ""

@@ -150,12 +150,7 @@ def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str)
     qtbot.addWidget(window)
     layout = QVBoxLayout(window)
     other = QPushButton("Other")
-    other_kinds = {
-        "field": QLineEdit,
-        "radio": QRadioButton,
-        "check": QCheckBox,
-        "combo": QComboBox,
-    }
+    other_kinds = {"field": QLineEdit, "radio": QRadioButton, "check": QCheckBox, "combo": QComboBox}
     control = other_kinds.get(kind, QPushButton)()
     control.setProperty("shape" if kind == "icon" else "kind", kind)
     layout.addWidget(other)

@@ -24,11 +24,7 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
     view.set_turns(
-        [
-            SystemTurn("Be brief."),
-            UserTurn("Rewrite mean."),
-            AnswerTurn(AnswerModel(drawing()), "demo 32M"),
-        ]
+        [SystemTurn("Be brief."), UserTurn("Rewrite mean."), AnswerTurn(AnswerModel(drawing()), "demo 32M")]
     )
     view.repaint()
     return view

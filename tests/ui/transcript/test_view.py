@@ -37,10 +37,7 @@ def test_a_stored_chat(view: TranscriptView) -> None:
     [
         (make_header(), "greedy"),
         (make_header(strategy="none"), "no draft"),
-        (
-            make_header(verification="speculative", temperature=0.8),
-            "speculative  ·  temperature 0.8",
-        ),
+        (make_header(verification="speculative", temperature=0.8), "speculative  ·  temperature 0.8"),
         (make_header(verification="match", temperature=1), "match  ·  temperature 1"),
     ],
 )

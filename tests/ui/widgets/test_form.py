@@ -300,13 +300,7 @@ def test_help_and_range_are_there_to_see_hover_and_hear(form: ParamForm) -> None
 
 def test_ranges_in_few_characters() -> None:
     texts = {param.name: short_range(param) for param in params_of(Every)}
-    assert texts == {
-        "count": "0 to 10 tokens",
-        "share": "0 to 1",
-        "flag": "",
-        "kind": "",
-        "free": "",
-    }
+    assert texts == {"count": "0 to 10 tokens", "share": "0 to 1", "flag": "", "kind": "", "free": ""}
 
 
 def test_a_file_is_chosen_with_the_systems_dialog(

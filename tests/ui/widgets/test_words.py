@@ -73,14 +73,7 @@ def test_units_and_separators() -> None:
 
 @pytest.mark.parametrize(
     "show",
-    [
-        numbers.count,
-        numbers.ratio,
-        numbers.probability,
-        numbers.percent,
-        numbers.factor,
-        numbers.per_second,
-    ],
+    [numbers.count, numbers.ratio, numbers.probability, numbers.percent, numbers.factor, numbers.per_second],
 )
 def test_nothing_is_a_dash(show) -> None:
     assert show(None) == "–"

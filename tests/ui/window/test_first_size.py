@@ -11,8 +11,7 @@ from tests.ui.windows import Windows
 
 
 @pytest.mark.parametrize(
-    ("screen", "size"),
-    [((1920, 1080), (1280, 800)), ((1024, 768), (1008, 720)), ((1366, 768), (1280, 720))],
+    ("screen", "size"), [((1920, 1080), (1280, 800)), ((1024, 768), (1008, 720)), ((1366, 768), (1280, 720))]
 )
 def test_a_first_window_fits_the_screen_with_its_frame(
     screen: tuple[int, int], size: tuple[int, int]

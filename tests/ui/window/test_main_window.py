@@ -102,10 +102,7 @@ def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
     panel = desk.header.draft_panel
     mute = tiny_file(Tiny(name="mute", vocabulary=False))
     (tmp_path / "empty-draft.gguf").touch()
-    for path, words in (
-        (mute, "has no vocabulary"),
-        (tmp_path / "empty-draft.gguf", "is empty"),
-    ):
+    for path, words in ((mute, "has no vocabulary"), (tmp_path / "empty-draft.gguf", "is empty")):
         desk.load(draft=path)
         assert words in desk.panel_error(panel)
         assert desk.panel_error(desk.header.target_panel) == ""
