@@ -193,8 +193,10 @@ class CostPlot(PlotCard):
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
-        self.canvas.setAccessibleDescription("Point at a draft length to read it.")
+        self.canvas.setAccessibleDescription("The left and right keys read single draft lengths.")
         self.canvas.hovered.connect(self._hover)
+        self.canvas.stepped.connect(self._step)
+        self._read_at: int | None = None
         self.canvas.resized.connect(self._place_words)
 
     def apply_theme(self) -> None:
@@ -326,7 +328,15 @@ class CostPlot(PlotCard):
 
     def _hover(self, k: int | None) -> None:
         inside = k is not None and 0 <= k <= self.answer.priced.longest
-        self.read_out(k if inside else None)
+        self._read_at = k if inside else None
+        self.read_out(self._read_at)
+
+    def _step(self, by: int) -> None:
+        """Read the next draft length, from that of the answer on."""
+        if self._factors():
+            at = round(self.answer.priced.mean_length or 0) if self._read_at is None else self._read_at + by
+            self._read_at = min(max(at, 0), self.answer.priced.longest)
+            self.read_aloud(self._read_at)
 
 
 class CostCard(CostPlot):

@@ -247,7 +247,7 @@ class InstrumentsPanel(QScrollArea):
             self.answer.point(None)  # the mouse may rest elsewhere
             self.answer.pin(at)
             card = next(card for card in self.cards if card.canvas is self.sender())
-            card.read_out(at)
+            card.read_aloud(at)
 
     def _counted(self, index: int) -> int | None:
         """The nearest counted round; None where no round counts."""

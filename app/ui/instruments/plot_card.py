@@ -13,6 +13,7 @@ from app.ui.instruments.styles import dress
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets import kit
+from app.ui.widgets.kit import announce
 from app.ui.widgets.labels import GivingLabel
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.words import NONE
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from app.ui.instruments.view import PlotView
 
 _NOTICE_MS = 6000
+_KEYS = "The left and right keys read single rounds."
 
 
 class PlotCard(Plot):
@@ -50,7 +52,7 @@ class PlotCard(Plot):
             label.setToolTip(self.tooltip)
         self.canvas = Canvas(theme)
         self.canvas.setAccessibleName(f"{self.name}, plot")
-        self.canvas.setAccessibleDescription("The left and right keys read single rounds.")
+        self.canvas.setAccessibleDescription(_KEYS)
         self.message = QLabel(self.canvas, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.message.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.notice = QLabel(self.canvas)
@@ -149,6 +151,12 @@ class PlotCard(Plot):
             self.canvas.set_reading(None)
         else:
             self.canvas.set_reading(index, self.read(index))
+
+    def read_aloud(self, index: int) -> None:
+        """Read values out for the keyboard, so that a screen reader says them too."""
+        self.read_out(index)
+        self.canvas.setAccessibleDescription(self.canvas.reading or _KEYS)
+        announce(self.canvas, self.canvas.reading)
 
     # ------------------------------------------------------------------------------- exporting
 

@@ -174,6 +174,7 @@ class RepoPage(QWidget):
             spacing=8,
         )
         self._scroll = kit.scroll(kit.holder(inner))
+        self._scroll.setAccessibleName("Repository")
         return self._scroll
 
     # ------------------------------------------------------------------ what the search says

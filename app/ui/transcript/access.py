@@ -10,10 +10,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleInterface,
     QAccessibleTextCursorEvent,
     QColor,
     QKeyEvent,
@@ -135,17 +134,3 @@ def move_caret(view: TranscriptView, event: QKeyEvent) -> None:
     text.keyPressEvent(event)
     QAccessible.updateAccessibility(QAccessibleTextCursorEvent(view, text.textCursor().position()))
     event.accept()  # the text may have let go of it
-
-
-_installed: list[object] = []
-
-
-def lend_texts(kind: type[TranscriptView]) -> None:
-    """Let screen readers read every transcript of that class."""
-
-    def make(_key: str, thing: QObject) -> QAccessibleInterface | None:
-        return TranscriptAccess(thing) if isinstance(thing, kind) else None
-
-    if not _installed:
-        _installed.append(make)
-        QAccessible.installFactory(make)

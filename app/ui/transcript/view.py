@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.transcript.access import TranscriptText, lend_texts, move_caret
+from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_caret
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
@@ -19,6 +19,7 @@ from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.spans import AnswerTurn, Turn
+from app.ui.widgets.access import tell_readers
 from app.ui.widgets.background import Throttle
 
 
@@ -26,9 +27,10 @@ class TranscriptView(Surface):
     """Shows a chat. Given turns, it follows their answers, and emits signals for what the user asks for."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        lend_texts(TranscriptView)
+        tell_readers(TranscriptView, TranscriptAccess)
         super().__init__(theme, parent)
         self.setAccessibleName("Chat")
+        theme.changed.connect(self._speak_anew)  # fates have other colours
         self._spoken: TranscriptText | None = None  # made once a screen reader asks
         self._spoken_behind = True  # the chat changed since it was filled
         self.can_speak = True

@@ -14,6 +14,7 @@ from app.engine.params import FileUse, Param, Value
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
+from app.ui.widgets.access import NumberAccess, tell_readers
 from app.ui.widgets.keys import Typing
 from app.ui.widgets.labels import OneOf
 from app.ui.widgets.segmented import Switch
@@ -31,7 +32,9 @@ class NumberBox(QAbstractSpinBox):
     """The number was changed, by stepping or by a settled text, which may be wrong."""
 
     def __init__(self, param: Param) -> None:
+        tell_readers(NumberBox, NumberAccess)
         super().__init__()
+        self.lineEdit().setObjectName("number")  # under its own name Qt gives it no text for screen readers
         self._param = param
         self.setAccelerated(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls past, it does not edit

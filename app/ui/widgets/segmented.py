@@ -12,6 +12,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.widgets.access import ChoiceAccess, tell_readers
 
 EDGE = 2  # pixels around the choices
 PADDING, LEAST_PADDING = 20, 12  # pixels beside the words of a choice: with room, and without
@@ -26,6 +27,7 @@ class Segmented(QWidget):
     """The user chose one that is not available."""
 
     def __init__(self, theme: Theme, name: str, choices: Sequence[str]) -> None:
+        tell_readers(Segmented, ChoiceAccess)
         super().__init__()
         self._theme = theme
         self._name = name
@@ -119,6 +121,7 @@ class Segmented(QWidget):
 
     def _describe(self) -> None:
         self.setAccessibleName(f"{self._name}: {self.choice()}")
+        self.setAccessibleDescription(f"{self._index + 1} of {len(self._choices)}")
 
     def _refresh(self) -> None:
         self.updateGeometry()

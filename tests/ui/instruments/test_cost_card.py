@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QPushButton
 
 from app.engine.explain.advice import Remedy
@@ -196,3 +196,17 @@ def test_a_long_remedy_takes_more_lines_in_a_narrow_panel(panel, qtbot) -> None:
     qtbot.waitUntil(lambda: button.height() > 1.5 * short.height())
     assert panel.widget().width() == panel.viewport().width(), "nothing lies beyond the panel's edge"
     assert remedies.rect().contains(button.geometry())
+
+
+def test_arrow_keys_read_draft_lengths(panel, qtbot) -> None:
+    rounds = answer(80, k=2)
+    begin(panel, header())
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds))
+    canvas = panel.cost.canvas
+    read = []
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
+        qtbot.keyClick(canvas, key)
+        read.append(canvas.reading)
+        assert canvas.accessibleDescription() == canvas.reading
+    assert read[0] and read[0] == read[2] != read[1]

@@ -38,6 +38,10 @@ def test_question_summary_and_answer_are_a_text_with_fates(qtbot: QtBot, theme: 
     assert isinstance(answered, AnswerTurn)
     answered.answer.measure(measurement(1.5))
     assert "tiny, 2 rounds, 3 accepted, 1 rejected, 1.50×:\n" in view.spoken_text().toPlainText()
+    theme.set_mode("dark")
+    cursor = view.spoken_text().textCursor()
+    cursor.setPosition(view.spoken_text().toPlainText().index("A fox") + 1)
+    assert cursor.charFormat().foreground().color().name().upper() == theme.palette.fate("accepted")
     slower, faster = measurement(0.8), measurement(1.5)
     answered.answer.measure(Measurement(*slower.runs, *faster.runs))  # no clear difference
     view.add_turn(UserTurn("More", 2))

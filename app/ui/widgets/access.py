@@ -1,0 +1,61 @@
+"""What a screen reader gets of widgets that Qt does not know: a row of choices, and a box for one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtWidgets import QAbstractSpinBox, QAccessibleWidget, QLineEdit, QWidget
+from shiboken6 import Shiboken
+from typing_extensions import override
+
+
+class ChoiceAccess(QAccessibleWidget):
+    """A row of choices: the radio button that is on. Left and right choose another, as in a group of them."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget, QAccessible.Role.RadioButton)
+
+    @override
+    def state(self) -> QAccessible.State:
+        state = super().state()
+        state.checkable = state.checked = True
+        return state
+
+
+_LENT = (QAccessible.InterfaceType.TextInterface, QAccessible.InterfaceType.EditableTextInterface)
+_FALSE = (QAccessible.InterfaceType.ValueInterface,)
+
+
+class NumberAccess(QAccessibleWidget):
+    """A box for a number: the text of its line. Qt's own would say that it is 0 of 0 to 0."""
+
+    def __init__(self, box: QAbstractSpinBox) -> None:
+        super().__init__(box, QAccessible.Role.SpinBox)
+
+    @override
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
+        found: Any = None
+        if kind in _LENT:
+            line = cast(QWidget, self.object()).findChild(QLineEdit)
+            lent = QAccessible.queryAccessibleInterface(line) if line is not None else None
+            found = lent.interface_cast(kind) if lent is not None else None
+        elif kind not in _FALSE:
+            found = super().interface_cast(kind)
+        return found if isinstance(found, Shiboken.VoidPtr) else Shiboken.VoidPtr(0)  # all else would crash
+
+
+_installed: dict[type[QWidget], Callable[[str, QObject], QAccessibleInterface | None]] = {}
+
+
+def tell_readers(kind: type[QWidget], access: Callable[[Any], QAccessibleInterface]) -> None:
+    """Let screen readers get every widget of that class by `access`."""
+
+    def make(_key: str, thing: QObject) -> QAccessibleInterface | None:
+        return access(thing) if isinstance(thing, kind) else None
+
+    if kind not in _installed:
+        _installed[kind] = make
+        QAccessible.installFactory(make)

@@ -1,0 +1,36 @@
+"""What a screen reader gets of rows of choices and of number boxes."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine.params import params_of
+from app.engine.types import Sampling
+from app.ui.theme import Theme
+from app.ui.widgets.field import NumberBox
+from app.ui.widgets.segmented import Segmented
+
+
+def test_a_choice_has_a_role_and_says_how_many_there_are(qtbot: QtBot, theme: Theme) -> None:
+    row = Segmented(theme, "Mode", ("chat", "completion", "infill"))
+    qtbot.addWidget(row)
+    row.set_choice("completion")
+    spoken = QAccessible.queryAccessibleInterface(row)
+    assert spoken.role() is QAccessible.Role.RadioButton and spoken.state().checked
+    assert spoken.text(QAccessible.Text.Name) == "Mode: completion"
+    assert spoken.text(QAccessible.Text.Description) == "2 of 3"
+
+
+def test_a_number_box_says_its_text_and_no_false_range(qtbot: QtBot) -> None:
+    box = NumberBox(next(param for param in params_of(Sampling) if param.name == "temperature"))
+    qtbot.addWidget(box)
+    box.set_value(0.7)
+    spoken = QAccessible.queryAccessibleInterface(box)
+    assert spoken.role() is QAccessible.Role.SpinBox and spoken.valueInterface() is None
+    text = spoken.textInterface()
+    assert text.text(0, text.characterCount()) == "0.7"
+    holder = QWidget()  # a box that is gone takes its interface along
+    qtbot.addWidget(holder)
+    box.setParent(holder)
