@@ -29,14 +29,7 @@ from app.engine.native.head_context import HeadContext
 from app.engine.native.heads import AssistantContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
-from app.engine.process.messages import (
-    Event,
-    Forced,
-    ForcedText,
-    PassSeconds,
-    Started,
-    trace_of,
-)
+from app.engine.process.messages import Event, Forced, ForcedText, PassSeconds, Started, trace_of
 from app.engine.record.trace import FORMAT, Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
@@ -46,12 +39,7 @@ from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
 from app.engine.templates.completion import document, filled, tokenized
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
-from app.engine.types import (
-    GenerationRequest,
-    ModelInfo,
-    ModelOptions,
-    TraceHeader,
-)
+from app.engine.types import GenerationRequest, ModelInfo, ModelOptions, TraceHeader
 from app.engine.warm_drafters import WarmDrafters
 
 
@@ -163,10 +151,7 @@ class Engine:
         return trace_of(self.generate(request))
 
     def force(
-        self,
-        texts: Sequence[ForcedText],
-        run: int = 0,
-        told: Callable[[int], None] = lambda _done: None,
+        self, texts: Sequence[ForcedText], run: int = 0, told: Callable[[int], None] = lambda _done: None
     ) -> Forced:
         """Compare the draft with the target over answers, by teacher forcing; without a text only passes are
         timed, and the caches keep what they hold. `told` is called with the number of texts that are done, at

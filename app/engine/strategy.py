@@ -161,10 +161,7 @@ class StrategySpec:
         """What each strategy may draft; `relative_size` is the draft model's / the target's."""
         return [
             StrategyLimits(
-                part.name,
-                part.shortest,
-                part.longest,
-                relative_size if KINDS[part.name].needs_draft else 0.0,
+                part.name, part.shortest, part.longest, relative_size if KINDS[part.name].needs_draft else 0.0
             )
             for part in self.parts
         ]

@@ -13,14 +13,7 @@ import msgspec
 from app.engine.errors import SettingError
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import GREEDY, SPECULATIVE
-from app.engine.types import (
-    FinishReason,
-    GenerationRequest,
-    ModelInfo,
-    PairInfo,
-    ServerInfo,
-    WholeServer,
-)
+from app.engine.types import FinishReason, GenerationRequest, ModelInfo, PairInfo, ServerInfo, WholeServer
 from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
 from app.servers.http import Asker, ServerError, strange
 

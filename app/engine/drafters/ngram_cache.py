@@ -6,14 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Drafter,
-    Keeps,
-    LlamaFlags,
-    Proposal,
-    StrategyKind,
-)
+from app.engine.drafters.base import ENOUGH, Drafter, Keeps, LlamaFlags, Proposal, StrategyKind
 from app.engine.drafters.cache_file import (
     MAX_SIZE,
     STATIC_SIZE,

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import (
-    ENOUGH,
-    Drafter,
-    Keeps,
-    LlamaFlags,
-    Proposal,
-    RunContext,
-    StrategyKind,
-)
+from app.engine.drafters.base import ENOUGH, Drafter, Keeps, LlamaFlags, Proposal, RunContext, StrategyKind
 from app.engine.params import param
 
 if TYPE_CHECKING:

@@ -7,13 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import (
-    Drafter,
-    Proposal,
-    Rehearsal,
-    RunContext,
-    StrategyKind,
-)
+from app.engine.drafters.base import Drafter, Proposal, Rehearsal, RunContext, StrategyKind
 from app.engine.params import param
 from app.engine.sampling.draws import Draws, Purpose
 

@@ -16,15 +16,7 @@ from app.base.numbers import duration, significant
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
 from app.engine.record.trace import Trace
-from app.engine.types import (
-    GenerationRequest,
-    ModelOptions,
-    PairInfo,
-    Role,
-    Round,
-    Totals,
-    TraceHeader,
-)
+from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Role, Round, Totals, TraceHeader
 
 
 class PassSeconds(msgspec.Struct, frozen=True):
