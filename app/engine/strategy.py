@@ -47,7 +47,7 @@ class StrategyPart:
         """The fewest tokens worth asking for: a shorter proposal would be discarded."""
         if KINDS[self.name].least != "n_min":
             return 1
-        return min(self._least, self.longest)
+        return min(max(1, getattr(self.params, "n_min", 1)), self.longest)
 
     @property
     def longest(self) -> int:
@@ -58,21 +58,6 @@ class StrategyPart:
     def length_key(self) -> str | None:
         """The setting that limits the length of drafts; None if there is none."""
         return KINDS[self.name].limit or None
-
-    def drafts_at(self, length: int) -> bool:
-        """Whether the strategy can draft with at most `length` tokens."""
-        if self.length_key is None or length < self._least:
-            return False
-        try:
-            check_params(replace(self.params, **{self.length_key: length}))
-        except SettingError:
-            return False
-        return True
-
-    @property
-    def _least(self) -> int:
-        """The length below which drafts are discarded."""
-        return max(1, getattr(self.params, KINDS[self.name].least or "", 1))
 
     def __str__(self) -> str:
         return ":".join([self.name, *_changed(self.params)])

@@ -145,21 +145,11 @@ def test_how_long_drafts_may_be(text: str, shortest: int, longest: int) -> None:
     assert (part.shortest, part.longest) == (shortest, longest)
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "least"),
-    [
-        ("ngram-simple", "size_m", 12),
-        ("ngram-simple:size_n=3", "size_m", 3),
-        ("ngram-mod", "n_max", 1),
-        ("draft-simple:n_max=8:n_min=5", "n_max", 5),
-        ("ngram-cache", "n_draft", 1),
-    ],
-)
-def test_lengths_at_which_nothing_would_be_drafted(text: str, key: str, least: int) -> None:
-    (part,) = StrategySpec.parse(text).parts
-    assert part.length_key == key
-    assert [length for length in range(20) if part.drafts_at(length)] == [*range(least, 20)]
-    assert not part.drafts_at(100_000), "its range ends before"
+def test_every_strategy_names_the_setting_that_limits_its_drafts() -> None:
+    for kind in KINDS.values():
+        assert kind.limit in [param.name for param in params_of(kind.params)], kind.name
+    (part,) = StrategySpec.parse("ngram-simple").parts
+    assert part.length_key == "size_m"
 
 
 @pytest.mark.parametrize(

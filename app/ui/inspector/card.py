@@ -10,7 +10,7 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
-from app.engine.explain.law import PlaceLaw, Tally
+from app.engine.explain.decision import PlaceLaw, Tally
 from app.ui.inspector.content import CardContent, Instead
 from app.ui.inspector.painting import (
     LEFT,

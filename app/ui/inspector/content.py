@@ -8,8 +8,7 @@ from math import log
 
 from app.base.numbers import listed, percent
 from app.engine.explain.copied import Copied
-from app.engine.explain.decision import q_follows
-from app.engine.explain.law import PlaceLaw, Tally
+from app.engine.explain.decision import PlaceLaw, Tally, q_follows
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.rules.formula import Sum, visible
 from app.engine.rules.registry import rule_of

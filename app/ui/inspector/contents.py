@@ -10,9 +10,9 @@ from app.engine.explain.decision import (
     draft_heading,
     odds_of,
     own_token,
+    place_law,
     residual_of,
 )
-from app.engine.explain.law import place_law
 from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.rules.base import TokenTest
 from app.engine.rules.formula import Sum, add_up, draw_sums, visible, written

@@ -14,8 +14,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QWidget
 from typing_extensions import override
 
-from app.engine.explain.decision import TokenOdds
-from app.engine.explain.law import PlaceLaw, Share, Tally, law_of
+from app.engine.explain.decision import PlaceLaw, Share, Tally, TokenOdds, law_of
 from app.engine.fates import Origin
 from app.engine.rules.base import Drafted
 from app.engine.rules.block import block_reach

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from app.base.paths import resource_folder
-from app.engine.explain.decision import residual_of
-from app.engine.explain.law import PlaceLaw, law_of, place_law
+from app.engine.explain.decision import PlaceLaw, law_of, place_law, residual_of
 from app.engine.record.trace import read_trace
 from app.lessons.lesson import lesson_files, trace_file
 from app.ui.lessons.toy import BLOCK_P, BLOCK_Q, pair_law, with_share
