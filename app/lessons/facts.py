@@ -13,7 +13,7 @@ from app.engine.lengths.base import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.rules.block import BlockTest, block_chain
-from app.engine.types import DraftedToken, Draw, EmittedToken, Round, TraceHeader
+from app.engine.types import DraftedToken, EmittedToken, Race, Round, TraceHeader
 from app.saved.measured import Measurement
 
 
@@ -298,10 +298,23 @@ class RoundFacts:
         return self._residual.share if self._residual is not None else None
 
     @property
-    def v(self) -> float | None:
-        """The draw from the residual."""
+    def _race(self) -> Race | None:
         draw = self._residual.draw if self._residual is not None else None
-        return draw.u if isinstance(draw, Draw) else None
+        return draw if isinstance(draw, Race) else None
+
+    @property
+    def score(self) -> float | None:
+        """With how much that token won the race of the residual: the logarithm of its share, and its luck."""
+        return self._race.score if self._race is not None else None
+
+    @property
+    def second(self) -> Quoted:
+        """The token that came second."""
+        return Quoted(self._race.piece.decode(errors="replace") if self._race is not None else "")
+
+    @property
+    def second_score(self) -> float | None:
+        return self._race.rival_score if self._race is not None else None
 
     # The block.
 
