@@ -50,8 +50,8 @@ class Content:
 def scope(answer: AnswerModel) -> str:
     """Which rounds the figures cover."""
     statistics = answer.statistics
-    words = [] if statistics.untold else [_several(statistics.rounds, "round")]
-    words.append(_several(statistics.emitted, "token"))
+    words = [] if statistics.untold else [numbers.count(statistics.rounds, "round")]
+    words.append(numbers.count(statistics.emitted, "token"))
     if answer.start:
         words.insert(0, f"since round {count(answer.start)}")
     if answer.cursor < len(answer.rounds):
@@ -94,7 +94,7 @@ def acceptance_by_place(answer: AnswerModel) -> Content:
 def accepted_per_round(answer: AnswerModel) -> Content:
     statistics = answer.statistics
     bars = tuple(
-        Bar(str(tokens), (rounds,), count(rounds), f"{tokens} accepted in {_several(rounds, 'round')}")
+        Bar(str(tokens), (rounds,), count(rounds), f"{tokens} accepted in {numbers.count(rounds, 'round')}")
         for tokens, rounds in enumerate(statistics.accepted_per_round)
     )
     words = _nothing(answer)
@@ -113,13 +113,13 @@ def strategy_shares(answer: AnswerModel) -> Content:
         part, calls = statistics.strategies.get(name), statistics.calls.get(name)
         accepted, drafted = (part.accepted, part.drafted) if part is not None else (0, 0)
         share = accepted / statistics.emitted if statistics.emitted else 0.0
-        asked = f"asked {_several(calls, 'time')}, " if calls is not None else ""
+        asked = f"asked {numbers.count(calls, 'time')}, " if calls is not None else ""
         told = (
             f"{name}: {asked}{count(accepted)} of {count(drafted)} accepted, {percent(share)} of the answer"
         )
         bars.append(Bar(name, (share,), percent(share), told))
     words = f"{'. '.join(bar.told for bar in bars)}. The target alone gave the rest."
-    return Content(tuple(bars), _several(statistics.emitted, "token"), words, top=1.0)
+    return Content(tuple(bars), numbers.count(statistics.emitted, "token"), words, top=1.0)
 
 
 def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content:
@@ -136,7 +136,7 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
             name,
             (each,),
             f"{each / folded.ranked * 100:.0f}",
-            f"{'none of the ten' if name == '…' else f'choice {name}'}: {_several(each, 'place')}",
+            f"{'none of the ten' if name == '…' else f'choice {name}'}: {numbers.count(each, 'place')}",
         )
         for name, each in zip(names, places, strict=True)
     )
@@ -147,7 +147,7 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
     )
     if answer.header is not None and rule_of(answer.header.verification).from_residual:
         words += " An estimate: what replaces a rejected token is drawn from the residual."
-    return Content(bars, f"% of {_several(folded.ranked, 'place')}", words)
+    return Content(bars, f"% of {numbers.count(folded.ranked, 'place')}", words)
 
 
 def target_entropy(folded: AlternativeStatistics) -> Content:
@@ -160,7 +160,8 @@ def target_entropy(folded: AlternativeStatistics) -> Content:
             f"{at / 2:g}",
             (rows, judged, accepted),
             count(rows),
-            f"{at / 2:g} bit on: {_several(rows, 'row')}, {count(judged)} judged, {count(accepted)} accepted",
+            f"{at / 2:g} bit on: {numbers.count(rows, 'row')}, {count(judged)} judged, "
+            f"{count(accepted)} accepted",
         )
         for at, (rows, judged, accepted) in enumerate(zip_longest(*histograms, fillvalue=0))
     )
@@ -172,12 +173,8 @@ def target_entropy(folded: AlternativeStatistics) -> Content:
     return Content(bars, f"mean at least {significant(folded.target_entropy)} bit", words)
 
 
-def _several(number: int, noun: str) -> str:
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
 def _rounds(statistics: Statistics) -> str:
-    return f"{_several(statistics.drafted_rounds, 'round')} with a draft" if statistics.drafted else ""
+    return f"{numbers.count(statistics.drafted_rounds, 'round')} with a draft" if statistics.drafted else ""
 
 
 def _nothing(answer: AnswerModel) -> str:

@@ -30,7 +30,7 @@ from app.ui.widgets.ask_first import RunStrip
 from app.ui.widgets.background import Query
 from app.ui.widgets.kit import WrapLayout, announce
 from app.ui.widgets.notice import Notices, Placeholder
-from app.ui.widgets.plot import choose_file, csv_table, write_export
+from app.ui.widgets.plot import choose_file, write_export
 
 ABOUT = (
     "α is how often a draft token would pass and c what it costs, in passes of the target; the predicted "
@@ -276,7 +276,7 @@ class DraftsPage(QWidget):
         if (results := self._drafts.results) is not None:
             names = DraftScore.__struct_fields__
             rows = [[getattr(score, name) for name in names] for score in results.report.drafts]
-            self._save("drafts.csv", "CSV table (*.csv)", csv_table(names, rows))
+            self._save("drafts.csv", "CSV table (*.csv)", numbers.csv_text(names, rows).encode())
 
     def _save(self, name: str, pattern: str, data: bytes) -> None:
         path = choose_file(self.window(), name, pattern)

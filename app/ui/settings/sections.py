@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFormLayout, QLabel, QLayout, QPushButton, QVBoxLayout, QWidget
 
+from app.base import numbers
 from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.engine.process.messages import DevicesListed, Failed
@@ -250,7 +251,7 @@ class CareController(QObject):
             lines.append(f"And {len(findings) - SHOWN:,} more; the command draftscope check lists all.")
         self._view.show_check("\n".join(lines) or "Nothing is damaged.")
         if to_do:
-            words = f"Do that for {_things(len(to_do))}? Nothing is deleted."
+            words = f"Do that for {numbers.count(len(to_do), 'finding')}? Nothing is deleted."
             self._view.ask(Confirmation(words, "Repair", partial(self._repair, to_do), to_do))
 
     def _repair(self, findings: tuple[DataFault, ...]) -> None:
@@ -258,7 +259,7 @@ class CareController(QObject):
         self._query(partial(self._repaired, len(findings))).ask(partial(_mend, findings))
 
     def _repaired(self, count: int, failed: tuple[str, ...]) -> None:
-        done = f"{count - len(failed)} of {_things(count)} mended."
+        done = f"{count - len(failed)} of {numbers.count(count, 'finding')} mended."
         self._view.show_check("\n".join([done, *failed[:SHOWN]]))
 
     def _query(self, answered: Callable[[T], None]) -> Query[T]:
@@ -276,7 +277,3 @@ def _mend(findings: tuple[DataFault, ...]) -> tuple[str, ...]:
     from app.care.check import repair
 
     return repair(findings)
-
-
-def _things(count: int) -> str:
-    return f"{count:,} finding{'s' * (count != 1)}"

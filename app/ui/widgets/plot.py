@@ -28,11 +28,6 @@ def choose_file(window: QWidget, name: str, pattern: str) -> str:
     return path
 
 
-def csv_table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
-    """Comma-separated lines under one line of names; None is an empty cell."""
-    return csv_text(names, rows).encode()
-
-
 def png_picture(widget: QWidget, ground: str) -> bytes:
     """The widget as a PNG, at twice its size in pixels."""
     margins = QSize(2 * _MARGIN, 2 * _MARGIN)
@@ -108,7 +103,7 @@ class Plot(QWidget):
     def save_table(self) -> None:
         path = self.ask_where(self.window(), f"{self.file_stem}.csv", "CSV table (*.csv)")
         if path:
-            self._write(path, csv_table(*self.table()))
+            self._write(path, csv_text(*self.table()).encode())
 
     def _write(self, path: str, data: bytes) -> None:
         try:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from typing_extensions import override
 
-from app.base.numbers import NONE
+from app.base.numbers import NONE, csv_text
 from app.lab.experiment import Job
 from app.lab.report import summary
 from app.lab.report.charts import SHADES, share_bars
@@ -40,7 +40,6 @@ from app.lab.runs.compare import TraceStore, compared_runs, is_measured
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.record import Divergence, RunRecord
 from app.ui.theme.palette import blend
-from app.ui.widgets.plot import csv_table as panel_table
 from tests.lab.report.reports import HOSTILE, made_experiment, made_records, made_report, pair_info
 from tests.lab.runs.test_record import FIELDS
 from tests.ui.colour_vision import EYES, difference, seen
@@ -685,5 +684,5 @@ def test_markdown_has_the_categories_and_says_what_its_columns_mean() -> None:
 def test_a_stranger_s_words_are_text_in_every_table() -> None:
     assert escaped("<script>alert(1)</script> & more") == "&lt;script>alert(1)&lt;/script> &amp; more"
     hostile = ("=HYPERLINK(1)", "+1", "-1+1", "@x", "\tx", "\rx")
-    (names, row) = csv.reader(io.StringIO(panel_table(hostile, [hostile]).decode(), newline=""))
+    (names, row) = csv.reader(io.StringIO(csv_text(hostile, [hostile]), newline=""))
     assert names == row == [f"'{text}".replace("\r", " ") for text in hostile]
