@@ -13,6 +13,5 @@ round in detail is `AnswerModel.inspected`, so parts need not know each other: t
 - `transport.py`: the bar at the foot that steps, plays and scrubs. Its `Player` moves `AnswerModel.cursor`,
   so that every view of the answer follows. Behind the last round of an answer that is being written it holds
   the engine instead (`EngineSession.set_pace`): rounds then come one at a time, or slowly. `WhatIfPanel`
-  opens from the bar. `SlowMotion` shows the coming round of a slowed replay token by token, with less motion
-  state by state.
+  opens from the bar. `slow_motion.py` shows a round in human time: guess, check, verdict.
 """

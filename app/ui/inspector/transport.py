@@ -13,7 +13,8 @@ from app.engine.explain.what_if import WhatIf, check_what_if, what_if, with_sett
 from app.engine.lengths.registry import LENGTHS
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
-from app.ui.inspector.player import SLOW, TRUE_SPEED, Player, SlowMotion, Speed
+from app.ui.inspector.player import SLOW, TRUE_SPEED, Player, Speed
+from app.ui.inspector.slow_motion import SlowMotion
 from app.ui.state.answer import AnswerModel, reconnect
 from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme

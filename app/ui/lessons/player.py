@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QScrollBar, QVBoxLayout, QWidget
 
-from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.inspector.round_view import RoundView
+from app.ui.inspector.slow_motion import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme

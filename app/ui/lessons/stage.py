@@ -13,8 +13,8 @@ from app.engine.types import Round, TraceHeader
 from app.ui.inspector.card import Card
 from app.ui.inspector.content import OTHERS, CardContent
 from app.ui.inspector.contents import before_verdict, cards_of, in_plain_words
-from app.ui.inspector.player import Moment, RoundPhase, SlowMotion
 from app.ui.inspector.round_time import RoundTime, RoundTimeView
+from app.ui.inspector.slow_motion import Moment, RoundPhase, SlowMotion
 from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme

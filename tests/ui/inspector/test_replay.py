@@ -17,7 +17,8 @@ from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import Round
 from app.ui.chat.answers import HELD
 from app.ui.inspector.place import TraceFiles, file_name
-from app.ui.inspector.player import SLOW, TRUE_SPEED, Moment, Player, RoundPhase, SlowMotion, Speed
+from app.ui.inspector.player import SLOW, TRUE_SPEED, Player, Speed
+from app.ui.inspector.slow_motion import Moment, RoundPhase, SlowMotion
 from app.ui.inspector.transport import SPEEDS, TransportBar
 from app.ui.state.answer import AnswerModel
 from app.ui.state.chat_side import Inspection
