@@ -407,6 +407,8 @@ def test_models_lists_the_bundled_pair_and_what_was_pulled(
     judged = json.loads(command("models", "--json", "--drafts-for", mine / "own.gguf").out)
     assert [draft["verdict"] for draft in judged][-1] == "cannot" and judged[-1]["because"]
 
+    bundled = command("models", "--drafts-for", "bundled:demo_pair/target.gguf")
+    assert bundled.code == 0 and "draft.gguf" in bundled.out
     drafts = command("models", "--drafts-for", mine / "own.gguf")
     assert drafts.code == 0
     lines = listed_lines(drafts)

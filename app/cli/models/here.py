@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from app.base.numbers import file_size
+from app.base.paths import find_paths
 from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import aligned, hand_over, put, say
@@ -57,7 +58,8 @@ def models(argv: list[str]) -> int:
             return _delete(shelf, arguments.delete)
         found = [shelf.read(model) for model in shelf.scan()]
         if arguments.drafts_for:
-            _print_drafts(shelf, arguments.drafts_for, found, arguments.json)
+            target = Path(find_paths().model(str(arguments.drafts_for)))  # of our own by its symbol
+            _print_drafts(shelf, target, found, arguments.json)
         elif arguments.json:
             _print_json([_facts(model) for model in found])
         else:
