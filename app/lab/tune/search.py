@@ -1,14 +1,15 @@
 """What a search measures next, without an engine and without a clock: it is asked for the next part, and told
 what came out.
 
-First come a few answers with and without drafts: by the cost model they tell which settings may win. These
-are measured by successive halving (Jamieson and Talwalkar 2016): all briefly, then the better half longer.
+Candidates are settings of every registered strategy that are worth trying on an unknown machine. First come
+a few answers with and without drafts: by the cost model they tell which settings may win. These are measured
+by successive halving (Jamieson and Talwalkar 2016): all briefly, then the better half longer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -16,14 +17,57 @@ from typing import NamedTuple
 import msgspec
 
 from app.base import numbers
+from app.engine.drafters.base import StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.explain.predict import Predictor
-from app.engine.strategy import NONE, StrategySpec, drafting_with
+from app.engine.strategy import NONE, SYNTHETIC, StrategySpec, drafting_with
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job, Lane, Prompt, conversations
 from app.lab.runs.events import LabEvent
 from app.lab.runs.record import RunRecord
-from app.lab.tune.candidates import LeftOut
-from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, Rung, Tuned, kept_of, scored
+from app.lab.tune.tuned import FEWEST_PROMPTS, FINALISTS, WORTH_IT, LeftOut, Rung, Tuned, kept_of, scored
+
+
+class Family(NamedTuple):
+    """A strategy, or a mix of strategies, with settings that are worth trying, the most promising first."""
+
+    name: str
+    settings: tuple[str, ...]
+
+
+def families(*, has_draft: bool, temperature: float = 0.0) -> tuple[Family, ...]:
+    """All that can work, the most promising first; strategies with a draft model only if there is one."""
+    usable = [kind for kind in KINDS.values() if not kind.is_synthetic and not kind.is_head]
+    alone = [kind for kind in usable if not kind.needs_draft]
+    drafting = [kind for kind in usable if kind.needs_draft and has_draft]
+    found = [Family(kind.name, tuple(_settings_of(kind, temperature))) for kind in (*drafting, *alone)]
+    found += [_mix(first, second.name, second.settings_behind) for second in drafting for first in alone]
+    # Without a draft model: long repetitions first, then short ones.
+    found += [_mix(kind, kind.before, KINDS[kind.before].settings[:1]) for kind in alone if kind.before]
+    return tuple(found)
+
+
+def cannot_work(*, has_draft: bool) -> tuple[LeftOut, ...]:
+    """The registered strategies that `families` leaves out, and why."""
+    found = [LeftOut(kind.name, SYNTHETIC) for kind in KINDS.values() if kind.is_synthetic]
+    if not has_draft:
+        found.append(LeftOut("strategies with a draft model", "there is no draft model"))
+    return tuple(found)
+
+
+def _settings_of(kind: StrategyKind, temperature: float) -> Iterator[str]:
+    settings = kind.settings
+    if temperature > 0:
+        settings = (*settings[:2], *kind.settings_drawn, *settings[2:])
+    for setting in settings:
+        yield f"{kind.name}:{setting}".rstrip(":")
+
+
+def _mix(first: StrategyKind, second: str, settings: Iterable[str]) -> Family:
+    """The first strategy with its most promising settings, then the second."""
+    (best, *_) = _settings_of(first, 0.0)
+    return Family(f"{first.name}+{second}", tuple(f"{best}+{second}:{setting}" for setting in settings))
+
 
 _FINAL_SHARE = 2.0  # the last rung's time, relative to every other rung's
 _FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung

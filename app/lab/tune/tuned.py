@@ -20,7 +20,6 @@ from app.lab.report.page import document, facts, html_table, prompts_html
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import SpeedFinding, Speedup, mean_factor, ratios_of, speedup_words
 from app.lab.runs.record import JsonFile, RunRecord
-from app.lab.tune.candidates import LeftOut
 
 FINALISTS = 3
 """The candidates of the last rung: the last choice needs the most certainty, and a runner-up to name."""
@@ -31,6 +30,14 @@ WORTH_IT = 1.03
 _USUAL_NOISE = 0.07  # deviation of one measured speed-up, where few prompts were repeated,
 _USUAL_DEGREES = 4  # and how many repeats weigh as much as this guess
 _SIGMAS = 2.0
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Settings that are not tried, in words, and why."""
+
+    what: str
+    reason: str
+    strategies: tuple[str, ...] = ()
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -22,8 +22,7 @@ from app.lab.runs.disturbance import other_load, unsteady
 from app.lab.runs.events import Control, EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
 from app.lab.runs.lab_engine import LabEngine
 from app.lab.runs.runner import MakeHome, Runner
-from app.lab.tune.candidates import cannot_work, families
-from app.lab.tune.search import Search, SearchPart, in_turn, rungs_left
+from app.lab.tune.search import Search, SearchPart, cannot_work, families, in_turn, rungs_left
 from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, best_by_kind, winner_of
 
 _BASELINE_ROUNDS = 200

@@ -30,7 +30,7 @@ from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.loop.propose import Budget, propose
 from app.engine.process.messages import PassSeconds
 from app.engine.strategy import StrategySpec
-from app.lab.tune.candidates import families
+from app.lab.tune.search import families
 
 TABLE = Path(__file__).with_name("table.jsonl")
 TABLES = (TABLE, Path(__file__).with_name("table-2026-11-26.jsonl"))

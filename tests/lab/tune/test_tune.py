@@ -19,8 +19,7 @@ from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.report.summary import SpeedFinding, Speedup
 from app.lab.runs.events import Control, Paused, RunDone, RunStarted
 from app.lab.runs.record import RunRecord
-from app.lab.tune.candidates import cannot_work, families
-from app.lab.tune.search import Planned, Search, rungs_left, time_share
+from app.lab.tune.search import Planned, Search, cannot_work, families, rungs_left, time_share
 from app.lab.tune.tuned import FINALISTS, Rung, Score, Tuned, best_by_kind, kept_of, scored, winner_of
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from tests.lab.experiments import pair_of

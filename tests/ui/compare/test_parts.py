@@ -29,7 +29,7 @@ from app.ui.compare.exports import save_traces
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.lane_card import LaneCard
 from app.ui.compare.race_bar import RaceBar
-from app.ui.compare.scatter import Point, Scatter
+from app.ui.compare.results import Point, Scatter
 from app.ui.compare.summary_table import SummaryTable
 from app.ui.compare.tune_page import TunePage
 from app.ui.compare.words import ahead_words, badge, place_words
