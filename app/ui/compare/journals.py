@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame
 
 from app.base import numbers
@@ -145,18 +145,20 @@ def _grid_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}-sweep.json")
 
 
-class ResumeStrip(QFrame):
-    """Says what the measurement was and how many runs are done."""
+class EarlierRuns(QFrame):
+    """Offers one earlier measurement at a time: what it was, and how many of its runs are done."""
 
-    accepted = Signal()
-    dismissed = Signal()
+    wanted = Signal(object)
+    """Continue this Earlier, or show it if it is complete."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
+        self.journals = Journals(folder)
+        self.offered: Earlier | None = None
         self.setProperty("kind", "card")
         self._words = kit.label(wrap=True, plain=True)
-        self.accept = kit.button("", self.accepted)
-        self.dismiss = kit.button("", self.dismissed, kind="flat")
+        self.accept = kit.button("", self._accept)
+        self.dismiss = kit.button("", self._dismiss, kind="flat")
         kit.row((self._words, 1), self.accept, self.dismiss, margins=(16, 8, 12, 8), spacing=8, on=self)
         self.hide()
 
@@ -164,62 +166,33 @@ class ResumeStrip(QFrame):
     def text(self) -> str:
         return self._words.text()
 
-    def show_earlier(self, earlier: Earlier) -> None:
-        """Offer this measurement."""
+    def offer_any(self) -> None:
+        """Offer an interrupted measurement, or otherwise the latest one to look at."""
+        self.offer(self.journals.broken_off() or self.journals.latest())
+
+    def offer_broken_off(self) -> None:
+        """After a measurement, offer one that can be continued: the same or another."""
+        self.offer(self.journals.broken_off())
+
+    def offer(self, earlier: Earlier | None) -> None:
+        """Offer this measurement; None offers nothing."""
+        self.offered = earlier
+        self.setVisible(earlier is not None)
+        if earlier is None:
+            return
         when = f"{earlier.begun:%d %B, %H:%M}".lstrip("0")
         experiment = earlier.journal.experiment
         what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"
         if earlier.depths:
             what += f", {numbers.count(len(earlier.depths), 'depth')}"
-        if earlier.complete:
-            self._words.setText(
-                f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."
-            )
-            self.accept.setText("Show it")
-            self.dismiss.setText("Dismiss")
-        else:
+        words = f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."
+        if not earlier.complete:
             ended = "was interrupted" if earlier.broken_off else "has runs that failed"
-            self._words.setText(
-                f"A measurement of {when} {ended}: {what}. "
-                f"{earlier.done:,} of {earlier.total:,} runs are done."
-            )
-            self.accept.setText("Resume")
-            self.dismiss.setText("Discard")
-        self.show()
-
-
-class EarlierRuns(QObject):
-    """Offers one earlier measurement at a time."""
-
-    wanted = Signal(object)
-    """Continue this Earlier, or show it where it is complete."""
-
-    def __init__(self, folder: Path, parent: QObject) -> None:
-        super().__init__(parent)
-        self.journals = Journals(folder)
-        self.offer = ResumeStrip()
-        self.offer.accepted.connect(self._accept)
-        self.offer.dismissed.connect(self._dismiss)
-        self.offered: Earlier | None = None
-
-    def offer_any(self) -> None:
-        """Offer an interrupted measurement, or otherwise the latest one to look at."""
-        self._offer(self.journals.broken_off() or self.journals.latest())
-
-    def offer_broken_off(self) -> None:
-        """After a measurement, offer one that can be continued: the same or another."""
-        self._offer(self.journals.broken_off())
-
-    def hide(self) -> None:
-        """Offer nothing."""
-        self._offer(None)
-
-    def _offer(self, earlier: Earlier | None) -> None:
-        self.offered = earlier
-        if earlier is None:
-            self.offer.hide()
-        else:
-            self.offer.show_earlier(earlier)
+            done = f"{earlier.done:,} of {earlier.total:,} runs are done."
+            words = f"A measurement of {when} {ended}: {what}. {done}"
+        self._words.setText(words)
+        self.accept.setText("Show it" if earlier.complete else "Resume")
+        self.dismiss.setText("Dismiss" if earlier.complete else "Discard")
 
     def _accept(self) -> None:
         if self.offered is not None:
@@ -228,4 +201,4 @@ class EarlierRuns(QObject):
     def _dismiss(self) -> None:
         if self.offered is not None and not self.offered.complete:
             self.journals.discard(self.offered)
-        self.hide()
+        self.offer(None)

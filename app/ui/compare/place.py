@@ -52,11 +52,11 @@ class ComparePlace(PlaceWidget):
         self.chips = SetupBar(theme, chat, suites, folder / "setup.json", folder.with_name(QUANTISED))
         self.head = self.chips.head
         self.strip = RunStrip()
-        self.earlier = EarlierRuns(folder, self)
+        self.earlier = EarlierRuns(folder)
         self.notice = Notices(theme)
         self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip)
         self.exports = ExportMenu(theme, self.head.export_menu, self.works, self.outcome)
-        messages = kit.column(self.earlier.offer, self.notice, margins=(24, 8, 24, 0))
+        messages = kit.column(self.earlier, self.notice, margins=(24, 8, 24, 0))
         kit.column(self.head, self.strip, messages, (self.outcome, 1), spacing=0, on=self)
         self._connect()
         self.chips.show_setup()
@@ -206,7 +206,7 @@ class ComparePlace(PlaceWidget):
 
     def _begun(self) -> None:
         """Close panels and offers once a measurement has begun, which they no longer change."""
-        self.earlier.hide()
+        self.earlier.offer(None)
         self.head.close_panels()
 
     def _show_lanes(self) -> None:

@@ -82,9 +82,9 @@ def test_depths_that_were_broken_off_go_on_in_the_next_window(windows: Windows) 
     desk.until(lambda: place.works.depth.done >= 3)
     assert "depth " in place.strip.text
     desk, again = reopened(windows, desk)
-    assert ", 3 depths. " in again.earlier.offer.text
+    assert ", 3 depths. " in again.earlier.text
     before = dict(again.earlier.offered.journal.records)
-    again.earlier.offer.accept.click()
+    again.earlier.accept.click()
     assert again.outcome.currentWidget() is again.outcome.depth_page
     desk.until(lambda: again.works.depth.done > len(before))
     assert all(again.works.depth.records[job].seconds == record.seconds for job, record in before.items())

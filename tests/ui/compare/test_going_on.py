@@ -100,13 +100,13 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     place.run()
     desk.until(lambda: place.works.session.done >= 3)
     desk, again = reopened(windows, desk)
-    assert again.earlier.offer.isVisible()
-    assert "interrupted" in again.earlier.offer.text
+    assert again.earlier.isVisible()
+    assert "interrupted" in again.earlier.text
     earlier = again.earlier.offered
     assert earlier is not None
     before = dict(earlier.journal.records)
-    again.earlier.offer.accept.click()
-    assert not again.earlier.offer.isVisible()
+    again.earlier.accept.click()
+    assert not again.earlier.isVisible()
     desk.until(lambda: again.works.session.done > len(before))
     again.works.session.cancel()
     desk.until(lambda: again.works.session.may_start)
@@ -119,8 +119,8 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     desk = windows.open()
     report = measured(desk, opened(desk))
     desk, place = reopened(windows, desk)
-    assert "All 8 runs" in place.earlier.offer.text
-    place.earlier.offer.accept.click()
+    assert "All 8 runs" in place.earlier.text
+    place.earlier.accept.click()
     desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
     shown = place.works.session.report
     assert shown is not None
@@ -149,15 +149,15 @@ def test_what_was_cancelled_is_offered_at_once_and_goes_on(windows: Windows) -> 
     place = opened(desk, tokens=64, repeats=20)
     place.run()
     desk.until(lambda: place.works.session.done >= 3)
-    assert not place.earlier.offer.isVisible()
+    assert not place.earlier.isVisible()
     place.strip.cancel.click()
     desk.until(lambda: place.works.session.may_start)
-    assert place.earlier.offer.isVisible()
-    assert "interrupted" in place.earlier.offer.text
+    assert place.earlier.isVisible()
+    assert "interrupted" in place.earlier.text
     before = dict(place.works.session.records)
     desk.until_ready()
-    place.earlier.offer.accept.click()
-    assert not place.earlier.offer.isVisible()
+    place.earlier.accept.click()
+    assert not place.earlier.isVisible()
     desk.until(lambda: place.works.session.done > len(before))
     assert all(place.works.session.records[job].seconds == record.seconds for job, record in before.items())
     place.strip.cancel.click()
@@ -190,7 +190,7 @@ def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
     place.run()
     desk.until(lambda: place.works.session.done >= 2)
     desk, again = reopened(windows, desk)
-    again.earlier.offer.dismiss.click()
-    assert not again.earlier.offer.isVisible()
+    again.earlier.dismiss.click()
+    assert not again.earlier.isVisible()
     assert again.earlier.journals.latest() is None
     assert not list(again.earlier.journals.folder.glob("*traces*"))

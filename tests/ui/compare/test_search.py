@@ -78,7 +78,7 @@ def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows
     desk, again = reopened(windows, desk)
     earlier = again.earlier.offered
     assert earlier is not None
-    again.earlier.offer.accept.click()
+    again.earlier.accept.click()
     assert again.outcome.currentWidget() is again.outcome.sweep_page
     desk.until(lambda: again.works.sweep.done > earlier.done)
     assert [shown.cell.x for shown in again.outcome.sweep_page.heat.cells] == ["1", "3", "1", "3"]

@@ -207,7 +207,7 @@ def test_a_measurement_with_a_plain_server_is_set_up_as_it_was(windows: Windows)
         lanes = place.chips.setup.lanes
         measured(desk, place)
         desk, place = reopened(windows, desk)
-        named(place.earlier.offer, "Show it", QPushButton).click()
+        named(place.earlier, "Show it", QPushButton).click()
         desk.until(lambda: place.works.session.report is not None)
     assert [(lane.strategy, lane.pair) for lane in place.chips.setup.lanes] == [
         (lane.strategy, lane.pair) for lane in lanes
