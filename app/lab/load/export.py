@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from app.base import numbers
 from app.base.numbers import csv_text
 from app.engine.errors import UserError
 from app.lab.load.levels import level_words
-from app.lab.load.report import BurstReport, LoadRow, load_curves
+from app.lab.load.report import BurstReport, LoadRow
 from app.lab.report.change import Change, ReportChange, differences_between
 from app.lab.report.charts import curve_chart
 from app.lab.report.columns import Column
 from app.lab.report.export import escaped, markdown_table
 from app.lab.report.page import document, html_table
+from app.lab.report.plots import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.summary import SpeedFinding, Speedup
 from app.lab.runs.record import FIRST_TOKEN_TITLE, INTER_TOKEN, INTER_TOKEN_TITLE
 from app.servers.address import server_words
@@ -182,6 +186,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
         "Tokens/s of all over those of the server without drafts at the same load. At a rate: tokens / time "
         "from sending a request to its end, over the same. Geometric mean over repeats.",
         lambda row: row.gain,
+        numbers.factor,
         words=lambda row: row.gain_words,
     ),
     Column(
@@ -213,6 +218,40 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
         words=lambda row: row.goodput_words,
     ),
 )
+
+
+_PLOTTED = ("tokens_per_second", "tokens_per_second_of_one", "gain", "acceptance_rate", "goodput")
+
+
+def load_curves(report: BurstReport) -> Curves:
+    """Tokens/s of all requests and of one, gain, acceptance and goodput against the load."""
+    places = report.load.levels
+    marks = tuple(
+        CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
+        for crossing in report.crossings
+        if crossing is not None
+    )
+    plots = []
+    for column in LOAD_COLUMNS:
+        if column.key in _PLOTTED:
+            values = values_of(places, ((row.lane, row.level, column.value(row)) for row in report.rows))
+            plot = CurvePlot(column.key, column.title.removesuffix(" (95 %)"), column.written, values)
+            compared = column.key == "gain" and values
+            plots.append(replace(plot, level=1.0, marks=marks) if compared else plot)
+    return Curves(
+        axis="requests a second" if report.rates else "requests at once",
+        places=places,
+        lanes=tuple(lane.name for lane in report.lanes),
+        baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
+        plots=tuple(plots),
+    )
+
+
+def _place(places: Sequence[float], load: float) -> float:
+    """Where a load stands between the places, on a logarithmic scale."""
+    at = next(index for index, (_, high) in enumerate(pairwise(places)) if load <= high)
+    low, high = places[at], places[at + 1]
+    return at + math.log(load / low) / math.log(high / low)
 
 
 def load_cells(report: BurstReport) -> tuple[list[str], list[list[str]]]:

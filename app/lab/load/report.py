@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -17,7 +17,6 @@ from app.lab.experiment import Experiment
 from app.lab.facts import SystemFacts, system_facts
 from app.lab.lanes import lane_names
 from app.lab.load.levels import Limits, LoadPlan
-from app.lab.report.plots import CurveMark, CurvePlot, Curves, values_of
 from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.report.summary import Speedup, speedup_words
 from app.lab.runs.compare import is_measured
@@ -293,41 +292,3 @@ def _crossing(rows: Sequence[LoadRow]) -> float | None:
     low, before, high, after = falls[0]
     share = math.log(before) / (math.log(before) - math.log(after))
     return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
-
-
-def load_curves(report: BurstReport) -> Curves:
-    """Tokens/s of all requests and of one, gain and acceptance against the requests at once."""
-    places, rows = report.load.levels, report.rows
-
-    def values(number: Callable[[LoadRow], float | None]) -> dict[tuple[int, int], float]:
-        return values_of(places, ((row.lane, row.level, number(row)) for row in rows))
-
-    of_all = values(lambda row: row.tokens_per_second)
-    of_one = values(lambda row: row.tokens_per_second_of_one)
-    gains = values(lambda row: row.gain)
-    acceptance = values(lambda row: row.acceptance_rate)
-    marks = tuple(
-        CurveMark(_place(places, crossing), 1.0, f"{crossing:.1f}")
-        for crossing in report.crossings
-        if crossing is not None
-    )
-    return Curves(
-        axis="requests a second" if report.rates else "requests at once",
-        places=places,
-        lanes=tuple(lane.name for lane in report.lanes),
-        baselines=frozenset(lane for lane, facts in enumerate(report.lanes) if facts.baseline == lane),
-        plots=(
-            CurvePlot("tokens_per_second", "tokens/s of all", numbers.digits, of_all),
-            CurvePlot("tokens_per_second_of_one", "tokens/s of one", numbers.digits, of_one),
-            CurvePlot("gain", "gain", numbers.factor, gains, level=1.0 if gains else None, marks=marks),
-            CurvePlot("acceptance_rate", "acceptance", numbers.percent, acceptance),
-            CurvePlot("goodput", "goodput", numbers.digits, values(lambda row: row.goodput)),
-        ),
-    )
-
-
-def _place(places: Sequence[float], load: float) -> float:
-    """Where a load stands between the places, on a logarithmic scale."""
-    at = next(index for index, (_, high) in enumerate(pairwise(places)) if load <= high)
-    low, high = places[at], places[at + 1]
-    return at + math.log(load / low) / math.log(high / low)

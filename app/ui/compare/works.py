@@ -13,9 +13,9 @@ from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import Digest
 from app.lab.lanes import lane_names
-from app.lab.load.export import load_findings
+from app.lab.load.export import load_curves, load_findings
 from app.lab.load.levels import LoadPlan, level_words
-from app.lab.load.report import BurstDone, BurstReport, load_curves
+from app.lab.load.report import BurstDone, BurstReport
 from app.lab.report.plots import Curves
 from app.lab.runs.events import Begun, Control, Ended, LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome

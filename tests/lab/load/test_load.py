@@ -23,13 +23,14 @@ from app.lab.load.export import (
     LOAD_COLUMNS,
     load_change_between,
     load_csv,
+    load_curves,
     load_findings,
     load_html,
     load_markdown,
     load_sentences,
 )
 from app.lab.load.levels import Limits, LoadPlan, parse_levels, parse_limits, parse_rates, server_lanes_of
-from app.lab.load.report import Burst, BurstDone, BurstReport, load_curves, make_load_report
+from app.lab.load.report import Burst, BurstDone, BurstReport, make_load_report
 from app.lab.load.runner import LoadRunner
 from app.lab.report.page import embedded_json
 from app.lab.runs.events import Begun

@@ -11,9 +11,9 @@ import pytest
 from app.engine.errors import SettingError
 from app.lab.lanes import server_lanes
 from app.lab.load import levels
-from app.lab.load.export import load_cells
+from app.lab.load.export import load_cells, load_curves
 from app.lab.load.levels import Limits, LoadPlan
-from app.lab.load.report import BurstReport, load_curves
+from app.lab.load.report import BurstReport
 from app.servers.client import ServerClient
 from app.ui.compare.place import ComparePlace
 from app.ui.state.engine_session import Activity
