@@ -121,12 +121,15 @@ class LaneCard(QWidget):
 
     # ------------------------------------------------------------------ the numbers
 
-    def set_numbers(self, speed: str, factor: str, caption: str) -> None:
-        """Show tokens/s and the speed-up, with a caption."""
+    def set_numbers(self, speed: str, factor: str, caption: str, badge: tuple[str, str] = ("", "")) -> None:
+        """Show tokens/s and the speed-up, with a caption; and whether the answer is identical to the
+        baseline's, with what that means."""
         self.speed.setText(speed)
         self.factor.setText(factor)
         self.caption.set_text(caption)
         self.caption.setToolTip(as_text(caption))
+        self.badge.set_text(badge[0])
+        self.badge.setToolTip(as_text(badge[1]))
 
     def set_told(self, line: str, whole: str, *, shown: bool) -> None:
         """Say below the name what answers in this lane; `whole` is the tooltip. Cards beside each other all
@@ -134,11 +137,6 @@ class LaneCard(QWidget):
         self.told.set_text(line)
         self.told.setToolTip(as_text(whole))
         self.told.setVisible(shown)
-
-    def set_badge(self, text: str, definition: str) -> None:
-        """Show whether the answer is identical to the baseline's; `definition` explains it."""
-        self.badge.set_text(text)
-        self.badge.setToolTip(as_text(definition))
 
     def set_best(self, best: bool) -> None:
         """Mark the lane as the fastest over all runs."""

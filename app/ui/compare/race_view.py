@@ -164,7 +164,6 @@ class RaceView(QWidget):
         for card in self.lanes.cards:
             card.set_answer(None)
             card.set_numbers("–", "", "waits for its turn")
-            card.set_badge("", "")
         self.follow()
 
     def _show_first(self) -> None:
@@ -240,12 +239,10 @@ class RaceView(QWidget):
             card.set_at_work(at_hand is not None and at_hand.lane == lane and record is None)
             if not self._is_current(lane):
                 card.set_numbers("–", "", "waits for its turn")
-                card.set_badge("", "")
             elif record is not None:
                 self._show_record(lane, "")
             elif answer is not None and job is not None:
                 card.set_numbers(significant(answer.statistics.tokens_per_second), "", "answers now")
-                card.set_badge("", "")
         self._share_axes(experiment, *self._at_hand)
 
     def _share_axes(self, experiment: Experiment, repeat: int, prompt: int) -> None:
@@ -277,15 +274,13 @@ class RaceView(QWidget):
         if record.failure:
             card.set_answer(None, record.failure)
             shown = "failed"
+        compared = experiment.baseline_of(lane) is not None
+        temperature = experiment.sampling_of(lane).temperature
         card.set_numbers(
             significant(record.tokens_per_second) if not record.failure else "–",
             numbers.factor(record.speedup) if record.speedup is not None else "",
             shown,
-        )
-        compared = experiment.baseline_of(lane) is not None
-        temperature = experiment.sampling_of(lane).temperature
-        card.set_badge(
-            *(badge(record, experiment.lanes[lane].strategy, temperature) if compared else NO_BASELINE)
+            badge(record, experiment.lanes[lane].strategy, temperature) if compared else NO_BASELINE,
         )
 
     # ------------------------------------------------------------------ the race
@@ -304,7 +299,6 @@ class RaceView(QWidget):
             if answer is None:
                 card.set_answer(None, record.failure if record is not None else "not measured yet")
                 card.set_numbers("–", "", "failed" if record is not None else "")
-                card.set_badge("", "")
             elif lane in state:
                 self._show_runner(lane, answer, state[lane], at)
             else:
@@ -324,7 +318,6 @@ class RaceView(QWidget):
             self._show_record(lane, " · ".join(part for part in (place, gap) if part))
             return
         card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")
-        card.set_badge("", "")
 
 
 def _round_of(rounds: Sequence[Round], token: int) -> int | None:
