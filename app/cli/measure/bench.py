@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 from app.base import numbers
 from app.base.paths import find_paths
 from app.cli.answer.draft_options import asked_strategies
-from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
 from app.cli.measure.measuring import (
@@ -25,11 +24,12 @@ from app.cli.measure.measuring import (
     write_report,
 )
 from app.cli.measure.options import (
+    OF_RUNS,
     Outputs,
-    add_journal_option,
     add_measure_options,
     add_output_options,
     asked_experiment,
+    check_outputs,
     kept_seed,
     lane_model,
     local_experiment,
@@ -86,8 +86,7 @@ class BenchPlan:
 def bench(argv: list[str]) -> int:
     """Parse, measure, report; returns the exit code. Raises UserError."""
     plan = parse_bench(argv)
-    for path in plan.outputs.paths:
-        check_writable(path)
+    check_outputs(plan.outputs)
     return run_interruptible(lambda interrupt: _measure(plan, interrupt))
 
 
@@ -122,8 +121,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     add_server_options(lanes, "A server to measure", several=True)
     add_load_options(lanes)
     add_measure_options(parser)
-    add_output_options(parser)
-    add_journal_option(parser)
+    add_output_options(parser, (*OF_RUNS, "journal"))
     arguments = parser.parse_args(argv)
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
     load = asked_load(arguments)
@@ -304,16 +302,14 @@ def sweep(argv: list[str]) -> int:
             "value: cache_type_k+cache_type_v=f16,q8_0",
         )
     add_measure_options(parser)
-    add_output_options(parser)
-    add_journal_option(parser)
+    add_output_options(parser, (*OF_RUNS, "journal"))
     arguments = parser.parse_args(argv)
     (strategy,) = asked_strategies(arguments, [arguments.strategy])
     files = outputs(arguments)
     base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
     x, y = Axis.parse(arguments.x), Axis.parse(arguments.y)
     experiment, facts = make_sweep(base, strategy, x, y, partial(lane_model, folder=Path.cwd()))
-    for path in files.paths:
-        check_writable(path)
+    check_outputs(files)
 
     def work(interrupt: Interrupt) -> int:
         home = partial(make_home, arguments.engine)

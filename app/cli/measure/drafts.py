@@ -13,9 +13,15 @@ from typing import Any
 from app.base import numbers
 from app.base.paths import BUNDLED_TARGET, find_paths
 from app.cli.answer.options import DRAFT, LENGTH, SAMPLING, TARGET, add_end_options, local_pair
-from app.cli.answer.recorder import check_writable, write_file
+from app.cli.answer.recorder import write_file
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.measure.options import add_prompt_options, asked_suite
+from app.cli.measure.options import (
+    add_output_options,
+    add_prompt_options,
+    asked_suite,
+    check_outputs,
+    outputs,
+)
 from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import definitions, put, say, table
@@ -51,8 +57,7 @@ def drafts(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
-    if arguments.json is not None:
-        check_writable(arguments.json)
+    check_outputs(outputs(arguments))
     return run_interruptible(partial(_judge, arguments, sampling))
 
 
@@ -77,9 +82,7 @@ def _parser() -> Parser:
     answers = parser.add_argument_group("the answers")
     add_end_options(answers, str(ANSWER_TOKENS))
     add_engine_option(answers)
-    parser.add_argument_group("files written").add_argument(
-        "--json", metavar="OUT.json", type=Path, help="Write the numbers of every draft"
-    )
+    add_output_options(parser, ("json",), "Write the numbers of every draft")
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the drafts"))

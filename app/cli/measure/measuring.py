@@ -216,13 +216,11 @@ def _check_runs(report: Report) -> None:
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
     """Write all requested files; returns the errors of those that cannot be written."""
     problems = write_report(outputs, report)
-    for path, write in (
-        (outputs.export, partial(_write_lanes, report)),
-        (outputs.traces, partial(_write_traces, runner.traces)),
-    ):
-        if path is not None:
+    writers = {"export": partial(_write_lanes, report), "traces": partial(_write_traces, runner.traces)}
+    for name, write in writers.items():
+        if name in outputs:
             try:
-                write(path)
+                write(outputs[name])
             except UserError as error:
                 problems.append(error)
     return problems
@@ -232,7 +230,7 @@ def write_report(outputs: Outputs, report: AnyReport) -> list[UserError]:
     """Write a report's files; returns the errors of those that cannot be written."""
     problems = []
     for end, made in WRITERS[type(report)].items():
-        if (path := outputs.of(end)) is not None:
+        if (path := outputs.get({".md": "markdown"}.get(end, end[1:]))) is not None:
             try:
                 write_file(path, made(report))
             except UserError as error:  # the others are written

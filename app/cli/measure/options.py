@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from app.cli.answer.options import (
     chosen_pair,
     local_pair,
 )
+from app.cli.answer.recorder import check_writable
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.drafters import add_drafter_option
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, plain_text
@@ -37,24 +39,27 @@ from app.servers.address import is_address
 DEFAULT_REPEATS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The files to write at the end."""
+Outputs = Mapping[str, Path]
+"""The files to write at the end, by the names of their options."""
 
-    json: Path | None = None
-    csv: Path | None = None
-    html: Path | None = None
-    markdown: Path | None = None
-    traces: Path | None = None
-    export: Path | None = None  # a folder
-
-    def of(self, end: str) -> Path | None:
-        """The file of a report whose name usually ends like this."""
-        return {".json": self.json, ".csv": self.csv, ".html": self.html, ".md": self.markdown}[end]
-
-    @property
-    def paths(self) -> list[Path]:
-        return [path for path in (self.json, self.csv, self.html, self.markdown, self.traces) if path]
+_WRITTEN = {
+    "json": ("OUT.json", "Write every run and the summary"),
+    "csv": ("OUT.csv", "Write a line for every run"),
+    "html": ("OUT.html", "Write a report that opens in any browser, without a network"),
+    "markdown": ("OUT.md", "Write the table for an issue or a message"),
+    "traces": ("OUT.zip", "Write the traces of all runs in one archive"),
+    "export": (
+        "FOLDER",
+        "Write each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, and "
+        "NAME.acceptance.jsonl, AIPerf's acceptance records",
+    ),
+    "journal": (
+        "FILE.jsonl",
+        "Save every run as soon as it is done; if the file exists, resume after its last run",
+    ),
+}
+"""The options of files that commands write: what stands for their values, and their help."""
+OF_RUNS = ("json", "csv", "html", "markdown", "traces", "export")
 
 
 def add_measure_options(
@@ -116,42 +121,31 @@ def add_prompt_options(group: argparse._ArgumentGroup, *, required: bool = True)
     )
 
 
-def add_output_options(parser: Parser) -> None:
-    output = parser.add_argument_group("files written")
-    for name, metavar, what in (
-        ("--json", "OUT.json", "Write every run and the summary"),
-        ("--csv", "OUT.csv", "Write a line for every run"),
-        ("--html", "OUT.html", "Write a report that opens in any browser, without a network"),
-        ("--markdown", "OUT.md", "Write the table for an issue or a message"),
-        ("--traces", "OUT.zip", "Write the traces of all runs in one archive"),
-    ):
-        output.add_argument(name, metavar=metavar, type=Path, help=what)
-    output.add_argument(
-        "--export",
-        metavar="FOLDER",
-        type=Path,
-        help="Write each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, "
-        "and NAME.acceptance.jsonl, AIPerf's acceptance records",
-    )
-
-
-def add_journal_option(parser: Parser) -> None:
-    parser.add_argument(
-        "--journal",
-        metavar="FILE.jsonl",
-        type=Path,
-        help="Save every run as soon as it is done; if the file exists, resume after its last run",
-    )
+def add_output_options(parser: Parser, names: Sequence[str] = OF_RUNS, json: str = "") -> None:
+    """Add the options of files by their names; `json` is the help of --json, if it is another."""
+    group = parser.add_argument_group("files written")
+    for name in names:
+        metavar, what = _WRITTEN[name]
+        words = json if json and name == "json" else what
+        group.add_argument(f"--{name}", metavar=metavar, type=Path, help=words)
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
-    """The output files; raises UsageError if two of them, or one and the journal, are the same file."""
-    paths = (arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
-    files = Outputs(*paths, arguments.export)
-    written = [*files.paths, arguments.journal] if arguments.journal else files.paths
-    if len(set(map(os.path.abspath, written))) < len(written):
+    """The files that are asked for, without the journal; raises UsageError if two of them, or one and the
+    journal, are the same file."""
+    given = {name: path for name in _WRITTEN if (path := getattr(arguments, name, None)) is not None}
+    files = [os.path.abspath(path) for name, path in given.items() if name != "export"]
+    if len(set(files)) < len(files):
         raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
-    return files
+    given.pop("journal", None)
+    return given
+
+
+def check_outputs(outputs: Outputs) -> None:
+    """Raise UserError if a file cannot be written."""
+    for name, path in outputs.items():
+        if name != "export":
+            check_writable(path)
 
 
 def asked_experiment(

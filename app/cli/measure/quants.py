@@ -14,7 +14,6 @@ from app.base.numbers import NONE, digits, file_size, listed, percent
 from app.base.paths import find_paths
 from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.options import local_pair
-from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
 from app.cli.measure.measuring import measure, outcome_lines
@@ -24,6 +23,7 @@ from app.cli.measure.options import (
     add_output_options,
     asked_experiment,
     asked_suite,
+    check_outputs,
     outputs,
 )
 from app.cli.terminal.arguments import Parser, UsageError
@@ -58,12 +58,11 @@ def quants(argv: list[str]) -> int:
     arguments.target = arguments.model or arguments.target
     if len(strategies := asked_strategies(arguments, arguments.strategy)) > 1:
         raise UsageError("--strategy is given twice.", "Give one.")
-    files = outputs(argparse.Namespace(journal=None, **vars(arguments)))
+    files = outputs(arguments)
     base = asked_experiment(arguments, (), arguments.repeat, suite=_suite(arguments))
     strategy = strategies[0] if strategies else WITH_DRAFT if base.pair.draft else ALONE
     quants_experiment(base, [("", base.pair.target.path)], strategy)  # what is wrong with it is said first
-    for path in files.paths:
-        check_writable(path)
+    check_outputs(files)
     return run_interruptible(lambda interrupt: _work(arguments, base, strategy, files, interrupt))
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
-from pathlib import Path
 
 from app.base import numbers
 from app.cli.advise import add_work_option, first_of
 from app.cli.answer.draft_options import asked_strategies, draft_flags
-from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.drafters import know_drafters
 from app.cli.measure.measuring import ProgressLine, write_report
-from app.cli.measure.options import Outputs, add_measure_options, asked_experiment, local_experiment
+from app.cli.measure.options import (
+    Outputs,
+    add_measure_options,
+    add_output_options,
+    asked_experiment,
+    check_outputs,
+    local_experiment,
+    outputs,
+)
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -59,28 +64,18 @@ def tune(argv: list[str]) -> int:
         help="Try this strategy instead of Draftscope's own candidates; may be given several times",
     )
     add_work_option(search, "Try the strategy for this kind of work first")
-    search.add_argument("--json", metavar="OUT.json", type=Path, help="Write everything that was tried")
-    search.add_argument(
-        "--html",
-        metavar="OUT.html",
-        type=Path,
-        help="Write a report that opens in any browser, without a network",
-    )
     add_measure_options(parser, repeats=False)
+    add_output_options(parser, ("json", "html"), json="Write everything that was tried")
     arguments = parser.parse_args(argv)
     if not arguments.strategy and (flags := draft_flags(arguments)):
         raise UsageError(f"{flags[0]} needs a strategy.", "Without --strategy, tune finds its settings.")
     arguments.strategy = asked_strategies(arguments, arguments.strategy)
     asked = asked_experiment(arguments, (), repeats=1)
-    files = [path for path in (arguments.json, arguments.html) if path is not None]
-    if len(set(map(os.path.abspath, files))) < len(files):
-        raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
-    for path in files:
-        check_writable(path)
-    return run_interruptible(lambda interrupt: _search(arguments, asked, interrupt))
+    check_outputs(files := outputs(arguments))
+    return run_interruptible(lambda interrupt: _search(arguments, files, asked, interrupt))
 
 
-def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interrupt) -> int:
+def _search(arguments: argparse.Namespace, files: Outputs, asked: Experiment, interrupt: Interrupt) -> int:
     home = partial(make_home, arguments.engine)
     first = first_of(arguments.work, asked.pair.target, asked.pair.draft) if arguments.work else None
     if first is not None:
@@ -109,7 +104,7 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     assert result is not None
     digest = partial(sha256, stopped=lambda: interrupt.pressed)
     report = TuneReport.of(result, tuner.experiment, tuner.pair, digest)
-    problems = write_report(Outputs(json=arguments.json, html=arguments.html), report)
+    problems = write_report(files, report)
     left_out = [f"not tried: {left_out.what}: {left_out.reason}" for left_out in result.left_out]
     kinds = [f"best for {kind}" for kind in result.kinds] if result.by_kind else []
     put([*_tried(result), "", *left_out, *kinds, result.reason, result.winner])
