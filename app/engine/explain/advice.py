@@ -222,7 +222,7 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
     known[str(none)] = Factor(1.0, 1.0, 1.0)
     known.pop(str(facts.spec), None)
     known[str(facts.spec)] = now
-    best = max(known, key=lambda name: known[name].value)
+    best = max(filter(lambda name: is_clear(known[name]), known), key=lambda name: known[name].value)
     aim = max(now.value, known[best].value)
     if len(facts.tried) < _MOST_TRIES:
         expected = _expected_of_all(facts, predictor, known)
@@ -245,7 +245,8 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
         if not spec.parts:
             words = "Use strategy none: nothing tried or predicted is faster."
             return _NONE, words
-        return Remedy(best, spec, expected=known[best]), f"Use {best}: {known[best].value:.2f}× was measured."
+        words = f"Use {best}: {factor_words(known[best])} was measured."
+        return Remedy(best, spec, expected=known[best]), words
     if not facts.spec.parts:
         return None, "Keep strategy none: nothing tried or predicted is faster."
     here = f" {now.value:.2f}× expected," if is_clear(now) else ""

@@ -13,6 +13,7 @@ from math import ceil, sqrt
 from statistics import fmean, median
 
 from app.engine.drafters.registry import KINDS
+from app.engine.process.messages import PassSeconds
 from app.engine.types import Round
 
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
@@ -152,6 +153,12 @@ class CostModel:
         over one token."""
         error = min(1.0, max(_CALIBRATED, disorder(target)))
         return replace(self, known=times_of(in_order(target)), known_draft=draft, known_error=error)
+
+    @property
+    def calibration(self) -> PassSeconds | None:
+        """The calibration, as it is given to an answer; None without one."""
+        target = {size: times.median for size, times in self.known.times.items()}
+        return PassSeconds(target, self.known_draft) if self.known.measured(1) else None
 
     def add(self, round: Round, plain: bool = False) -> None:
         """Add a round of this answer, or, if `plain`, of its baseline."""

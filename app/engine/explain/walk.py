@@ -128,7 +128,7 @@ def walk(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random)
         drafter.begin(whole[:start], around)
         drafters.append((part.name, drafter))
     length = spec.length.make()
-    length.begin(Outset(spec.limits(text.relative_size), text.max_tokens))
+    length.begin(Outset(spec.limits(text.relative_size), text.max_tokens, passes=cost.calibration))
     at = 0
     while at < len(text.ids):
         room = min(text.max_tokens - at - 1, text.n_ctx - start - at)

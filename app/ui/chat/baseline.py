@@ -197,8 +197,8 @@ class BaselineController(QObject):
     def measured_versions(self) -> dict[str, Tried]:
         """What was measured for the other versions of the answer on the screen, by strategy. Answers to other
         questions of the chat do not count: what a strategy gains depends on the text, so one that lost there
-        may win here. Nor do versions of another pair, or unreadable measurements: showing that version tells
-        why."""
+        may win here. Nor do versions of another pair or with another sampling, or unreadable measurements:
+        showing that version tells why."""
         shown = self.chat.shown
         chat_id, answer, stored = shown.id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
@@ -210,10 +210,11 @@ class BaselineController(QObject):
                     with suppress(UserError):
                         self._versions[version.trace] = self._store.load_measurement(chat_id, version)
                 measurement = self._versions.get(version.trace)
-                if measurement is not None and loaded_alike(
-                    measurement.strategy.header.pair, answer.header.pair
-                ):
-                    run = measurement.strategy
+                if measurement is None:
+                    continue
+                run, here = measurement.strategy, answer.header
+                sampling = dataclasses.replace(run.header.sampling, seed=here.sampling.seed)
+                if loaded_alike(run.header.pair, here.pair) and sampling == here.sampling:
                     found[run.header.strategy] = Tried(measurement.range, run.rounds)
         return found
 
@@ -252,6 +253,7 @@ class BaselineController(QObject):
             answer.measure(measurement)
 
 
+_SLOW = 1.5  # from so many times the answer's own on, a kept time of a pass is timed again
 _DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
 
 
@@ -331,15 +333,17 @@ class AdviceController(QObject):
         self._card.show_numbers()
 
     def _calibrate(self, answer: AnswerModel) -> None:
-        """Give an answer what passes of its pair take here. They are timed once, after an answer, if no
-        measured baseline says it."""
+        """Give an answer what passes of its pair take here. They are timed once, after an answer, if that is
+        not kept, or if the answer's own passes took much less: something slowed those down."""
         if answer.header is None or answer.header.pair.server is not None:
             return
         pair = answer.header.pair
-        answer.calibration = self._calibrations.of(pair)
+        known = answer.calibration = self._calibrations.of(pair)
+        own = answer.cost.passes.seconds(1) if answer.cost.surely_priced else None
+        stale = known is None or (own is not None and known.target[1] > _SLOW * own)
         idle = self._session.activity is Activity.READY and not self._tries and not self._measures
         loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
-        if answer.calibration is None and idle and loaded and answer.whole and pair not in self._timed:
+        if stale and idle and loaded and answer.whole and pair not in self._timed:
             self._timed.append(pair)
             self._session.questions.time_passes(partial(self._passes_timed, pair))
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from app.engine.fates import UNTOLD_DRAFT, Origin, Verdict
 from app.engine.lengths.base import LengthAt
+from app.saved.measured import UNDRAFTED
 from app.servers.address import whole_words
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
@@ -260,7 +261,9 @@ class SpeedPlot(PlotCard):
         else:
             factor, whole = map(numbers.factor, (measurement.factor, measurement.end_to_end_factor))
             end_to_end = "" if measurement.end_to_end_factor is None else f", {whole} end to end"
-            shown, note = measurement.strategy_speed, f"{factor} measured{end_to_end}"
+            undrafted = measurement.verdict is UNDRAFTED  # a difference is the machine's
+            note = UNDRAFTED if undrafted else f"{factor} measured{end_to_end}"
+            shown = measurement.strategy_speed
             came = f"The answer itself came at {numbers.per_second(own)}."
             low, high = map(numbers.factor, (measurement.low, measurement.high))
             came += f" The measured pairs of runs gave {low} to {high}." * (measurement.pairs > 1)

@@ -31,6 +31,7 @@ from app.engine.explain.facts import AdviceFacts, Factor, Tried
 from app.engine.explain.predict import Predictor, is_clear
 from app.engine.explain.purposes import PURPOSES, first_strategy, typical
 from app.engine.fates import Origin, Verdict
+from app.engine.lengths.auto import Auto
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.types import DraftedToken, EmittedToken, Round
@@ -184,13 +185,19 @@ def ranges(title: str, said: Iterable[tuple[Factor, float]]) -> float:
     return median(errors)
 
 
-def every_prediction(row: Row) -> Iterator[tuple[Factor, float]]:
-    """What is predicted after the default was measured, of every setting that was measured."""
+def every_prediction(row: Row, *, auto: bool) -> Iterator[tuple[Factor, float]]:
+    """What is predicted after the default was measured, of every setting that was measured, with length=auto
+    or without it: the tables have answers of earlier rules."""
     predictor = Predictor(facts_of(row, default_of(row), []))
     for spec, measured in row.settings.items():
         parsed = StrategySpec.parse(spec)
         factor = predictor.as_measured(parsed)
-        if factor is not None and spec != default_of(row) and predictor.is_told(parsed):
+        if (
+            (parsed.length == Auto()) is auto
+            and factor is not None
+            and spec != default_of(row)
+            and predictor.is_told(parsed)
+        ):
             yield factor, row.of(measured)
 
 
@@ -218,7 +225,8 @@ def scored(table: Measurements, details: bool) -> Scores:
             if spec in each.row.settings
         ),
     )
-    error = ranges("every prediction", (pair for row in rows for pair in every_prediction(row)))
+    error = ranges("every prediction", (pair for row in rows for pair in every_prediction(row, auto=False)))
+    ranges("of length=auto", (pair for row in rows for pair in every_prediction(row, auto=True)))
     shown("What are you doing?", rows, by_work, details)
     shown("What are you doing?, of other models", rows, partial(by_work, others=True), details)
     auto, tune = score_auto(table, details), score_tune(table, details)

@@ -39,8 +39,11 @@ FORMAT = "1"
 DEPTH = 16  # tokens of the draft that is recorded at every place
 NONE = "none"
 _CHOOSING = 1.0  # time of length=auto's choice / that of asking a strategy that copies
+_FAR_MORE = 4
 _WRONG = -1  # a token that the target never writes
+MADE_UP = 1 << 17  # from here on the ids of a text are made up: nothing in it can be copied
 _priced: dict[tuple[object, ...], Priced] = {}
+_replays: dict[tuple[object, ...], Replay] = {}
 
 _BRIDGE = (
     "The old bridge was closed on Monday because of the flood. The town will repair it in the spring, and "
@@ -195,18 +198,16 @@ class Row(msgspec.Struct):
     def _price(self, spec: str, found: Measured | None) -> Priced:
         if spec == NONE:
             return Priced(1.0, 0, 0)
-        replayed = replay(self, spec)
-        drafted, accepted = map(sum, zip(*replayed.rounds, strict=True))
-        rounds = Counter(f"{drafted}/{accepted}" for drafted, accepted in replayed.rounds)
-        if found is None or found.parted or found.rounds == rounds:
-            return Priced(replayed.factor, drafted, accepted)
+        if found is None or not found.parted:
+            replayed = replay(self, spec)
+            if found is None or found.rounds == Counter(f"{k}/{passed}" for k, passed in replayed.rounds):
+                return Priced(replayed.factor, *map(sum, zip(*replayed.rounds, strict=True)))
         counted = [(*map(int, round.split("/")), times) for round, times in found.rounds.items()]
         ms = found.draft_ms + sum(times * pass_time(self, size + 1) for size, _, times in counted)
-        return Priced(
-            len(self.answer_ids) * self.plain_ms / ms,
-            sum(times * size for size, _, times in counted),
-            sum(times * passed for _, passed, times in counted),
-        )
+        accepted = sum(times * passed for _, passed, times in counted)
+        # What parted has another text, of as many tokens or fewer.
+        tokens = min(accepted + sum(found.rounds.values()), self.max_tokens)
+        return Priced(tokens * self.plain_ms / ms, sum(times * size for size, _, times in counted), accepted)
 
     def best(self, by: Callable[[Row, str], float]) -> tuple[str, float]:
         """The best of the measured settings and none, and its speed-up, by `Row.factor` or `Row.settled`."""
@@ -245,12 +246,17 @@ def read(path: Path = TABLE) -> Measurements:
 
 
 def _undisturbed(times: Mapping[int, tuple[float, int]]) -> dict[int, tuple[float, int]]:
-    """Without sizes that took longer than a larger one that was timed as often: if only few answers have
-    passes of a size, a disturbance may have reached all of them."""
+    """Without sizes that took longer than a larger one that was timed as often, or less than a smaller one
+    that was timed far more often: if only few answers have passes of a size, a disturbance, or a quiet
+    moment of a busy machine, may have reached all of them."""
     return {
         size: (ms, count)
         for size, (ms, count) in times.items()
-        if not any(other > size and less < ms and often >= count for other, (less, often) in times.items())
+        if not any(
+            (other > size and taken < ms and often >= count)
+            or (other < size and taken > ms and often >= _FAR_MORE * count)
+            for other, (taken, often) in times.items()
+        )
     }
 
 
@@ -300,7 +306,16 @@ def replay(
     row: Row, spec: str, *, noise: float = 0.0, seed: int = 0, passes: PassSeconds | None = None
 ) -> Replay:
     """The rounds of a setting and their times; `noise` is the relative deviation of a time, and `passes` is
-    what a calibration of the machine said beforehand."""
+    what a calibration of the machine said beforehand. What has neither is replayed once."""
+    key = row.case, row.prompt, row.plain_ms, spec
+    if passes is not None or noise or row.answer_ids[0] >= MADE_UP:
+        return _replay(row, spec, noise, seed, passes)
+    if key not in _replays:
+        _replays[key] = _replay(row, spec, noise, seed, passes)
+    return _replays[key]
+
+
+def _replay(row: Row, spec: str, noise: float, seed: int, passes: PassSeconds | None) -> Replay:
     parsed = StrategySpec.parse(spec)
     chance = random.Random(f"{row.case} {row.prompt} {spec} {seed}")
 
@@ -397,8 +412,11 @@ def pass_time(row: Row, tokens: int) -> float:
 
 
 def _between(times: Mapping[int, float], size: int) -> float:
-    """On the line between the measured sizes around it, or through the outermost two."""
+    """On the line between the measured sizes around it, or through the two largest; a share of the
+    smallest, of a smaller one."""
     sizes = sorted(times)
+    if size < sizes[0]:
+        return times[sizes[0]] * size / sizes[0]
     if size in times or len(sizes) < 2:
         return times.get(size, times[sizes[0]])
     at = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)

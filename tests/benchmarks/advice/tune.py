@@ -27,6 +27,7 @@ from app.lab.tune.tuner import PROBE
 from tests.benchmarks.advice.table import (
     CASES,
     DEPTH,
+    MADE_UP,
     NONE,
     PROMPTS,
     Measured,
@@ -226,7 +227,7 @@ def long_row(row: Row, text: str, seed: int) -> Row:
     for at in range(LONG):
         run = next((k for k in range(DEPTH) if at + k >= LONG or not agrees[at + k]), DEPTH)
         reach.append([float(run), *[1.0] * DEPTH])
-    return msgspec.structs.replace(row, answer_ids=list(range(1 << 17, (1 << 17) + LONG)), reach=reach)
+    return msgspec.structs.replace(row, answer_ids=list(range(MADE_UP, MADE_UP + LONG)), reach=reach)
 
 
 def score_auto(table: Measurements, details: bool) -> float:

@@ -107,7 +107,9 @@ def test_what_was_measured_worse_is_never_proposed_again() -> None:
     assert advice.next == StrategySpec()
     assert advice.text.endswith("Use strategy none: nothing tried or predicted is faster.")
     back = advice_on(replace(facts, tried={**tried, "suffix": Tried(measured(1.2))}))
-    assert str(back.next) == "suffix" and "Use suffix: 1.20× was measured." in back.text
+    assert str(back.next) == "suffix" and "Use suffix: 1.20× (1.16 to 1.24) was measured." in back.text
+    unsteady = {**tried, "suffix": Tried(Factor(1.7, 0.9, 3.0))}
+    assert advice_on(replace(facts, tried=unsteady)).next == StrategySpec(), "that says nothing"
 
 
 def test_none_is_the_first_answer_where_it_is_best() -> None:

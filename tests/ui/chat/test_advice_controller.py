@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.engine.explain.advice import Remedy
 from app.engine.explain.predict import is_clear
+from app.engine.process.messages import PassSeconds
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
 from app.saved.measured import Calibrations
@@ -113,6 +114,18 @@ def test_passes_are_timed_once_after_an_answer_and_kept(
     assert kept.read_bytes() == written
     kept.write_bytes(b"{")
     assert Calibrations(kept).of(answer.header.pair) is None, "a damaged file is as none"
+
+
+def test_passes_that_were_timed_on_a_busy_machine_are_timed_again(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(baseline, "_DISTURBED", math.inf)  # whatever else runs beside the tests
+    desk = windows.open(strategy="none")
+    assert desk.session.pair is not None
+    slow = PassSeconds(dict.fromkeys((1, 2, 3), 100.0))
+    Calibrations(windows.paths.calibrations).keep(desk.session.pair, slow)
+    desk.ask("hello")
+    desk.until(lambda: Calibrations(windows.paths.calibrations).of(desk.session.pair) != slow)
 
 
 def test_advice_on_an_answer_that_is_gone_is_dropped(windows: Windows) -> None:
