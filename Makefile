@@ -55,8 +55,8 @@ faults: ready-dev ## damaged and hostile files by the thousand through all that 
 	@$(TEST_ENV) $(BIN)/python -m tests.faults $(ARGS)
 
 coverage: ready-dev ## fail where no test takes a branch of the loop's heart any more (pyproject.toml lists its files)
-	@$(TEST_ENV) $(BIN)/coverage run -m pytest -q tests/engine/loop tests/engine/record tests/engine/rules tests/engine/sampling tests/engine/test_plugged_rules.py \
-		tests/ui/inspector/test_round.py $(ARGS)
+	@$(TEST_ENV) $(BIN)/coverage run -m pytest -q tests/engine/loop tests/engine/record tests/engine/rules \
+		tests/engine/sampling tests/engine/explain/test_decision.py tests/ui/inspector/test_round.py $(ARGS)
 	@$(BIN)/coverage report
 
 lint: ready-dev ## ruff, mypy and the import rules
