@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -104,7 +104,6 @@ class DraftBlock(QWidget):
     def _words(self) -> str:
         return f"{_WORDS.get(self._kind, '')} {_MARKS}"
 
-    @Slot()
     def _fit(self) -> None:
         self.setFixedHeight(self.sizeHint().height())
         self.update()

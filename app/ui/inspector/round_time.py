@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Slot
+from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -162,7 +162,6 @@ class RoundTimeView(QWidget):
             x += width
         return x
 
-    @Slot()
     def _restyle(self) -> None:
         self.updateGeometry()
         self.update()

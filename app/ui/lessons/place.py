@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -154,26 +154,22 @@ class LessonsPlace(PlaceWidget):
         self.stage = LessonStage(theme, course, self)
         self.list.stage.clicked.connect(self.open_stage)
 
-    @Slot(int)
     def open(self, lesson: int) -> None:
         """Begin a lesson."""
         self.tour.stop()
         self._course.open(lesson)
         self._stack.setCurrentWidget(self.player)
 
-    @Slot()
     def open_toy(self) -> None:
         """Show the toy."""
         self._stack.setCurrentWidget(self.toy)
         self.toy.bars[0].setFocus(Qt.FocusReason.TabFocusReason)
 
-    @Slot()
     def take_tour(self) -> None:
         """Begin the tour."""
         self.tour.start()
         self._stack.setCurrentWidget(self.player)
 
-    @Slot()
     def _finish(self) -> None:
         """Behind the last step the tour goes on in the chat; otherwise the list is shown again."""
         if self.tour.running:
@@ -182,14 +178,12 @@ class LessonsPlace(PlaceWidget):
         else:
             self.show_list()
 
-    @Slot()
     def show_list(self) -> None:
         """Show the list, at the lesson that was on the screen."""
         self.tour.stop()
         self._stack.setCurrentWidget(self.list)
         self.list.set_current(self._course.at.lesson)
 
-    @Slot()
     def open_stage(self) -> None:
         """Show the step on the whole screen, or from the list the last opened lesson from its start."""
         if self.list.isVisible():
@@ -198,7 +192,6 @@ class LessonsPlace(PlaceWidget):
         self.stage.showFullScreen()
         self.stage.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
     def _watch(self) -> None:
         """Let the status bar show the numbers of the lesson on the screen."""
         shown = self.isVisible() and self._stack.currentWidget() is self.player
@@ -221,7 +214,6 @@ class LessonsPlace(PlaceWidget):
     def close_place(self) -> None:
         self.stage.close()
 
-    @Slot()
     def _inspect(self) -> None:
         """Open the step's round in the Inspector; Esc comes back."""
         answer = self._course.answer
