@@ -23,7 +23,7 @@ PYTEST   := $(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-wo
 
 .DEFAULT_GOAL := help
 .PHONY: help run test tests verify faults coverage lint format lock clean peer \
-        bench bench-overhead bench-sampling bench-same-text bench-drafting bench-peer bench-window bench-startup bench-rules \
+        bench bench-overhead bench-sampling bench-same-text bench-audit bench-drafting bench-peer bench-window bench-startup bench-rules \
         bench-length bench-strategies bench-rollback bench-suite bench-scroll bench-timeline bench-opening \
         bench-advice advice-table lessons screenshots package package-test ready ready-dev
 
@@ -78,6 +78,9 @@ bench-overhead: ready-dev ## cost of the loop around llama.cpp
 
 bench-same-text: ready-dev ## whether drafting changes a drawn text (hours; a run that was ended goes on)
 	@$(BIN)/python tests/benchmarks/same_text.py $(ARGS)
+
+bench-audit: ready-dev ## faults planted in the engine that the audit finds, and none where there is none (10 minutes)
+	@$(BIN)/python tests/benchmarks/audit.py $(ARGS)
 
 bench-sampling: ready-dev ## what a row costs to a drawn token, against llama.cpp's own samplers
 	@$(BIN)/python tests/benchmarks/sampling.py $(ARGS)

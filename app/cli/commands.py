@@ -25,6 +25,10 @@ class Subcommand(NamedTuple):
 
 COMMANDS = {
     "run": Subcommand("answer.run:run", "generate one answer, without the window"),
+    "audit": Subcommand(
+        "answer.audit:audit_command",
+        "find out whether drafting changes an answer, and whether that is a fault",
+    ),
     "bench": Subcommand("measure.bench:bench", "measure strategies side by side on the same prompts"),
     "sweep": Subcommand("measure.bench:sweep", "measure one strategy over a grid of two of its settings"),
     "tune": Subcommand(

@@ -20,6 +20,7 @@ from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError
 from app.engine.forcing import GivenText, compare, time_passes
+from app.engine.judging import judged, unfiltered
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.handover import Pace
@@ -29,7 +30,16 @@ from app.engine.native.head_context import HeadContext
 from app.engine.native.heads import AssistantContext, MtpContext
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
-from app.engine.process.messages import Event, Forced, ForcedText, PassSeconds, Started, trace_of
+from app.engine.process.messages import (
+    Event,
+    Forced,
+    ForcedText,
+    Judge,
+    Judged,
+    PassSeconds,
+    Started,
+    trace_of,
+)
 from app.engine.record.trace import FORMAT, Trace
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
@@ -171,6 +181,25 @@ class Engine:
         prompt = self.tokenize(text.request).ids
         ids = np.append(prompt, np.array(text.answer, np.int32))
         return GivenText(self._sampler(text.request), ids, len(prompt))
+
+    def judge(self, asked: Judge, told: Callable[[], None] = lambda: None) -> Judged:
+        """Let the target judge places of an answer again. No row comes if a cache that is not `fresh` cannot
+        be continued. `told` is called first; a `stop` counts from then on. Raises UserError."""
+        self.leave()
+        self.abort.clear()
+        told()
+        prompt, whole = self.tokenize(asked.request).ids, unfiltered(asked.request)
+        ids = np.append(prompt, np.array(asked.answer, np.int32))
+        first, samplers = len(prompt) + asked.first - 1, (self._sampler(asked.request), self._sampler(whole))
+        if asked.fresh:
+            self.models.clear()
+        try:
+            rows = judged(self.target, samplers, ids, first, asked.width, asked.candidates, self.abort.is_set)
+        except RuntimeError:  # llama.cpp refuses the pass
+            if asked.fresh:
+                raise
+            rows = ()
+        return Judged(asked.run, rows)
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""

@@ -3,6 +3,7 @@ tokens and their counters."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, TypeVar
@@ -11,10 +12,12 @@ import msgspec
 
 from app.base import numbers
 from app.engine.fates import Origin, Verdict
+from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
 from app.engine.strategy import SERVER
 from app.engine.types import (
     UNTOLD,
+    Alternatives,
     DraftedToken,
     EmittedToken,
     FinishReason,
@@ -240,11 +243,21 @@ class ServerProtocol(Protocol):
     def pieces(self, asked: Asked) -> Iterator[Piece]:
         """The answer as it comes, up to a piece with `finish`. Raises ServerError, Stopped."""
 
+    def judge(self, asked: Judge) -> Alternatives:
+        """The most probable tokens after an answer so far, before penalties and filters; none where it does
+        not tell. Raises UserError, Stopped."""
+
     def rule(self, temperature: float) -> Rule:
         """The rule by which the server judges drafts."""
 
     def whole(self) -> WholeServer | None:
         """Its counts for all its users so far, where it tells no fates but those. Raises Stopped."""
+
+
+def alternatives(told: list[tuple[int, str, float]]) -> Alternatives:
+    """Tokens as a server tells them: id, text and log p."""
+    rows = [(id, text.encode(), math.exp(min(p, 0.0))) for id, text, p in told]
+    return Alternatives(*map(tuple, zip(*rows, strict=True))) if rows else Alternatives((), (), ())
 
 
 def shaped(answer: object, shape: type[T], address: str, kind: str) -> T:

@@ -26,6 +26,9 @@ from app.engine.process.messages import (
     Finished,
     Forget,
     Generate,
+    Judge,
+    Judged,
+    JudgedRow,
     Load,
     Loaded,
     RoundFinished,
@@ -113,6 +116,15 @@ class ServerClient:
             self.stopped = True
             if answer.began is not None:  # what has come stays
                 yield Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
+
+    def judge(self, asked: Judge) -> Judged:
+        """Ask for the most probable tokens after an answer so far; no row where the server does not tell
+        them. Raises UserError, Stopped."""
+        if self._server is None:
+            self.describe()
+        assert self._server is not None
+        top = self._server.judge(asked)
+        return Judged(asked.run, (JudgedRow(top, top),) if top.ids else ())
 
     def close(self) -> None:
         """End its use. (A connection lasts as long as its request.)"""
@@ -295,6 +307,8 @@ class ServerLoop:
                 yield msgspec.structs.replace(event, run=command.run)
             if not begun:
                 raise Stopped
+        elif isinstance(command, Judge) and self._client is not None:
+            yield self._client.judge(command)
         else:
             raise PromptError(*_NOT_HERE)
 

@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 
 from app.engine.errors import PromptError
+from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import GREEDY, MATCH
 from app.engine.sampling.dry import breaker_texts
+from app.engine.sampling.logits import TOP
 from app.engine.strategy import NONE
 from app.engine.types import (
+    UNTOLD,
+    Alternatives,
     FinishReason,
     GenerationRequest,
     Message,
@@ -21,7 +25,7 @@ from app.engine.types import (
     ServerInfo,
     WholeServer,
 )
-from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
+from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, alternatives, shaped
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "llama-server"
@@ -72,6 +76,20 @@ class _Models(msgspec.Struct):
 class _Defaults(msgspec.Struct):
     params: dict[str, Any] = {}
     n_ctx: Count = 0
+
+
+class _Likely(msgspec.Struct):
+    id: Id
+    token: Name
+    logprob: float
+
+
+class _LikelyRow(msgspec.Struct):
+    top_logprobs: list[_Likely] = []
+
+
+class _Told(msgspec.Struct):
+    completion_probabilities: list[_LikelyRow] = []
 
 
 class _ServerProps(msgspec.Struct):
@@ -172,6 +190,22 @@ class LlamaServer:
 
     def whole(self) -> WholeServer | None:
         return None  # it tells every answer's own counts
+
+    def judge(self, asked: Judge) -> Alternatives:
+        text, ids = self._prompt(asked.request)
+        known = UNTOLD not in asked.answer
+        body = {
+            "prompt": [*ids, *asked.answer] if known else text + asked.text,
+            "n_predict": 1,
+            "n_probs": TOP,
+            "temperature": 0,
+            "cache_prompt": False,
+            **_OFF,
+        }
+        rows = self._as(self._asker.ask("/completion", body), _Told).completion_probabilities
+        return alternatives(
+            [(one.id, one.token, one.logprob) for row in rows[:1] for one in row.top_logprobs]
+        )
 
     def _prompt(self, request: GenerationRequest) -> tuple[str, list[int]]:
         """(the prompt's text, its tokens by the server's vocabulary)"""

@@ -11,10 +11,22 @@ from typing import Any
 import msgspec
 
 from app.engine.errors import SettingError
+from app.engine.process.messages import Judge
 from app.engine.rules.base import Rule
 from app.engine.rules.registry import GREEDY, SPECULATIVE
-from app.engine.types import FinishReason, GenerationRequest, ModelInfo, PairInfo, ServerInfo, WholeServer
-from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, shaped
+from app.engine.sampling.logits import TOP
+from app.engine.types import (
+    UNTOLD,
+    Alternatives,
+    FinishReason,
+    GenerationRequest,
+    Message,
+    ModelInfo,
+    PairInfo,
+    ServerInfo,
+    WholeServer,
+)
+from app.servers.answer import Asked, Count, Id, Name, Piece, Size, T, TokensHeard, alternatives, shaped
 from app.servers.http import Asker, ServerError, strange
 
 KIND = "vLLM"
@@ -68,6 +80,28 @@ class _CompletionChunk(msgspec.Struct):
     choices: list[_CompletionChoice] = []
     usage: _Usage | None = None
     metrics: _Metrics | None = None
+
+
+class _Likely(msgspec.Struct):
+    token: Name
+    logprob: float
+
+
+class _LikelyRow(msgspec.Struct):
+    top_logprobs: list[_Likely] = []
+
+
+class _Logprobs(msgspec.Struct):
+    top_logprobs: list[dict[Name, float]] = []  # of a text
+    content: list[_LikelyRow] = []  # of a chat
+
+
+class _ToldChoice(msgspec.Struct):
+    logprobs: _Logprobs | None = None
+
+
+class _Told(msgspec.Struct):
+    choices: list[_ToldChoice] = []
 
 
 class _ServedModel(msgspec.Struct):
@@ -178,6 +212,28 @@ class Vllm:
             cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else 0
             finish = _finish(choice.finish_reason)
             yield Piece(at, told, 0, 0, usage.prompt_tokens, cached, finish), chunk
+
+    def judge(self, asked: Judge) -> Alternatives:
+        request = asked.request
+        body: dict[str, Any] = {"model": self._card.id, "max_tokens": 1, "temperature": 0}
+        if request.messages:
+            path = "/v1/chat/completions"
+            body["messages"] = [*request.messages, Message("assistant", asked.text)]
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
+            body |= {"chat_template_kwargs": request.template_options} if request.template_options else {}
+            body |= {"logprobs": True, "top_logprobs": TOP}
+        else:
+            path = "/v1/completions"
+            ids = [*request.prompt_ids, *asked.answer]
+            body |= {
+                "prompt": ids if request.prompt_ids else (request.prompt or "") + asked.text,
+                "logprobs": TOP,
+            }
+        choices = self._as(self._asker.ask(path, body), _Told).choices
+        told = (choices[0].logprobs if choices else None) or _Logprobs()
+        rows = [[(one.token, one.logprob) for one in row.top_logprobs] for row in told.content]
+        rows += [list(row.items()) for row in told.top_logprobs]
+        return alternatives([(UNTOLD, text, p) for text, p in rows[0]] if rows else [])
 
     def rule(self, temperature: float) -> Rule:
         return SPECULATIVE if temperature > 0 else GREEDY

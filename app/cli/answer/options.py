@@ -82,7 +82,7 @@ def parse_run(argv: list[str]) -> RunPlan:
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     server = server_address(arguments.server) if arguments.server else ""
-    if server and (own := _of_the_engine(arguments)):
+    if server and (own := own_options(arguments)):
         raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
     strategies = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
     spec = StrategySpec.parse("".join(strategies) or NONE)
@@ -101,7 +101,7 @@ def parse_run(argv: list[str]) -> RunPlan:
     if arguments.trace is not None and arguments.trace == arguments.json:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
     request = GenerationRequest(
-        **_prompt(arguments),
+        **asked_prompt(arguments),
         strategy=SERVER if server and not strategies else str(spec),
         sampling=sampling,
         stop=tuple(arguments.stop),
@@ -125,7 +125,7 @@ def parse_run(argv: list[str]) -> RunPlan:
     )
 
 
-def _of_the_engine(arguments: argparse.Namespace) -> str:
+def own_options(arguments: argparse.Namespace) -> str:
     """An option that was given and that only our own engine has; "" without one."""
     given = {
         "--target": arguments.target,
@@ -139,7 +139,7 @@ def _of_the_engine(arguments: argparse.Namespace) -> str:
     return next((name for name, value in given.items() if value), "")
 
 
-def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
+def asked_prompt(arguments: argparse.Namespace) -> dict[str, Any]:
     """The prompt's fields of a request; raises UsageError or PromptError."""
     suffix = arguments.suffix
     if arguments.suffix_file is not None:
@@ -183,6 +183,36 @@ def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     add_pair_options(parser)
     answer = parser.add_argument_group("the answer")
+    add_prompt_options(answer)
+    answer.add_argument(
+        "--draft-only",
+        action="store_true",
+        help="Let the draft model answer alone, to see what it would propose. The target is not loaded. With "
+        "a strategy that needs no draft model: its draft after the prompt, as text and ids",
+    )
+    answer.add_argument(
+        "--strategy",
+        metavar="SPEC",
+        help=f"How to draft, see below (default {NONE}; of a server: as it is set)",
+    )
+    add_drafter_option(answer)
+    add_end_options(answer)
+    add_engine_option(answer)
+    add_server_options(answer, "Let a server answer, instead of models loaded here", several=False)
+
+    output = parser.add_argument_group("files written")
+    output.add_argument(
+        "--trace", metavar="OUT.jsonl", type=Path, help="Record every round, for the window and for replay"
+    )
+    output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
+    add_drafted_option(output)
+
+    add_model_options(parser)
+    return parser
+
+
+def add_prompt_options(answer: argparse._ArgumentGroup) -> None:
+    """Add the options on what is answered; `asked_prompt` and `asked_options` read them."""
     prompts = answer.add_mutually_exclusive_group(required=True)
     prompts.add_argument(
         "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="Text to continue"
@@ -210,36 +240,11 @@ def _parser() -> Parser:
         "--suffix-file", metavar="FILE", help="Read the suffix from a file, as --prompt-file does"
     )
     answer.add_argument(
-        "--draft-only",
-        action="store_true",
-        help="Let the draft model answer alone, to see what it would propose. The target is not loaded. With "
-        "a strategy that needs no draft model: its draft after the prompt, as text and ids",
-    )
-    answer.add_argument(
         "--chat",
         action="store_true",
         help="Wrap the prompt as one user message with the model's chat template",
     )
     add_template_options(answer)
-    answer.add_argument(
-        "--strategy",
-        metavar="SPEC",
-        help=f"How to draft, see below (default {NONE}; of a server: as it is set)",
-    )
-    add_drafter_option(answer)
-    add_end_options(answer)
-    add_engine_option(answer)
-    add_server_options(answer, "Let a server answer, instead of models loaded here", several=False)
-
-    output = parser.add_argument_group("files written")
-    output.add_argument(
-        "--trace", metavar="OUT.jsonl", type=Path, help="Record every round, for the window and for replay"
-    )
-    output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
-    add_drafted_option(output)
-
-    add_model_options(parser)
-    return parser
 
 
 def add_pair_options(parser: Parser) -> None:

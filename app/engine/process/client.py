@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from app.engine.errors import UserError
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
@@ -19,6 +21,8 @@ from app.engine.process.messages import (
     Forced,
     ForcedText,
     Generate,
+    Judge,
+    Judged,
     Load,
     Loaded,
     PassSeconds,
@@ -77,6 +81,12 @@ class EngineClient:
         EngineError."""
         return self._ask(Force(self._next(), texts))
 
+    def judge(self, asked: Judge) -> Judged:
+        """Let the target judge places of an answer again. Raises EngineError."""
+        *_, found = self._ask(msgspec.structs.replace(asked, run=self._next()))
+        assert isinstance(found, Judged)
+        return found
+
     def draft_alone(
         self, target: str, request: GenerationRequest, drafters: tuple[str, ...] = ()
     ) -> Iterator[Event]:
@@ -111,5 +121,5 @@ class EngineClient:
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, Finished | Loaded | Forced | DraftedAlone):
+                if isinstance(event, Finished | Loaded | Forced | Judged | DraftedAlone):
                     return

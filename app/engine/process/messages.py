@@ -16,7 +16,16 @@ from app.base.numbers import duration, significant
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Role, Round, Totals, TraceHeader
+from app.engine.types import (
+    Alternatives,
+    GenerationRequest,
+    ModelOptions,
+    PairInfo,
+    Role,
+    Round,
+    Totals,
+    TraceHeader,
+)
 
 
 class PassSeconds(msgspec.Struct, frozen=True):
@@ -98,6 +107,20 @@ class Force(Command, frozen=True, tag=True):
     only time passes of the target."""
 
     texts: tuple[ForcedText, ...]
+
+
+class Judge(Command, frozen=True, tag=True):
+    """Let the target judge places of an answer again: the prompt of `request` and the tokens of `answer`
+    before place `first` are read, into an empty cache if `fresh`, and the others in passes of `width` tokens.
+    A server judges the place after the answer alone, whose text so far is `text`."""
+
+    request: GenerationRequest
+    answer: tuple[int, ...]
+    first: int
+    width: int
+    candidates: tuple[int, ...] = ()  # tokens whose p is wanted at every place
+    text: str = ""
+    fresh: bool = True
 
 
 class DraftAlone(Command, frozen=True, tag=True):
@@ -245,6 +268,20 @@ class Forced(Event, frozen=True, tag=True):
     seconds: PassSeconds
 
 
+class JudgedRow(msgspec.Struct, frozen=True):
+    """The target's view of a place: as a trace records it, and before filters."""
+
+    top: Alternatives
+    whole: Alternatives
+    p: tuple[float, ...] = ()  # of the candidates
+
+
+class Judged(Event, frozen=True, tag=True):
+    """The rows of all places from the first one on, the one after the answer included."""
+
+    rows: tuple[JudgedRow, ...]
+
+
 class AloneToken(msgspec.Struct, frozen=True):
     """A drafted token that nobody judges."""
 
@@ -310,6 +347,7 @@ AnyCommand = (
     | CountTexts
     | Generate
     | Force
+    | Judge
     | DraftAlone
     | SetPace
     | Forget
@@ -328,6 +366,7 @@ AnyEvent = (
     | RoundFinished
     | ForceProgress
     | Forced
+    | Judged
     | DraftedAlone
     | Finished
     | LastWords

@@ -28,6 +28,7 @@ from app.engine.process.messages import (
     ForceProgress,
     Forget,
     Generate,
+    Judge,
     Lighten,
     Lightened,
     ListDevices,
@@ -165,6 +166,8 @@ class Server:
                 self._count_texts(command)
             elif isinstance(command, Force):
                 self._force(command)
+            elif isinstance(command, Judge):
+                self._judge(command)
             elif isinstance(command, DraftAlone):
                 self._draft_alone(command)
         except UserError as error:
@@ -308,6 +311,17 @@ class Server:
                 engine.stop()
 
         self._emit(engine.force(command.texts, command.run, tell))
+
+    def _judge(self, command: Judge) -> None:
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        engine = self._engine
+
+        def began() -> None:
+            if self._is_stopped(command.run):  # it came before the run began, which cleared its flag
+                engine.stop()
+
+        self._emit(engine.judge(command, began))
 
     def _draft_alone(self, command: DraftAlone) -> None:
         from app.engine.draft_alone import draft_alone

@@ -49,6 +49,26 @@ from app.ui.widgets.background import Query
 ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 
 
+def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> GenerationRequest | None:
+    """The request of the answer on the screen, if it can be answered again now; else the user is told why
+    not."""
+    request, answer = chat.request_of_answer(), chat.shown.answer
+    if session.activity is not Activity.READY:
+        return None
+    if request is None or answer is None or answer.trace is None:
+        page.prompt.notices.tell(
+            "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
+        )
+        return None
+    if session.pair is None or not loaded_alike(session.pair, answer.trace.header.pair):
+        page.prompt.notices.tell(
+            "This answer was made with another pair, or with other load options.",
+            "Load that pair with those options, or answer again with this pair.",
+        )
+        return None
+    return request
+
+
 class BaselineMeasurement:
     """Runs pairs of a request until their factor is clear, and hands over the measurement; a RunSink."""
 
@@ -166,21 +186,11 @@ class BaselineController(QObject):
 
     def measure(self) -> None:
         """Run the request again without and with drafts, or say why that is not possible."""
-        request, answer = self.chat.request_of_answer(), self.chat.shown.answer
-        if self.session.activity is not Activity.READY:
+        if (request := repeatable(self.page, self.chat, self.session)) is None:
             return
-        if request is None or answer is None or answer.trace is None:
-            self.page.prompt.notices.tell(
-                "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
-            )
-            return
+        answer = self.chat.shown.answer
+        assert answer is not None and answer.trace is not None
         trace = answer.trace
-        if self.session.pair is None or not loaded_alike(self.session.pair, trace.header.pair):
-            self.page.prompt.notices.tell(
-                "This answer was made with another pair, or with other load options.",
-                "Load that pair with those options, or answer again with this pair.",
-            )
-            return
 
         chat_id, stored = self.chat.shown.id, self.chat.shown.stored
         measurement = BaselineMeasurement(

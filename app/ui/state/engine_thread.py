@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import msgspec
 from PySide6.QtCore import QThread
 
 from app.engine.process.host import EngineHome
@@ -18,6 +19,8 @@ from app.engine.process.messages import (
     Force,
     Forced,
     ForceProgress,
+    Judge,
+    Judged,
     Lighten,
     Lightened,
     ListDevices,
@@ -91,7 +94,7 @@ class EngineThread(QThread):
         self.wait()
 
 
-Reply = DevicesListed | Measured | Lightened | TextsCounted | Forced | Failed
+Reply = DevicesListed | Measured | Lightened | TextsCounted | Forced | Judged | Failed
 TakeReply = Callable[[Reply], None]
 """Called once with the answer to a question, on the window's thread."""
 
@@ -134,7 +137,11 @@ class EngineQuestions:
         """Ask what passes of the loaded pair take."""
         self._ask(Force(self._next_id(), ()), take)
 
-    def _ask(self, command: ListDevices | Measure | Lighten | CountTexts | Force, take: TakeReply) -> None:
+    def judge(self, asked: Judge, take: TakeReply) -> None:
+        """Let the target judge places of an answer again."""
+        self._ask(msgspec.structs.replace(asked, run=self._next_id()), take)
+
+    def _ask(self, command: AnyCommand, take: TakeReply) -> None:
         self._open[command.run] = take
         self._send(command)
 

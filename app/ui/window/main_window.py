@@ -19,6 +19,7 @@ from app.saved.chats.store import ChatStore
 from app.saved.measured import Calibrations
 from app.saved.presets import PresetStore
 from app.servers.address import is_address
+from app.ui.chat.audit import AuditController
 from app.ui.chat.baseline import AdviceController, BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
@@ -126,6 +127,7 @@ class MainWindow(QMainWindow):
         self.versions = VersionsController(theme, page, chat_store, session, self.controller.shown)
         self.sums = SumsController(theme, page, self.controller, session)
         self.baseline = BaselineController(page, chat_store, self.controller, session)
+        self.audit = AuditController(theme, page, self.controller, session, self.status.audit)
         calibrations = Calibrations(paths.calibrations)
         session.passes_of = calibrations.of
         chips, thinking = (header.strategy, header.sampling), prompt.thinking
@@ -196,6 +198,8 @@ class MainWindow(QMainWindow):
         self.inspection.left.connect(lambda: self.go(self._stack.before))
         self.status.measure_baseline_requested.connect(self._measure)
         self.baseline.progressed.connect(self.status.set_measuring)
+        self.status.audit.clicked.connect(self.audit.audit)
+        self.audit.progressed.connect(self.status.set_auditing)
         page.prompt.mode_changed.connect(lambda mode: settings.change(mode=mode))
         page.splitter.splitterMoved.connect(lambda _position, _index: settings.save_soon())
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
@@ -281,7 +285,7 @@ class MainWindow(QMainWindow):
     def _show_actions(self) -> None:
         """Show which actions are possible now."""
         activity, header = self.session.activity, self.header
-        for button in (header.stop, header.regenerate, self.status.measure):
+        for button in (header.stop, header.regenerate, self.status.measure, self.status.audit):
             if button.hasFocus():  # it may be disabled now: Qt would move the focus anywhere
                 self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         header.set_busy(activity in BUSY)
@@ -392,6 +396,7 @@ class MainWindow(QMainWindow):
         self.library_drafts.close()
         self.servers.close()
         self.care.close()
+        self.audit.close()
         self.opener.close()
         self.session.close()
         self.controller.answers.close()

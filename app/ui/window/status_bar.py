@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
+from app.engine.strategy import NONE
 from app.engine.types import ServerInfo
 from app.saved.measured import Measurement
 from app.servers.address import baseline_words
@@ -26,6 +27,9 @@ from app.ui.widgets.labels import GivingLabel, as_text
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
 HELD = "Waiting for a step"
+_AUDIT = "Audit text"
+_AUDIT_HELP = "Answers with and without drafting, and finds out whether drafting changes the text."
+_MEASURE_HELP = "Answers again, without drafts and with them in turns, and compares the speeds."
 _WORDS = {
     Activity.EMPTY: "No model loaded",
     Activity.LOADING: "Loading",
@@ -87,6 +91,7 @@ class StatusBar(QWidget):
         self.answer: AnswerModel | None = None
         self._engine = EngineState()
         self._measuring: float | None = None  # the share of the baseline measured so far
+        self._auditing = ""  # what an audit is doing
         self._recorded = False
         self._server: ServerInfo | None = None
         self.state = GivingLabel()
@@ -95,7 +100,9 @@ class StatusBar(QWidget):
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = GivingLabel()
         self.measure = kit.button("Measure baseline", self.measure_baseline_requested)
-        self.measure.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.audit = kit.button(_AUDIT)
+        for button in (self.measure, self.audit):
+            button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.context = Readout("context", "8,888 / 8,888", "", definitions.CONTEXT)
         tip = "Threads of the target, and the devices that hold its layers."
         self.device = kit.label(tip=tip)
@@ -108,6 +115,7 @@ class StatusBar(QWidget):
             self.speed,
             self.speed_up,
             self.measure,
+            self.audit,
             kit.Spring(1),
             self.context,
             self.device,
@@ -140,6 +148,11 @@ class StatusBar(QWidget):
         """Show that `fraction` of the baseline is measured; None: no measurement runs."""
         self._measuring = fraction
         self._show_state()
+        self._show_baseline()
+
+    def set_auditing(self, what: str | None) -> None:
+        """Show what an audit is doing; None: no audit runs."""
+        self._auditing = what or ""
         self._show_baseline()
 
     def set_context(self, used: int | None, size: int | None) -> None:
@@ -196,19 +209,27 @@ class StatusBar(QWidget):
         self.measure.setText(f"Measuring baseline {share}" if share else idle)
         answered = answer is not None and answer.statistics.rounds > 0
         possible = self._server is None or self._server.has_baseline
-        self.measure.setEnabled(answered and possible and not self._busy and not measuring)
-        self.measure.setToolTip(self._why_not(answered))
+        free = answered and possible and not self._busy and not measuring and not self._auditing
+        self.measure.setEnabled(free)
+        self.measure.setToolTip(self._why_not(answered) or _MEASURE_HELP)
+        drafted = answer is not None and answer.header is not None and answer.header.strategy != NONE
+        self.audit.setVisible(not self._recorded)
+        self.audit.setText(f"{self._auditing}…" if self._auditing else _AUDIT)
+        self.audit.setEnabled(free and drafted)
+        why = "Needs an answer with drafting." if not drafted and not self._busy else self._why_not(answered)
+        self.audit.setToolTip(why or _AUDIT_HELP)
 
     def _why_not(self, answered: bool) -> str:
+        """Why the answer cannot be repeated now; "" where it can."""
+        if self._auditing:
+            return "Answering with and without drafting, and reading the text again."
         if self._measuring is not None:
             return "Answering again, without drafts and with them in turns, until the difference is clear."
         if not answered:
             return "Needs an answer to measure against."
         if self._server is not None and not self._server.has_baseline:
             return baseline_words(self._server)
-        if self._busy:
-            return "Possible once the engine is ready."
-        return "Answers again, without drafts and with them in turns, and compares the speeds."
+        return "Possible once the engine is ready." if self._busy else ""
 
     @property
     def _busy(self) -> bool:
@@ -231,8 +252,9 @@ class StatusBar(QWidget):
         self.state.setFont(small)
         dress(small, palette.secondary, self.device)
         dress(small, palette.text, self.speed_up)
-        self.measure.setFont(small)
-        self.measure.setStyleSheet(flat_button(palette))
+        for button in (self.measure, self.audit):
+            button.setFont(small)
+            button.setStyleSheet(flat_button(palette))
         metrics = QFontMetrics(small)
         self.state.setFixedWidth(metrics.horizontalAdvance(LONGEST_STATE) + 2)
         for readout in (self.alpha, self.tau, self.speed, self.context):
@@ -253,7 +275,7 @@ class StatusBar(QWidget):
     def _fit(self) -> None:
         """Hide readouts where the strip is short of room, those least about the answer first."""
         shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
-        shown += [part for part in (self.speed_up, self.measure) if part.isVisibleTo(self)]
+        shown += [part for part in (self.speed_up, self.measure, self.audit) if part.isVisibleTo(self)]
         for part in (self.device, self.context, self.tau):
             wanted = sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
             gone = wanted > self.width() or (part is self.device and self._recorded)

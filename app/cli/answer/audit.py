@@ -1,0 +1,194 @@
+"""`draftscope audit`: whether drafting changes an answer, and if it does, why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from app.cli.answer.draft_options import asked_strategies
+from app.cli.answer.options import (
+    LENGTH,
+    SAMPLING,
+    add_end_options,
+    add_model_options,
+    add_pair_options,
+    add_prompt_options,
+    asked_prompt,
+    chosen_pair,
+    local_pair,
+    own_options,
+)
+from app.cli.answer.strategies import strategy_help
+from app.cli.answer.template_options import asked_options
+from app.cli.drafters import add_drafter_option, know_drafters
+from app.cli.servers import add_server_options, keys
+from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
+from app.cli.terminal.console import complain, hand_over, say
+from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.engine.errors import UserError
+from app.engine.params import check_params
+from app.engine.process.client import EngineClient
+from app.engine.process.host import make_home
+from app.engine.process.messages import Event, Judge, Judged, trace_of
+from app.engine.record.trace import Trace
+from app.engine.strategy import NONE, SERVER, StrategySpec
+from app.engine.types import FinishReason, GenerationRequest, Sampling
+from app.lab.audit import Audit, Finding, Step, Steps, audit
+from app.lab.audit_page import audit_page, title
+from app.lab.facts import sha256
+from app.lab.quants import ALONE, WITH_DRAFT
+from app.servers.address import server_address
+
+PROG = "draftscope audit"
+FAULT = 3
+"""The exit code of a fault."""
+_USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--strategy SPEC] [options] > audit.md"
+_DESCRIPTION = f"""\
+Find out whether drafting changes an answer. The request is answered with drafting and without, and the
+target reads the text again. The finding is "the same", "rounding" (with its gap) or "a fault" (and of what).
+The page with the evidence goes to standard output, in Markdown, for a bug report. A fault exits with {FAULT}.
+Rules that keep the law of a text and not the text itself (speculative and block above temperature 0) are
+checked by that law: every verdict, and every probability."""
+
+
+def audit_command(argv: list[str]) -> int:
+    """Parse, audit, print the page; returns the exit code. Raises UserError."""
+    know_drafters(PROG, argv)  # first: help and grammar list them
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    add_pair_options(parser)
+    answer = parser.add_argument_group("the answer")
+    add_prompt_options(answer)
+    answer.add_argument(
+        "--strategy",
+        metavar="SPEC",
+        help=f"How to draft, see below (default {WITH_DRAFT}, without a draft model {ALONE}; above "
+        "temperature 0 with verify=match)",
+    )
+    add_drafter_option(answer)
+    add_end_options(answer)
+    add_engine_option(answer)
+    add_server_options(
+        answer,
+        "Audit a server, with drafting, and without if a request can ask for that. A second --server is the "
+        "same model, started without drafting",
+        several=True,
+    )
+    add_model_options(parser)
+    parser.set_defaults(draft_only=False)
+    arguments = parser.parse_args(argv)
+
+    sampling = Sampling(**SAMPLING.given(arguments))
+    check_params(sampling)
+    strategies = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
+    target, draft = chosen_pair(arguments)
+    usual = (WITH_DRAFT if draft else ALONE) + (":verify=match" if sampling.temperature > 0 else "")
+    spec = StrategySpec.parse("".join(strategies) or usual)
+    if not spec.parts:
+        raise UsageError("none does not draft.", "Name a strategy that does.")
+    spec.verification_at(sampling.temperature)
+    spec.check_lengths()
+    if spec.needs_draft and draft is None:
+        raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
+    servers = [server_address(address) for address in arguments.server]
+    if servers and (own := own_options(arguments)):
+        raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
+    if len(servers) > 2:
+        raise UsageError(
+            "--server is given more than twice.", "Give the one that drafts, then one that does not."
+        )
+    request = GenerationRequest(
+        **asked_prompt(arguments),
+        strategy=SERVER if servers else str(spec),
+        sampling=sampling,
+        stop=tuple(arguments.stop),
+        ignore_eos=arguments.ignore_eos,
+        cold=True,
+        template_options=asked_options(arguments, chat=arguments.chat),
+        **LENGTH.given(arguments),
+    )
+    key_of, drafters = keys(arguments), tuple(arguments.drafter)
+    steps = audit(request)
+    first = next(steps)  # refuses what cannot be audited
+
+    def work(interrupt: Interrupt) -> int:
+        if servers:
+            return _audited(steps, first, _asked_servers(servers, key_of, interrupt), interrupt)
+        client = EngineClient(make_home(arguments.engine), lambda: interrupt.pressed)
+        try:
+            for _progress in client.load(*local_pair(target, draft, interrupt)):
+                pass
+
+            def obey(step: Step) -> Trace | Judged:
+                if isinstance(step, Judge):
+                    return client.judge(step)
+                return _answered(client.generate(step, drafters))
+
+            return _audited(steps, first, obey, interrupt)
+        finally:
+            client.close()
+
+    return run_interruptible(work)
+
+
+def _asked_servers(
+    addresses: list[str], key_of: Callable[[str], str], interrupt: Interrupt
+) -> Callable[[Step], Trace | Judged]:
+    """What obeys the steps by asking servers. Raises UserError."""
+    from app.servers.client import ServerClient  # its HTTP client takes a moment to import
+
+    drafts, *without = [
+        ServerClient(address, key_of(address), lambda: interrupt.pressed) for address in addresses
+    ]
+    told = drafts.describe().server
+    assert told is not None
+    if not told.speculation:
+        raise UserError(f"The server at {told.address} does not draft.", "Start it with drafting.")
+    if not without and not told.switches_off:
+        raise UserError(
+            f"The server at {told.address} always drafts.",
+            "Start the same model without drafting too, and give its address with a second --server.",
+        )
+    plain = without[0] if without else drafts
+
+    def obey(step: Step) -> Trace | Judged:
+        if isinstance(step, Judge):
+            return plain.judge(step)
+        return _answered((drafts if step.strategy == SERVER else plain).generate(step))
+
+    return obey
+
+
+def _audited(steps: Steps, step: Step, obey: Callable[[Step], Trace | Judged], interrupt: Interrupt) -> int:
+    """Audit, and print the page; returns the exit code. Raises UserError."""
+    try:
+        while True:
+            say(_words(step))
+            reply = obey(step)
+            if interrupt.pressed:
+                return INTERRUPTED
+            step = steps.send(reply)
+    except StopIteration as end:
+        found: Audit = end.value
+    except UserError:
+        if interrupt.pressed:
+            return INTERRUPTED
+        raise
+    hand_over(audit_page(found, sha256).rstrip("\n"))
+    say(f"{PROG}: {title(found)}.")
+    if found.finding is Finding.UNKNOWN:
+        complain(PROG, found.words)
+    return {Finding.FAULT: FAULT, Finding.UNKNOWN: 1}.get(found.finding, 0)
+
+
+def _words(step: Step) -> str:
+    if isinstance(step, Judge):
+        return "Reading the text again …"
+    return f"Answering {'without' if step.strategy == NONE else 'with'} drafting …"
+
+
+def _answered(events: Iterable[Event]) -> Trace:
+    """The trace of an answer. Raises UserError."""
+    came = list(events)
+    trace = trace_of(came) if came else None
+    if trace is None or trace.totals is None or trace.totals.finish_reason is FinishReason.CANCELLED:
+        raise UserError("The audit was stopped.")
+    return trace

@@ -1,0 +1,161 @@
+"""The page of an audit: the finding and its evidence, in Markdown, to attach to a report of a fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from math import isinf, log
+
+from app.engine.params import params_of
+from app.engine.record.trace import Trace
+from app.engine.types import Sampling
+from app.lab.audit import Audit, Finding, Shape, token_text
+from app.lab.facts import Digest, FileFacts, no_digest, pair_facts, system_facts
+
+_PROBLEMS = 10  # of the records, that are listed
+TITLES = {
+    Finding.SAME: "the same text",
+    Finding.ROUNDING: "rounding",
+    Finding.FAULT: "a fault",
+    Finding.LAW: "the same law, another text",
+    Finding.UNKNOWN: "another text, and the reason is not known",
+}
+
+
+def title(audit: Audit) -> str:
+    """The finding in a few words."""
+    return TITLES[audit.finding] + (f" of {audit.cause}" if audit.cause else "")
+
+
+def audit_page(audit: Audit, digest: Digest = no_digest) -> str:
+    """The page. `digest` gives the hash of a model file."""
+    return "\n".join(_lines(audit, digest)) + "\n"
+
+
+def _lines(audit: Audit, digest: Digest) -> Iterator[str]:
+    header = audit.drafted.header
+    yield from (f"# Audit of drafting: {title(audit)}", "", _escaped(audit.words))
+    if audit.parting is not None:
+        yield from _place(audit)
+    yield from (
+        "",
+        "## What was tried",
+        "",
+        f"- One request was answered with `{header.strategy}` and with `none`.",
+    )
+    yield from (f"- {tried}" for tried in audit.tried)
+    if audit.rows is not None:
+        yield from (
+            "",
+            "| over the whole answer, in logits | |",
+            "|---|--:|",
+            f"| passes of two widths over the same text differ by at most | {audit.rows.rounding:.4f} |",
+            f"| a place of the answers differs from the nearer of them by at most | {audit.rows.most:.4f} |",
+            f"| more than this is a fault | {audit.rows.allowed:.4f} |",
+        )
+    if audit.problems:
+        yield from ("", f"## Verdicts that do not follow from the record: {len(audit.problems)}", "")
+        yield from (f"- {_escaped(problem)}" for problem in audit.problems[:_PROBLEMS])
+    yield from ("", "## Settings", "")
+    yield from _table(_settings(audit))
+    yield from ("", "## Versions", "")
+    yield from _table(_versions(audit.drafted, digest))
+    yield from ("", f"## Prompt, {header.prompt_tokens:,} tokens", "", *_quoted(header.prompt))
+    for name, trace in (("without", audit.plain), ("with", audit.drafted)):
+        end = trace.totals.finish_reason if trace.totals else "broken off"
+        yield from ("", f"## Answer {name} drafting, {len(trace.token_ids):,} tokens, end: {end}", "")
+        yield from _quoted(trace.text)
+
+
+def _place(audit: Audit) -> Iterator[str]:
+    assert audit.parting is not None
+    parting, named = audit.parting, [token_text(token) for token in audit.parting.tokens]
+    before = audit.drafted.token_ids[: parting.place]
+    yield from ("", f"## Token {parting.place}, where the texts diverge", "")
+    yield f"The {len(before):,} tokens before it are the same. Then:"
+    yield from (
+        "",
+        "| | log p of the token without drafting | of the token with it | gap, in logits |",
+        "|---|--:|--:|--:|",
+    )
+    ids = [f" ({token.id})" if token and token.id >= 0 else "" for token in parting.tokens]
+    yield f"| token | {_cell(named[0])}{ids[0]} | {_cell(named[1])}{ids[1]} | |"
+    yield from (_row(shape) for shape in parting.shapes)
+    if parting.shapes and audit.drafted.header.sampling.temperature > 0:
+        yield from (
+            "",
+            "The gap includes both tokens' luck, which the seed gives: a token is drawn by log p and luck.",
+        )
+
+
+def _row(shape: Shape) -> str:
+    cells = ["not recorded" if p is None else f"{log(p):.5f}" if p else "dropped" for p in shape.p]
+    lead = "" if shape.lead is None or isinf(shape.lead) else f"{shape.lead:+.5f}"
+    return f"| {shape.name} | {' | '.join(cells)} | {lead} |"
+
+
+def _settings(audit: Audit) -> Iterator[tuple[str, object]]:
+    header = audit.drafted.header
+    yield "strategy", header.strategy
+    yield "rule", header.verification
+    usual = Sampling()
+    for param in params_of(Sampling):
+        value = getattr(header.sampling, param.name)
+        if param.name == "temperature" or (param.name != "seed" and value != getattr(usual, param.name)):
+            yield param.name, value
+    yield "seed", header.seed
+    yield "max_tokens", header.max_tokens
+    if header.stop:
+        yield "stop", ", ".join(map(repr, header.stop))
+    if header.template_options:
+        yield "template options", header.template_options
+
+
+def _versions(trace: Trace, digest: Digest) -> Iterator[tuple[str, object]]:
+    pair, system = trace.header.pair, system_facts(trace.header.pair)
+    yield "Draftscope", system.app
+    if pair.server is not None:
+        yield "server", f"{pair.server.kind} {pair.server.version}, {pair.server.model}"
+        yield "it drafts with", ", ".join(pair.server.speculation) or "nothing that it tells"
+        return
+    yield "llama-cpp-python", system.llama_cpp_python
+    yield "system", f"Python {system.python}, {system.system}, {system.cpu}, {system.cores} cores"
+    yield "devices", f"{system.devices}, threads {system.threads}"
+    files = pair_facts(pair, digest)
+    yield "target", _file(files.target)
+    if files.draft is not None:
+        yield "draft", f"{_file(files.draft)}, {files.vocabulary}"
+
+
+def _file(file: FileFacts) -> str:
+    digest = f", sha256 {file.sha256}" if file.sha256 else ""
+    return f"{file.file}, {file.quantisation}, {file.size:,} bytes{digest}, context {file.n_ctx:,}"
+
+
+def _table(rows: Iterable[tuple[str, object]]) -> Iterator[str]:
+    yield from ("| | |", "|---|---|")
+    yield from (f"| {name} | {_cell(str(value))} |" for name, value in rows)
+
+
+def _cell(text: str) -> str:
+    """A text as code in a table, on one line."""
+    shown = text.replace("\n", "\\n").replace("|", "\\|")
+    ticks = _fence(shown, 1)
+    edge = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{edge}{shown}{edge}{ticks}"
+
+
+def _escaped(text: str) -> str:
+    """Words that quote a token, which may look like markup, on one line."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", text.replace("\n", "\\n"))
+
+
+def _quoted(text: str) -> Sequence[str]:
+    fence = _fence(text, 3)
+    return fence, text, fence
+
+
+def _fence(text: str, least: int) -> str:
+    """More backticks in a row than the text has."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)

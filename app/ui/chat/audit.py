@@ -1,0 +1,204 @@
+"""The audit of an answer: whether drafting changes its text. The finding opens above the button."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
+
+from app.engine.errors import UserError
+from app.engine.process.messages import Failed, Judge, Judged, PromptProgress
+from app.engine.record.trace import Trace
+from app.engine.types import FinishReason, Round, Totals, TraceHeader
+from app.ui.chat.baseline import ANOTHER_PROMPT, repeatable
+from app.ui.chat.chat_controller import ChatController
+from app.ui.chat.chat_page import ChatPage
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_thread import Reply
+from app.ui.theme import Theme
+from app.ui.widgets import kit
+from app.ui.widgets.background import Askers, Query
+from app.ui.widgets.plot import ChooseFile, choose_file, write_export
+from app.ui.widgets.popover import Popover
+
+if TYPE_CHECKING:
+    from app.lab.audit import Audit, Step, Steps
+
+WIDTH, LINES = 640, 14
+
+
+class AuditPanel(QWidget):
+    """A finding, its page, and what can be done with it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.title = kit.label(role="title", plain=True)
+        self.words = kit.label(wrap=True, plain=True, selectable=True)
+        self.page = QPlainTextEdit(readOnly=True)
+        self.page.setAccessibleName("Page of the audit")
+        self.copy = kit.button("Copy page", self._copy, tip="Copies the page as Markdown, for a bug report.")
+        self.save = kit.button("Save page…")
+        self.said = kit.label(role="hint", plain=True)
+        buttons = kit.row(self.copy, self.save, self.said, kit.Spring(1), spacing=8)
+        kit.column(self.title, self.words, self.page, buttons, spacing=10, on=self)
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def show_finding(self, title: str, words: str) -> None:
+        self.title.setText(f"Audit: {title}")
+        self.words.setText(words)
+        self.show_page("")
+        self.said.setText("Reading the model files, for their hashes…")
+
+    def show_page(self, page: str) -> None:
+        self.page.setPlainText(page)
+        self.said.setText("")
+        for button in (self.copy, self.save):
+            button.setEnabled(bool(page))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.page.toPlainText())
+        self.said.setText("Copied. It contains the prompt and both answers.")
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        font = self._theme.mono(-1)
+        self.page.setFont(font)
+        self.page.setFixedHeight(self.page.fontMetrics().lineSpacing() * LINES + 16)
+
+
+class AuditController(QObject):
+    """Runs one audit at a time, as a RunSink, and shows what it found."""
+
+    progressed = Signal(object)  # what it is doing, in a few words; None: it has ended
+
+    def __init__(
+        self,
+        theme: Theme,
+        page: ChatPage,
+        chat: ChatController,
+        session: EngineSession,
+        button: QPushButton,
+    ) -> None:
+        """The finding opens above `button`."""
+        super().__init__()
+        self.choose: ChooseFile = choose_file
+        self._page, self._chat, self._session, self._button = page, chat, session, button
+        self.panel = AuditPanel(theme)
+        self.popover = Popover(theme, self.panel, WIDTH)
+        self.panel.save.clicked.connect(self._save)
+        self._found: tuple[AnswerModel, Audit] | None = None
+        self._steps: Steps | None = None
+        self._answer: AnswerModel | None = None  # that is audited
+        self._runs: list[Trace] = []
+        self._askers = Askers()
+
+    def close(self) -> None:
+        """End what is being read."""
+        self._askers.close()
+
+    @Slot()
+    def audit(self) -> None:
+        """Audit the answer on the screen, or say why that is not possible; of an audited one, the finding."""
+        answer = self._chat.shown.answer
+        if self._found is not None and self._found[0] is answer:
+            self.popover.open_below(self._button)
+            return
+        if self._steps is not None or (request := repeatable(self._page, self._chat, self._session)) is None:
+            return
+        assert answer is not None and answer.header is not None
+        from app.lab.audit import audit  # the start of the program leaves the lab out
+
+        sampling = dataclasses.replace(request.sampling, seed=answer.header.seed)
+        self._answer, self._runs = answer, []
+        self._steps = audit(dataclasses.replace(request, sampling=sampling))
+        self._advance(partial(next, self._steps))
+
+    def _advance(self, advance: Callable[[], Step]) -> None:
+        """Take the next step, or show the finding."""
+        try:
+            step = advance()
+        except StopIteration as end:
+            self._show(end.value)
+        except UserError as error:
+            self._end(error)
+        else:
+            if isinstance(step, Judge):
+                self.progressed.emit("Reading again")
+                self._session.questions.judge(step, self._judged)
+            else:
+                self.progressed.emit(f"Answering {'with' if len(self._runs) == 0 else 'without'} drafting")
+                self._session.generate(step, self)
+
+    def _judged(self, reply: Reply) -> None:
+        assert self._steps is not None
+        if isinstance(reply, Judged):
+            self._advance(partial(self._steps.send, reply))
+        elif isinstance(reply, Failed):
+            self._end(UserError(reply.message, reply.hint))
+
+    def run_progress(self, progress: PromptProgress) -> None:
+        """Ignored: the status bar shows it."""
+
+    def run_started(self, header: TraceHeader) -> None:
+        self._runs.append(Trace(header))
+        if (
+            self._answer is not None
+            and self._answer.header is not None
+            and header.prompt != self._answer.header.prompt
+        ):
+            self._session.stop()
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+        self._runs[-1].rounds.extend(rounds)
+
+    def run_finished(self, totals: Totals) -> None:
+        assert self._steps is not None and self._answer is not None and self._answer.header is not None
+        self._runs[-1].totals = totals
+        if self._runs[-1].header.prompt != self._answer.header.prompt:
+            self._end(UserError(ANOTHER_PROMPT))
+        elif totals.finish_reason is FinishReason.CANCELLED:
+            self._end(UserError("It was stopped."))
+        else:
+            self._advance(partial(self._steps.send, self._runs[-1]))
+
+    def run_failed(self, failed: Failed) -> None:
+        self._end(UserError(failed.message, failed.hint))
+
+    def _end(self, error: UserError) -> None:
+        self._steps = None
+        self._page.prompt.notices.tell(UserError(f"The answer was not audited: {error.message}", error.hint))
+        self.progressed.emit(None)
+
+    def _show(self, found: Audit) -> None:
+        from app.lab.audit_page import audit_page, title
+        from app.lab.facts import sha256
+
+        assert self._answer is not None
+        self._steps, self._found = None, (self._answer, found)
+        self.panel.show_finding(title(found), found.words)
+        pages = Query(self._askers, self.panel.show_page, self._page.prompt.notices.tell)
+        pages.ask(lambda: audit_page(found, partial(sha256, stopped=lambda: self._askers.closed)))
+        self.progressed.emit(None)
+        if self._chat.shown.answer is self._answer and self._session.activity is Activity.READY:
+            self.popover.open_below(self._button)
+
+    @Slot()
+    def _save(self) -> None:
+        page = self.panel.page.toPlainText()
+        if path := self.choose(self._button.window(), "audit.md", "Markdown (*.md)"):
+            try:
+                write_export(Path(path), page.encode())
+            except UserError as error:
+                self.panel.said.setText(error.message)
+            else:
+                self.panel.said.setText("Saved. It contains the prompt and both answers.")

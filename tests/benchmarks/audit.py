@@ -1,0 +1,93 @@
+"""What the audit finds: faults that are planted in the real engine, and no fault where there is none.
+
+    python tests/benchmarks/audit.py [--pair bundled|smollm2] [--sound 500] [--faulty 100] [--tokens 32]
+
+Prompts, strategies, rules, temperatures, filters and penalties are drawn by chance. Each planted fault is
+audited `--faulty` times; answers in which it changed nothing do not count. The exit code is 1 if a fault was
+missed, or if one was found where there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from app.engine import Engine, GenerationRequest, Sampling
+from app.lab.audit import Finding
+from tests.audits import PLANTS, audited
+from tests.benchmarks.measure import as_user, one_thread
+from tests.benchmarks.same_text import files_of, prompts_of
+
+DRAFTED = [
+    *(f"draft-simple:n_max={k}" for k in (1, 3, 8)),
+    *(f"draft-simple:n_max={k}:sample=1" for k in (3, 8)),
+    "prompt-lookup", "suffix", "ngram-cache", "draft-simple:length=ewma",
+]  # fmt: skip
+FILTERS: list[dict[str, float]] = [
+    {}, {}, {"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.05}, {"typical_p": 0.9}, {"top_n_sigma": 1.5},
+    {"xtc_probability": 0.5}, {"dry_multiplier": 0.8},
+]  # fmt: skip
+PENALTIES: list[dict[str, float]] = [
+    {"repeat_penalty": 1.1}, {"repeat_penalty": 1.3}, {"frequency_penalty": 0.3}, {"presence_penalty": 0.5},
+]  # fmt: skip
+
+
+STEP = 25  # audits between two lines
+
+
+def request_of(chance: random.Random, prompts: list[str], tokens: int, plant: str) -> GenerationRequest:
+    """A request by chance, on which this fault can act."""
+    temperature = chance.choice((0.0, 0.8, 1.2))
+    strategy = chance.choice(DRAFTED)
+    rules = ["match", "match", "speculative"] + ["block"] * ("rule" not in plant)
+    rule = chance.choice(rules) if temperature else ""
+    penalised = chance.random() < 0.2 or "penalty" in plant
+    extra = chance.choice(FILTERS) | (chance.choice(PENALTIES) if penalised else {})
+    return GenerationRequest(
+        messages=as_user(chance.choice(prompts)),
+        strategy=f"{strategy}:verify={rule}" if rule else strategy,
+        sampling=Sampling(temperature=temperature, seed=chance.randrange(2**31), **extra),  # type: ignore[arg-type]
+        max_tokens=tokens,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--pair", choices=("bundled", "smollm2"), default="bundled")
+    parser.add_argument("--sound", type=int, default=500, help="audits of the engine as it is")
+    parser.add_argument("--faulty", type=int, default=100, help="audits of each planted fault")
+    parser.add_argument("--tokens", type=int, default=32, help="most tokens of an answer")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    target, draft = files_of(options.pair)
+    chance, prompts, wrong = random.Random(options.seed), prompts_of(options.pair), 0
+    with Engine(one_thread(target), one_thread(draft)) as engine:
+        for plant in ("", *PLANTS):
+            wanted = options.faulty if plant else options.sound
+            found: Counter[str] = Counter()
+            most = 0.0
+            while found.total() < wanted:
+                request = request_of(chance, prompts, options.tokens, plant)
+                audit, acted = audited(engine, request, plant, chance.randrange(3))
+                if plant and not acted:
+                    continue
+                found[f"{audit.finding}{f' of {audit.cause}' if audit.cause else ''}"] += 1
+                if (audit.finding is Finding.FAULT) is not bool(plant):
+                    wrong += 1
+                    print(f"WRONG: {request.strategy}, {request.sampling}: {audit.words}", flush=True)
+                elif not plant and audit.rows is not None:
+                    most = max(most, audit.rows.most / audit.rows.allowed)
+                if found.total() % STEP == 0 or found.total() == wanted:
+                    told = ", ".join(f"{count} {name}" for name, count in found.most_common())
+                    margin = "" if plant else f"; the largest difference is {most:.0%} of what is allowed"
+                    print(f"{plant or 'no fault'}: {told}{margin}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
