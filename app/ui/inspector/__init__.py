@@ -12,6 +12,6 @@ round in detail is `AnswerModel.inspected`, so parts need not know each other: t
 - `shape_view.py`: the whole answer in figures, such as acceptance by place; it stands below the round.
 - `transport.py`: the bar at the foot that steps, plays and scrubs. Its `Player` moves `AnswerModel.cursor`,
   so that every view of the answer follows. Behind the last round of an answer that is being written it holds
-  the engine instead (`EngineSession.set_pace`): rounds then come one at a time, or slowly. `WhatIfPanel`
+  the engine instead (`EngineSession.set_pace`): rounds then come one at a time. `WhatIfPanel`
   opens from the bar. `slow_motion.py` shows a round in human time: guess, check, verdict.
 """
