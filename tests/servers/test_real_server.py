@@ -88,7 +88,12 @@ def test_fates_and_text_are_those_of_our_own_engine(serve: Serve, demo_engine: E
 
 @pytest.mark.parametrize("kind", PAIRS)
 def test_heads_draft_what_those_of_the_server_draft(kind: str, tiny_file: Make) -> None:
-    """Files with random weights over few tokens: now and then a guess is right, and shows the guesses."""
+    """Files with random weights over few tokens: now and then a guess is right, and shows the guesses.
+
+    llama-server begins a prompt with the last row of the request before, if the head is an MTP head, and
+    some guesses differ on hybrid and windowed targets, for which it keeps states. The texts do not.
+    """
+    exact = not kind.startswith(("draft-mtp qwen35", "draft-mtp step35", "draft-eagle3 lfm2"))
     target, head = files(kind, tiny_file, letters="abcdefghĊĠ")
     strategy = f"{kind.split(maxsplit=1)[0]}:n_max=3"
     accepted = 0
@@ -104,9 +109,12 @@ def test_heads_draft_what_those_of_the_server_draft(kind: str, tiny_file: Make) 
                 )  # fmt: skip
                 told, *rest = answer_of(client, request).rounds
                 ids = (*engine.prompt_ids(request), told.emitted[0].id)
-                ours = replace(request, prompt="", prompt_ids=ids, strategy=strategy, max_tokens=8)
+                ours = replace(request, prompt=None, prompt_ids=ids, strategy=strategy, max_tokens=8)
                 rounds = trace_of(list(engine.generate(ours))).rounds
-                assert fates(rest) == fates(rounds)
+                if exact:
+                    assert fates(rest) == fates(rounds)
+                told_ids = [token.id for round in rest for token in round.emitted]
+                assert told_ids == [token.id for round in rounds for token in round.emitted]
                 accepted += sum(round.accepted for round in rounds)
     assert accepted > 0
 

@@ -170,7 +170,8 @@ class DraftSimple(Drafter):
             return proposal
         step = known[self._context.sync(known[:-1]) :]
         limit = min(k, room + 1, self._context.most or k)
-        self._context.ahead = limit
+        # A block is as long as n_max allows, as llama.cpp's: its rows depend on how many there are.
+        self._context.ahead = min(self._params.n_max, room + 1, self._context.most or k)
         while len(proposal.ids) < limit:
             if self._draws_tokens:
                 goes_on = self._add_drawn(proposal, step, context)
