@@ -72,7 +72,7 @@ class Paths:
 
     @property
     def real_target(self) -> Path:
-        """Where SmolLM2 is: inside a package, or if set-up links it (packaging/setup/real_model.py)."""
+        """Where SmolLM2 is: inside a package, or where set-up links it (packaging/setup/real_model.py)."""
         inside = self.resources / "real" / _REAL_FILE
         return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
 
