@@ -25,10 +25,10 @@ LIMITS = {
     "a chat template's time": f"{process.TIME_LIMIT:.0f} s",
     "a chat template's memory (Linux)": f"{sandbox.MEMORY_LIMIT // 10**6:,} MB",
     "a chat template's text": f"{sandbox.MAX_CHARACTERS:,} characters",
-    "what the probe may take to read a file": f"{reader.PATIENCE:.0f} s",
-    "how deep JSON of ours may be nested": f"{files.DEEPEST} levels",
+    "the probe's time to read a file": f"{reader.PATIENCE:.0f} s",
+    "nesting of Draftscope's JSON files": f"{files.DEEPEST} levels",
     "an answer of a server": f"{http.LARGEST_ANSWER // 2**20} MB",
-    "an answer of a server, from its request to its end, where it is no stream": (
+    "an answer of a server that is not streamed, from its request to its end": (
         f"twice the patience, {2 * http.PATIENCE:.0f} s"
     ),
     "values in an answer of a server or the Hub": f"{files.MOST_VALUES:,}",
@@ -39,10 +39,10 @@ LIMITS = {
     "a line that a server streams": f"{http.LONGEST_LINE // 2**20} MB",
     "a file that is downloaded": f"{fetch.LARGEST // 10**9} GB",
     "a lookup cache of `ngram-cache`": f"{cache_file.LARGEST // 2**30} GiB",
-    "what `draftscope explain` reads of a file": f"{explain.LARGEST // 2**20} MiB",
+    "the part of a file that `draftscope explain` reads": f"{explain.LARGEST // 2**20} MiB",
     "a drafter file": f"{plugins.LARGEST // 10**6} MB",
-    "a drafter file, to be read when it is tried": f"{tried_drafters.TIME_LIMIT:.0f} s",
-    "a drafter of your own, for a draft": f"{guarded.SLOW_SECONDS} s",
+    "a drafter file's time to load when it is tried": f"{tried_drafters.TIME_LIMIT:.0f} s",
+    "your own drafter's time for a draft": f"{guarded.SLOW_SECONDS} s",
     "the log": f"{log.SIZE * (1 + log.OLDER) // 10**6} MB",
 }
 

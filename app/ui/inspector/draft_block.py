@@ -29,7 +29,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlaceCandidate:
     """A token that a place of a block may draft."""
 
     token: str
@@ -39,11 +39,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockPlace:
+class PlaceInBlock:
     """A place of a block: what became of its token, and its candidates, most probable first."""
 
     fate: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PlaceCandidate, ...]
 
     def spoken(self, number: int) -> str:
         """The place in words."""
@@ -56,16 +56,16 @@ class BlockPlace:
         return f"Place {number}, {self.fate}: {'; '.join(said)}."
 
 
-def block_of(round: Round, header: TraceHeader) -> tuple[BlockPlace, ...]:
+def block_of(round: Round, header: TraceHeader) -> tuple[PlaceInBlock, ...]:
     """The places of a draft that was made in one pass; empty of any other."""
     if kind_of(header) not in _WORDS or round.strategy not in ("draft-dflash", "draft-dspark"):
         return ()
     given = [token.id for token in round.emitted]
     return tuple(
-        BlockPlace(
+        PlaceInBlock(
             token.verdict.value,
             tuple(
-                Candidate(visible(piece), p, id == token.id, given[place : place + 1] == [id])
+                PlaceCandidate(visible(piece), p, id == token.id, given[place : place + 1] == [id])
                 for id, piece, p in list(zip(top.ids, top.pieces, top.p, strict=True))[:_ROWS]
             ),
         )
@@ -84,14 +84,14 @@ class DraftBlock(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._places: Sequence[BlockPlace] = ()
+        self._places: Sequence[PlaceInBlock] = ()
         self._kind = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Drafted block")
         theme.changed.connect(self._fit)
         self.hide()
 
-    def show_block(self, places: Sequence[BlockPlace], kind: str) -> None:
+    def show_block(self, places: Sequence[PlaceInBlock], kind: str) -> None:
         """Show another block of a draft of this kind; one without places hides it."""
         if (places, kind) == (self._places, self._kind):
             return
@@ -144,7 +144,7 @@ class DraftBlock(QWidget):
         painter: QPainter,
         room: QRectF,
         number: int,
-        place: BlockPlace,
+        place: PlaceInBlock,
         ink: Ink,
         before: QPointF | None,
     ) -> QPointF | None:

@@ -21,7 +21,7 @@ _ALONE, _DRAFTED = "without drafts", "with drafts"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TimeBlock:
     """A stretch of time, and what was done in it."""
 
     seconds: float
@@ -33,8 +33,8 @@ class Block:
 class RoundTime:
     """What the tokens of a round or of an answer took, and what they take without drafts."""
 
-    drafted: tuple[Block, ...]
-    alone: tuple[Block, ...]  # empty where no pass over a single token was measured
+    drafted: tuple[TimeBlock, ...]
+    alone: tuple[TimeBlock, ...]  # empty where no pass over a single token was measured
     tokens: int
     measured: float | None = None  # the speed-up of the whole answer
 
@@ -44,11 +44,11 @@ class RoundTime:
         k, tokens = len(round.drafted), len(round.emitted)
         if not k or not round.verify_seconds:
             return None
-        blocks = [Block(round.draft_seconds / k, 0) for _ in range(k)]
-        blocks.append(Block(round.verify_seconds, 1, f"one pass over {k + 1}"))
-        blocks.append(Block(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))
+        blocks = [TimeBlock(round.draft_seconds / k, 0) for _ in range(k)]
+        blocks.append(TimeBlock(round.verify_seconds, 1, f"one pass over {k + 1}"))
+        blocks.append(TimeBlock(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))
         single, rest = cost.single_pass, cost.rest.median if cost.rest.seconds else 0.0
-        alone = (Block(single, 1, "pass"), Block(rest, 2)) * tokens if single else ()
+        alone = (TimeBlock(single, 1, "pass"), TimeBlock(rest, 2)) * tokens if single else ()
         return cls(tuple(blocks), alone, tokens)
 
     @classmethod
@@ -59,9 +59,9 @@ class RoundTime:
                 block
                 for round in trace.rounds
                 for block in (
-                    Block(round.draft_seconds if round.drafted else 0.0, 0),
-                    Block(round.verify_seconds, 1),
-                    Block(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2),
+                    TimeBlock(round.draft_seconds if round.drafted else 0.0, 0),
+                    TimeBlock(round.verify_seconds, 1),
+                    TimeBlock(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2),
                 )
             )
             for trace in (measured.strategy, measured.baseline)
@@ -145,7 +145,7 @@ class RoundTimeView(QWidget):
             words = duration(share * longest) if share else "0"
             paint_text(painter, tick, RIGHT if share else LEFT, words, theme.sans(-1.5), palette.secondary)
 
-    def _paint_row(self, painter: QPainter, row: QRectF, blocks: tuple[Block, ...], longest: float) -> float:
+    def _paint_row(self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float) -> float:
         """Paint blocks side by side, with their words where they have room; returns where they end."""
         palette, font = self._theme.palette, self._theme.sans(-1.5)
         metrics, colours = QFontMetricsF(font), time_colours(palette)
