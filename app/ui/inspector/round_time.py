@@ -145,7 +145,9 @@ class RoundTimeView(QWidget):
             words = duration(share * longest) if share else "0"
             paint_text(painter, tick, RIGHT if share else LEFT, words, theme.sans(-1.5), palette.secondary)
 
-    def _paint_row(self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float) -> float:
+    def _paint_row(
+        self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float
+    ) -> float:
         """Paint blocks side by side, with their words where they have room; returns where they end."""
         palette, font = self._theme.palette, self._theme.sans(-1.5)
         metrics, colours = QFontMetricsF(font), time_colours(palette)
