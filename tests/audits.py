@@ -24,7 +24,8 @@ from app.engine.sampling.rows import TargetRows
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import NONE
 from app.engine.types import GenerationRequest, Race
-from app.lab.audit import Audit, audit
+from app.lab.audit import audit
+from app.lab.audit_finding import Audit
 from tests.answers import events_of
 
 if TYPE_CHECKING:

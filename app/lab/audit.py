@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Generator, Sequence
-from enum import StrEnum
 from math import inf, log
-from typing import NamedTuple
 
 from app.engine.errors import SettingError
 from app.engine.process.messages import Judge, Judged, JudgedRow
@@ -25,75 +23,25 @@ from app.engine.sampling.logits import TOP
 from app.engine.sampling.noise import luck
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import UNTOLD, Alternatives, EmittedToken, GenerationRequest, Sampling
+from app.lab.audit_finding import (
+    KEPT,
+    WITH,
+    WITHOUT,
+    Audit,
+    Cause,
+    Finding,
+    Parting,
+    Rows,
+    Shape,
+    Step,
+    Steps,
+    largest,
+    token_text,
+)
 from app.lab.runs.compare import LARGEST_ROUNDING
 
-Step = GenerationRequest | Judge
-Steps = Generator[Step, Trace | Judged, "Audit"]
-"""Yields what is to be answered or judged, takes the trace or the rows, and returns the finding."""
-
-
-WITH, WITHOUT, KEPT = "the answer with drafting", "the answer without drafting", "the cache after drafting"
 _NOTHING = Alternatives((), (), ())
 _KEPT = (0, 3, 15)  # last tokens of an answer that are read again, after what its cache holds
-
-
-class Finding(StrEnum):
-    SAME = "the same"
-    ROUNDING = "rounding"
-    FAULT = "a fault"
-    LAW = "the law holds"  # the same text is not promised
-    UNKNOWN = "not known"
-
-
-class Cause(StrEnum):
-    """What is at fault."""
-
-    TEMPLATE = "the chat template"
-    CACHE = "a cache"
-    RULE = "a rule"
-    SERVER = "the server"
-
-
-class Shape(NamedTuple):
-    """How two tokens stand at the place where the texts part."""
-
-    name: str
-    p: tuple[float | None, float | None]  # of the token without drafting, and of the one with
-    lead: float | None  # of the first over the second, in logits, with their luck; None where unknown
-
-
-class Parting(NamedTuple):
-    """Where the texts part: the token without drafting, and the one with; None where a text has ended."""
-
-    place: int
-    tokens: tuple[EmittedToken | None, EmittedToken | None]
-    shapes: tuple[Shape, ...] = ()
-
-
-class Rows(NamedTuple):
-    """What the readings say of the rows of both answers, in logits."""
-
-    rounding: float  # the most that passes of two widths differ by, over the whole answer
-    allowed: float  # more is a fault
-    apart: dict[str, dict[int, float]]  # each place's difference from the nearer of them
-
-    @property
-    def most(self) -> float:
-        return max(map(_largest, self.apart.values()), default=0.0)
-
-
-class Audit(NamedTuple):
-    """A finding with its evidence."""
-
-    finding: Finding
-    words: str
-    plain: Trace
-    drafted: Trace
-    cause: Cause | None = None
-    parting: Parting | None = None
-    rows: Rows | None = None  # None of a server
-    problems: tuple[str, ...] = ()  # of the records
-    tried: tuple[str, ...] = ()
 
 
 def audit(request: GenerationRequest) -> Steps:
@@ -108,6 +56,10 @@ def audit(request: GenerationRequest) -> Steps:
             raise SettingError(f"verify={rule} keeps neither the text nor its law.", "Audit another rule.")
     drafted = _trace((yield dataclasses.replace(request, cold=True, continues=())))
     header = drafted.header
+    if header.strategy == NONE:
+        raise SettingError("The server did not draft.", "Start it with drafting.")
+    if header.pair.server is not None and request.sampling.temperature > 0:
+        raise SettingError("A server promises the same text only at temperature 0.", "Audit it there.")
     sampling = dataclasses.replace(request.sampling, seed=header.seed)
     base = dataclasses.replace(request, strategy=NONE, sampling=sampling, cold=True, continues=())
     kept: list[tuple[int, Alternatives]] = []
@@ -164,8 +116,8 @@ def _of_engine(
         shared = min(parting.place + 1 if parting else len(ids), len(ids))
         told[WITHOUT] = list(enumerate(_rows(plain)[:shared]))
     apart = _all_apart(told, [wide], sampling)
-    rounding, alone = _largest(apart.get(WITHOUT, {})), wide
-    if not promised or parting or any(_largest(places) > LARGEST_ROUNDING for places in apart.values()):
+    rounding, alone = largest(apart.get(WITHOUT, {})), wide
+    if not promised or parting or any(largest(places) > LARGEST_ROUNDING for places in apart.values()):
         candidates = tuple(token.id for token in parting.tokens if token) if parting else ()
         alone = yield from _judged(Judge(0, base, ids[:-1], 0, 1, candidates))
         tried.append(
@@ -214,7 +166,7 @@ def _finding(
             None,
             f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
             "the text, not the text. All verdicts follow from their record, and all probabilities are the "
-            f"target's: a fresh reading differs by {_largest(found.apart[WITH]):.3f} logits at most.",
+            f"target's: a fresh reading differs by {largest(found.apart[WITH]):.3f} logits at most.",
         )
     if not any(round.drafted for round in drafted.rounds):
         return Finding.SAME, None, f"The texts are the same, {many} tokens, but nothing was drafted."
@@ -222,7 +174,7 @@ def _finding(
         Finding.SAME,
         None,
         f"The texts are the same, all {many} tokens. A fresh reading differs by "
-        f"{_largest(found.apart[WITH]):.3f} logits at most; rounding explains {found.rounding:.3f}.",
+        f"{largest(found.apart[WITH]):.3f} logits at most; rounding explains {found.rounding:.3f}.",
     )
 
 
@@ -278,10 +230,6 @@ def _all_apart(
             moved = min(_apart(row, one, sampling) for one in both)
             places[place] = max(moved, places.get(place, 0.0))
     return found
-
-
-def _largest(places: dict[int, float]) -> float:
-    return max(places.values(), default=0.0)
 
 
 def _apart(
@@ -380,13 +328,6 @@ def _lead(
         return lead
     key = Draws(trace.header.seed).key(place, Purpose.TOKEN)
     return (lead + luck(key, tokens[0]) - luck(key, tokens[1])) * temperature
-
-
-def token_text(token: EmittedToken | None) -> str:
-    """A token for people."""
-    if token is None:
-        return "the answer has ended"
-    return token.piece.decode("utf-8", errors="replace") or token.label or "the end"
 
 
 def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:

@@ -9,7 +9,7 @@ from math import isinf, log
 from app.engine.params import params_of
 from app.engine.record.trace import Trace
 from app.engine.types import Sampling
-from app.lab.audit import Audit, Finding, Shape, token_text
+from app.lab.audit_finding import Audit, Finding, Shape, token_text
 from app.lab.facts import Digest, FileFacts, no_digest, pair_facts, system_facts
 
 _PROBLEMS = 10  # of the records, that are listed

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest, Sampling
-from app.lab.audit import Finding
+from app.lab.audit_finding import Finding
 from tests.audits import PLANTS, audited
 from tests.benchmarks.measure import as_user, one_thread
 from tests.benchmarks.same_text import files_of, prompts_of

@@ -8,7 +8,8 @@ import pytest
 
 from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.errors import SettingError
-from app.lab.audit import Audit, Cause, Finding, audit
+from app.lab.audit import audit
+from app.lab.audit_finding import Audit, Cause, Finding
 from app.lab.audit_page import audit_page
 from tests.audits import PLANTS, audited
 

@@ -32,7 +32,8 @@ from app.engine.process.messages import Event, Judge, Judged, trace_of
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import FinishReason, GenerationRequest, Sampling
-from app.lab.audit import Audit, Finding, Step, Steps, audit
+from app.lab.audit import audit
+from app.lab.audit_finding import Audit, Finding, Step, Steps
 from app.lab.audit_page import audit_page, title
 from app.lab.facts import sha256
 from app.lab.quants import ALONE, WITH_DRAFT

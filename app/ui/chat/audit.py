@@ -29,7 +29,7 @@ from app.ui.widgets.plot import ChooseFile, choose_file, write_export
 from app.ui.widgets.popover import Popover
 
 if TYPE_CHECKING:
-    from app.lab.audit import Audit, Step, Steps
+    from app.lab.audit_finding import Audit, Step, Steps
 
 WIDTH, LINES = 640, 14
 

@@ -1,0 +1,88 @@
+"""What an audit finds, and its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from enum import StrEnum
+from typing import NamedTuple
+
+from app.engine.process.messages import Judge, Judged
+from app.engine.record.trace import Trace
+from app.engine.types import EmittedToken, GenerationRequest
+
+Step = GenerationRequest | Judge
+Steps = Generator[Step, Trace | Judged, "Audit"]
+"""Yields what is to be answered or judged, takes the trace or the rows, and returns the finding."""
+
+
+WITH, WITHOUT, KEPT = "the answer with drafting", "the answer without drafting", "the cache after drafting"
+
+
+class Finding(StrEnum):
+    SAME = "the same"
+    ROUNDING = "rounding"
+    FAULT = "a fault"
+    LAW = "the law holds"  # the same text is not promised
+    UNKNOWN = "not known"
+
+
+class Cause(StrEnum):
+    """What is at fault."""
+
+    TEMPLATE = "the chat template"
+    CACHE = "a cache"
+    RULE = "a rule"
+    SERVER = "the server"
+
+
+class Shape(NamedTuple):
+    """How two tokens stand at the place where the texts part."""
+
+    name: str
+    p: tuple[float | None, float | None]  # of the token without drafting, and of the one with
+    lead: float | None  # of the first over the second, in logits, with their luck; None where unknown
+
+
+class Parting(NamedTuple):
+    """Where the texts part: the token without drafting, and the one with; None where a text has ended."""
+
+    place: int
+    tokens: tuple[EmittedToken | None, EmittedToken | None]
+    shapes: tuple[Shape, ...] = ()
+
+
+class Rows(NamedTuple):
+    """What the readings say of the rows of both answers, in logits."""
+
+    rounding: float  # the most that passes of two widths differ by, over the whole answer
+    allowed: float  # more is a fault
+    apart: dict[str, dict[int, float]]  # each place's difference from the nearer of them
+
+    @property
+    def most(self) -> float:
+        return max(map(largest, self.apart.values()), default=0.0)
+
+
+class Audit(NamedTuple):
+    """A finding with its evidence."""
+
+    finding: Finding
+    words: str
+    plain: Trace
+    drafted: Trace
+    cause: Cause | None = None
+    parting: Parting | None = None
+    rows: Rows | None = None  # None of a server
+    problems: tuple[str, ...] = ()  # of the records
+    tried: tuple[str, ...] = ()
+
+
+def largest(places: dict[int, float]) -> float:
+    return max(places.values(), default=0.0)
+
+
+def token_text(token: EmittedToken | None) -> str:
+    """A token for people."""
+    if token is None:
+        return "the answer has ended"
+    return token.piece.decode("utf-8", errors="replace") or token.label or "the end"
