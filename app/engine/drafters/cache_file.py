@@ -261,8 +261,8 @@ def _check_records(numbers: Numbers, starts: Numbers, n_vocab: int, path: Path) 
         raise _damaged(path)
     if (heads >= n_vocab).any() or (tokens >= n_vocab).any():
         raise SettingError(
-            f"The lookup cache {path.name} was made with a vocabulary other than the target's.",
-            "Choose one that was made with this model.",
+            f"The lookup cache {path.name} was made for a different vocabulary than the target's.",
+            "Choose one that was made for this model.",
         )
 
 

@@ -46,39 +46,39 @@ class DraftParams:
 
     n_max: int = param(
         3,
-        "Draft at most this many tokens per round. Usually 2 to 16: a higher limit gains more where most "
-        "are accepted, and costs more where they are not.",
+        "Draft at most this many tokens per round. Usually 2 to 16: a higher limit gains more if most "
+        "drafts are accepted, and costs more if not.",
         low=1,
         high=512,
         unit="tokens",
     )
     n_min: int = param(
         0,
-        "Discard drafts shorter than this. Usually 0 to 4: it saves passes for short drafts, and loses "
-        "what they would have brought.",
+        "Discard drafts shorter than this. Usually 0 to 4: a higher limit saves the passes for short "
+        "drafts, but loses what they would have gained.",
         low=0,
         high=512,
         unit="tokens",
     )
     p_min: float = param(
         0.0,
-        "Stop drafting where the draft's best token is less probable than this. Usually 0.4 to 0.9: a "
-        "higher limit wastes fewer tokens, and drafts fewer.",
+        "Stop drafting when the draft's best token is less probable than this. Usually 0.4 to 0.9: a higher "
+        "limit wastes fewer tokens, but drafts fewer.",
         low=0,
         high=1,
     )
     sample: bool = param(
         False,
-        "Draw draft tokens at the target's temperature instead of taking the most probable. Usually off: "
-        "drawn tokens may be accepted more often at a high temperature, and take more time. With "
-        "verify=match they are drawn with the target's own luck.",
+        "Sample draft tokens at the target's temperature instead of taking the most probable. Usually off: "
+        "sampled tokens may be accepted more often at a high temperature, but take longer. With "
+        "verify=match they are drawn with the target's own random numbers.",
     )
 
     def __post_init__(self) -> None:
         if self.sample and self.n_min:
             raise SettingError(
                 "n_min cannot be used with sample=1.",
-                "Discarding drawn tokens would change the target's distribution: leave n_min at 0.",
+                "Discarding sampled tokens would change the target's distribution: leave n_min at 0.",
             )
 
 
@@ -88,8 +88,8 @@ class DraftSimpleParams(DraftParams):
 
     replace: str = param(
         "",
-        "For a draft with another tokenizer: strings that the two models write differently, as a JSON list "
-        'of pairs: [["TARGET", "DRAFT"], …].',
+        "For a draft with a different tokenizer: strings that the two models write differently, as a JSON "
+        'list of pairs: [["TARGET", "DRAFT"], …].',
     )
 
     def __post_init__(self) -> None:
@@ -319,8 +319,8 @@ DRAFT_FLAGS = LlamaFlags(
 KIND = StrategyKind(
     "draft-simple",
     DraftSimpleParams,
-    "A small model guesses ahead. One with another vocabulary guesses through text. Helps where the "
-    "target is large and the draft often agrees with it.",
+    "A small model guesses ahead. A draft model with a different vocabulary works through text. Helps if "
+    "the target is large and the draft often agrees with it.",
     needs_draft=True,
     memory=("replace",),
     settings=(
@@ -346,8 +346,8 @@ HEADS = (
     StrategyKind(
         "draft-eagle3",
         HeadParams,
-        "A small head guesses ahead from what the target computes inside. It needs the file that was "
-        "trained for this target.",
+        "A small head guesses ahead from the target's internal state. It needs a file that was trained for "
+        "this target.",
         needs_draft=True,
         memory=(),
         is_head=True,
@@ -358,8 +358,8 @@ HEADS = (
         StrategyKind(
             name,
             HeadParams,
-            "A small block guesses all tokens of a draft in one pass, from what the target computes "
-            f"inside{more}. It needs the file that was trained for this target.",
+            "A small block guesses all tokens of a draft in one pass, from the target's internal "
+            f"state{more}. It needs a file that was trained for this target.",
             needs_draft=True,
             memory=(),
             is_head=True,
@@ -370,19 +370,16 @@ HEADS = (
             ("draft-dflash", "", {}),
             (
                 "draft-dspark",
-                ", each beside the token before",
-                {
-                    "p_min": "llama.cpp's draft-dspark compares p_min with the confidence that the block "
-                    "states."
-                },
+                ", each given the token before it",
+                {"p_min": "llama.cpp's draft-dspark compares p_min with the block's own confidence."},
             ),
         )
     ),
     StrategyKind(
         "draft-mtp",
         HeadParams,
-        "The target's own head guesses ahead (multi-token prediction). The target's file holds it, as "
-        "those of Qwen3.5 and GLM-4.5 may, or a file of its own, loaded as the draft.",
+        "The target's own head guesses ahead (multi-token prediction). The head is in the target's file "
+        "(Qwen3.5 and GLM-4.5 may have one) or in a separate file, loaded as the draft.",
         needs_mtp=True,
         walks=False,
         memory=(),

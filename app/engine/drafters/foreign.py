@@ -139,7 +139,7 @@ def _what_is_wrong(kind: Any) -> str:
         return wrong
     name = kind.name
     if kind.needs_draft:
-        return f"{name} asks for the draft model, and drafters from outside draft without one"
+        return f"{name} asks for the draft model, but plug-in drafters draft without one"
     if not callable(kind.make):
         return f"make of {name} cannot be called"
     if inspect.isclass(kind.make):
@@ -171,7 +171,7 @@ def _wrong_with_length(rule: type[LengthRule]) -> str:
         return wrong
     taken = {param.name for kind in KINDS.values() for param in params_of(kind.params)} | set(run_keys())
     both = [param.name for param in params_of(rule) if param.name in taken]
-    return f"the parameter {both[0]} is another one's: give it a name of its own" if both else ""
+    return f"the parameter {both[0]} is already in use: choose a different name" if both else ""
 
 
 def _wrong_with_rule(rule: type[Rule]) -> str:

@@ -198,7 +198,7 @@ class GuardedDrafter(Drafter):
         if not isinstance(proposal, Proposal):
             raise _Rubbish(f"gave {_kind(proposal)} instead of a Proposal")
         if len(proposal.q) or len(proposal.races):
-            raise _Rubbish("gave a q, and drafts from outside are one-hot")
+            raise _Rubbish("gave a q, but plug-in drafts are one-hot")
         return Proposal(
             ids=_sound_ids(proposal.ids, k, self._n_vocab),
             match=_sound_match(proposal.match, len(context)),
@@ -236,12 +236,12 @@ def _sound_ids(given: Any, k: int, n_vocab: int) -> list[int]:
     if not isinstance(ids, list | tuple):
         raise _Rubbish(f"gave {_kind(ids)} instead of a list of ids")
     if len(ids) > k:
-        raise _Rubbish(f"gave {len(ids):,} tokens where at most {k:,} were asked for")
+        raise _Rubbish(f"gave {len(ids):,} tokens, but at most {k:,} were asked for")
     for id in ids:
         if not isinstance(id, int | np.integer) or isinstance(id, bool):
-            raise _Rubbish(f"gave {_kind(id)} where a token id belongs")
+            raise _Rubbish(f"gave {_kind(id)} instead of a token id")
         if not 0 <= id < n_vocab:
-            raise _Rubbish(f"gave the id {id:,}, and the vocabulary has {n_vocab:,}")
+            raise _Rubbish(f"gave the id {id:,}, but the vocabulary has {n_vocab:,}")
     return [int(id) for id in ids]
 
 
@@ -249,7 +249,7 @@ def _sound_match(given: Any, length: int) -> int | None:
     if given is None:
         return None
     if not isinstance(given, int | np.integer) or not 0 <= given < length:
-        raise _Rubbish("gave a match that is no place in the text")
+        raise _Rubbish("gave a match that is not in the text")
     return int(given)
 
 
@@ -299,7 +299,7 @@ class GuardedLength(DraftLength):
     def _count(self, method: str, name: str, room: int, *arguments: Any) -> int:
         k = self._call(method, 0, name, room, *arguments)
         if not isinstance(k, int) or not 0 <= k <= room:
-            self._fault = self.rest_reason = f"{self._name} gave {k!r} where 0 to {room} tokens belong"
+            self._fault = self.rest_reason = f"{self._name} gave {k!r} instead of 0 to {room} tokens"
             return 0
         self.rest_reason = self._fault or self._length.rest_reason
         return k

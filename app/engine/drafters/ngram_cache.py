@@ -33,16 +33,16 @@ class NgramCacheParams:
 
     n_draft: int = param(
         8,
-        "Draft at most this many tokens per round. Usually 4 to 16: a higher limit gains more where most "
-        "are accepted, and costs more where they are not.",
+        "Draft at most this many tokens per round. Usually 4 to 16: a higher limit gains more if most "
+        "drafts are accepted, and costs more if not.",
         low=1,
         high=512,
         unit="tokens",
     )
     lookup_cache_static: str = param(
         "",
-        "File with the statistics of a large text, as draftscope lookup-cache or llama-lookup-create makes "
-        "them for this target. It is only read.",
+        "File with the statistics of a large text, made for this target by draftscope lookup-cache or "
+        "llama-lookup-create. It is never changed.",
         file=FileUse.READ,
     )
     lookup_cache_dynamic: str = param(
@@ -147,9 +147,9 @@ def _enough(followers: Followers, count: int, limit: tuple[int, int]) -> bool:
 KIND = StrategyKind(
     "ngram-cache",
     NgramCacheParams,
-    "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
-    "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB per token of the "
-    "longest text, and the files.",
+    "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps if phrases "
+    "recur, or with statistics of similar texts. Uses 0.6 kB of memory per token of the longest text, plus "
+    "the files.",
     keeps=Keeps(600),
     memory=("lookup_cache_static", "lookup_cache_dynamic"),
     settings=("n_draft=8", "n_draft=4"),

@@ -33,12 +33,10 @@ _MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 
 _SIZE_N = (
-    "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, and "
+    "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
     "mislead more often."
 )
-_SIZE_M = (
-    "Copy at most this many tokens. Usually 8 to 48: longer copies gain where long passages are repeated."
-)
+_SIZE_M = "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,8 @@ class NgramMapK4vParams:
     size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
     min_hits: int = param(
         1,
-        "Draft only once these tokens were found this often. Usually 1 to 3: a higher number is surer, "
-        "and drafts later.",
+        "Draft only after the match was seen this often. Usually 1 to 3: a higher number is safer, but "
+        "starts drafting later.",
         low=1,
         high=_MOST_HITS,
     )
@@ -158,7 +156,7 @@ class _NgramMap(Drafter):
         if wanted < passed:
             why = ENOUGH
         else:
-            why = "size_m" if passed == self._m else "no more were accepted last time"
+            why = "size_m" if passed == self._m else "only this many were accepted last time"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
 
     @abstractmethod
@@ -236,9 +234,8 @@ class NgramMapK4v(_NgramMap):
 K_KIND = StrategyKind(
     "ngram-map-k",
     NgramMapKParams,
-    "Copies what followed a long match, and the next time only as much as was accepted before. "
-    "Helps where "
-    "long passages come back in a chat with small changes. Keeps 0.3 kB per token of the text.",
+    "Copies what followed a long match; the next time, only as much as was accepted before. Helps if long "
+    "passages recur in a chat with small changes. Uses 0.3 kB of memory per token of the text.",
     keeps=Keeps(300),
     memory=("size_n", "size_m"),
     settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=12:size_m=48"),
@@ -252,9 +249,9 @@ K_KIND = StrategyKind(
 K4V_KIND = StrategyKind(
     "ngram-map-k4v",
     NgramMapK4vParams,
-    "Experimental in llama.cpp. Copies what followed a long match where one continuation is much "
-    "more frequent than the others. Helps where the same passage continues in few ways: logs, "
-    "tables, generated code. Keeps 0.3 kB per token of the text.",
+    "Experimental in llama.cpp. Copies what followed a long match, if one continuation is much more "
+    "frequent than the others. Helps if a passage has few continuations: logs, tables, generated code. Uses "
+    "0.3 kB of memory per token of the text.",
     keeps=Keeps(300),
     memory=("size_n", "size_m"),
     settings=("size_n=8:size_m=16", "size_n=4:size_m=8", "size_n=8:size_m=16:min_hits=2"),

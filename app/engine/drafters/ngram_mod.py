@@ -33,8 +33,8 @@ class NgramModParams:
 
     n_match: int = param(
         24,
-        "Match this many of the latest tokens. Usually 16 to 32: below 16 more is found, and matches often "
-        "mislead. The pool of what was seen takes 16.8 MB.",
+        "Match this many of the latest tokens. Usually 16 to 32: below 16 more matches are found, but they "
+        "often mislead. The pool of seen tokens takes 16.8 MB.",
         low=1,
         high=1024,
         unit="tokens",
@@ -42,15 +42,15 @@ class NgramModParams:
     n_min: int = param(
         48,
         "Discard drafts shorter than this. Usually 2 to 48: a high limit leaves only long repetitions, "
-        "which are seldom wrong.",
+        "which are rarely wrong.",
         low=0,
         high=1024,
         unit="tokens",
     )
     n_max: int = param(
         64,
-        "Draft at most this many tokens per round. Usually 16 to 64: longer drafts gain where long "
-        "passages are repeated, and a mixture of experts needs them.",
+        "Draft at most this many tokens per round. Usually 16 to 64: longer drafts help if long passages "
+        "repeat, and mixture-of-experts models need them.",
         low=1,
         high=1024,
         unit="tokens",
@@ -212,8 +212,8 @@ class NgramMod(Drafter):
 KIND = StrategyKind(
     "ngram-mod",
     NgramModParams,
-    "Remembers what followed each run of tokens, in one pool of 16.8 MB for all chats. Helps where "
-    "long passages come back: code edits, summaries, reasoning that is repeated in the answer.",
+    "Remembers what followed each run of tokens, in one pool of 16.8 MB for all chats. Helps if long "
+    "passages recur: code edits, summaries, reasoning repeated in the answer.",
     keeps=Keeps(fixed=4 * POOL_SIZE),
     least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
     memory=("n_match",),

@@ -30,7 +30,7 @@ class NgramSimpleParams:
 
     size_n: int = param(
         12,
-        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, and "
+        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, but "
         "mislead more often.",
         low=1,
         high=1024,
@@ -38,8 +38,7 @@ class NgramSimpleParams:
     )
     size_m: int = param(
         48,
-        "Copy at most this many tokens. Usually 8 to 48: longer copies gain where long passages are "
-        "repeated. Below "
+        "Copy at most this many tokens. Usually 8 to 48: longer copies help if long passages repeat. Below "
         "size_n nothing is ever drafted.",
         low=1,
         high=1024,
@@ -96,8 +95,8 @@ class NgramSimple(Drafter):
 KIND = StrategyKind(
     "ngram-simple",
     NgramSimpleParams,
-    "Copies long stretches that followed a long match. Helps where the answer repeats much of its "
-    "prompt word for word: code edits, corrections. Keeps 0.2 kB per token of this text.",
+    "Copies long stretches that followed a long match. Helps if the answer repeats much of its prompt word "
+    "for word: code edits, corrections. Uses 0.2 kB of memory per token of the text.",
     keeps=Keeps(200),
     least="size_n",
     memory=(),

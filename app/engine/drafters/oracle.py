@@ -14,8 +14,8 @@ from app.engine.sampling.draws import Draws, Purpose
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-_LEFT = "the answer left the rehearsed one"
-_OVER = "the rehearsed answer ends here"
+_LEFT = "the answer diverged from the rehearsal"
+_OVER = "end of the rehearsed answer"
 _SPIN = 0.001  # seconds: a sleep may last this much longer than asked for
 _NAP = 0.05  # seconds: a dear draft may take minutes, and Stop is not to wait for it
 
@@ -32,14 +32,14 @@ class OracleParams:
     )
     cost: float = param(
         0.1,
-        "Time of one drafted token, as a share of a target pass. Usually 0.02 to 0.3 for a draft model; 0 is "
-        "an n-gram's.",
+        "Time of one drafted token, as a share of a target pass. Usually 0.02 to 0.3 for a draft model; 0 "
+        "for an n-gram strategy.",
         low=0,
         high=10,
     )
     n_max: int = param(
         4,
-        "Draft this many tokens per round. Usually 2 to 16: more pays where alpha is high and cost low.",
+        "Draft this many tokens per round. Usually 2 to 16: more pays if alpha is high and cost is low.",
         low=1,
         high=512,
         unit="tokens",
@@ -105,8 +105,8 @@ def _planted(seed: int, repeat: int, prompt: bytes) -> Draws:
 KIND = StrategyKind(
     "oracle",
     OracleParams,
-    "Synthetic: drafts the answer itself, known from a rehearsal, with planted errors. Shows what a "
-    "draft of such acceptance and cost would bring on this machine.",
+    "Synthetic: drafts the answer itself, known from a rehearsal, with planted errors. Shows what a draft "
+    "with this acceptance and cost would gain on this machine.",
     is_synthetic=True,
     least="",
     memory=(),

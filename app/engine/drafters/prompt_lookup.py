@@ -27,16 +27,16 @@ class PromptLookupParams:
 
     max_ngram_size: int = param(
         3,
-        "Match this many of the latest tokens; where they are not found, fewer. Usually 2 to 4: longer "
-        "matches mislead less often, and shorter ones are found more often.",
+        "Match this many of the latest tokens, or fewer if they are not found. Usually 2 to 4: longer "
+        "matches mislead less often, but shorter ones are found more often.",
         low=1,
         high=64,
         unit="tokens",
     )
     num_pred_tokens: int = param(
         8,
-        "Copy at most this many tokens. Usually 4 to 16: longer copies gain where long passages are "
-        "repeated, and make every miss cost more.",
+        "Copy at most this many tokens. Usually 4 to 16: longer copies help if long passages repeat, but "
+        "make every miss cost more.",
         low=1,
         high=512,
         unit="tokens",
@@ -96,8 +96,8 @@ class PromptLookup(Drafter):
 KIND = StrategyKind(
     "prompt-lookup",
     PromptLookupParams,
-    "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
-    "summaries, code edits. Keeps 0.3 kB per token of this text.",
+    "Copies from the text so far. Helps if the answer repeats its prompt: rewriting, summaries, code edits. "
+    "Uses 0.3 kB of memory per token of the text.",
     keeps=Keeps(300),
     memory=(),
     settings=(

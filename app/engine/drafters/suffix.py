@@ -41,7 +41,7 @@ class ShortBy(Enum):
     """The reason why a continuation is shorter than wanted."""
 
     UNSURE = "the next token's probability was below the limit"
-    ENDED = "nothing ever followed"
+    ENDED = "nothing followed it before"
 
 
 @dataclass(slots=True)
@@ -240,22 +240,22 @@ class SuffixParams:
     n_max: int = param(  # [num_speculative_tokens]
         24,
         "Draft at most this many tokens per round. Usually 8 to 32: max_spec_factor and p_min end most "
-        "drafts before.",
+        "drafts earlier.",
         low=1,
         high=512,
         unit="tokens",
     )
     p_min: float = param(  # [suffix_decoding_min_token_prob]
         0.1,
-        "Stop where the estimated chance that the whole draft is accepted falls below this. Usually 0.05 "
-        "to 0.3: a higher limit wastes fewer tokens, and drafts fewer.",
+        "Stop when the estimated chance that the whole draft is accepted falls below this. Usually 0.05 "
+        "to 0.3: a higher limit wastes fewer tokens, but drafts fewer.",
         low=0,
         high=1,
     )
     max_depth: int = param(  # [suffix_decoding_max_tree_depth]
         24,
-        "Match at most this many of the latest tokens. Usually 8 to 64: a longer match tells long "
-        "repetitions apart, and takes longer to find.",
+        "Match at most this many of the latest tokens. Usually 8 to 64: a longer match distinguishes long "
+        "repetitions, but takes longer to find.",
         low=1,
         high=256,
         unit="tokens",
@@ -270,7 +270,7 @@ class SuffixParams:
     max_spec_offset: float = param(  # Arctic Inference's max_spec_offset
         0.0,
         "Draft this many tokens more than max_spec_factor allows. Usually 0 to 8: more are drafted after "
-        "short matches, and fewer of them are accepted.",
+        "short matches, but fewer of them are accepted.",
         low=-64,
         high=512,
         unit="tokens",
@@ -278,7 +278,7 @@ class SuffixParams:
     max_cached_tokens: int = param(
         100_000,
         "Remember at most this many tokens of earlier answers. 0 remembers none. Usually 10,000 to 100,000, "
-        "which take 6 to 60 MB: more finds phrases of older answers.",
+        "which take 6 to 60 MB: more finds phrases from older answers.",
         low=0,
         high=10_000_000,
         unit="tokens",
@@ -366,15 +366,15 @@ class Suffix(Drafter):
             return "end of the text" if own else "end of the earlier answer"
         if wanted == self._params.n_max:
             return "n_max"
-        return "length of the match" if wanted == allowed else ENOUGH
+        return "as long as the match allows" if wanted == allowed else ENOUGH
 
 
 KIND = StrategyKind(
     "suffix",
     SuffixParams,
-    "Continues as this conversation and earlier answers most often did; a longer match drafts "
-    "further. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
-    "per token of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
+    "Continues the way this conversation and earlier answers most often did; a longer match drafts further. "
+    "Helps if answers resemble each other: agents, code, repeated tasks. Uses 0.6 kB of memory per token of "
+    "the conversation, and of up to max_cached_tokens tokens of earlier answers.",
     keeps=Keeps(600, more_tokens="max_cached_tokens"),
     memory=("max_depth", "max_cached_tokens"),
     settings=("n_max=8", "n_max=4", "n_max=16", "n_max=16:max_spec_factor=2"),

@@ -107,10 +107,10 @@ def test_a_sound_proposal_goes_through(ids: Any) -> None:
         (Proposal(ids=[True]), "trie gave a value of type bool where a token id belongs"),
         (Proposal(ids=["a"]), "trie gave a value of type str where a token id belongs"),  # type: ignore[list-item]
         (Proposal(ids=np.ones((2, 2), int)), "trie gave a value of type list where a token id belongs"),  # type: ignore[arg-type]
-        (Proposal(ids=[1], q=[np.ones(N_VOCAB)]), "trie gave a q, and drafts from outside are one-hot"),  # type: ignore[list-item]
-        (Proposal(ids=[1], races=[Race(0.0)]), "trie gave a q, and drafts from outside are one-hot"),
-        (Proposal(ids=[1], match=10), "trie gave a match that is no place in the text"),
-        (Proposal(ids=[1], match="1"), "trie gave a match that is no place in the text"),  # type: ignore[arg-type]
+        (Proposal(ids=[1], q=[np.ones(N_VOCAB)]), "trie gave a q, but plug-in drafts are one-hot"),  # type: ignore[list-item]
+        (Proposal(ids=[1], races=[Race(0.0)]), "trie gave a q, but plug-in drafts are one-hot"),
+        (Proposal(ids=[1], match=10), "trie gave a match that is not in the text"),
+        (Proposal(ids=[1], match="1"), "trie gave a match that is not in the text"),  # type: ignore[arg-type]
         (Proposal(ids=[1], end=None), "trie gave None as the end of its draft"),
     ],
 )

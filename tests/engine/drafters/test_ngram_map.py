@@ -131,7 +131,7 @@ def test_ngram_map_k_drafts_as_much_as_passed_the_last_time() -> None:
     assert (cut.ids, cut.end) == ([3, 4, 5], "answer at its length limit")
     drafter.observe(ids([*TEXT, 3, 4, 1, 2]), cut, 2)
     again = drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64)
-    assert (again.ids, again.end) == ([3, 4], "no more were accepted last time")
+    assert (again.ids, again.end) == ([3, 4], "only this many were accepted last time")
     drafter.observe(ids([*TEXT, 3, 4, 1, 2]), Proposal(), 0)  # another drafter's draft was verified
     assert drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64).ids == [3, 4]
     drafter.observe(ids([*TEXT, 3, 4, 1, 2, 7, 1, 2]), again, 0)

@@ -133,9 +133,9 @@ def test_where_the_answer_leaves_the_rehearsed_one_it_stops() -> None:
 
     drafter.begin(np.array([1, 2], np.int32), around)
     assert proposed(1, 2) == ([7, 8], "")
-    assert proposed(1, 2, 7, 3) == ([], "the answer left the rehearsed one")
+    assert proposed(1, 2, 7, 3) == ([], "the answer diverged from the rehearsal")
     assert proposed(1, 2, 7, 8, 9) == ([10], "")
-    assert proposed(1, 2, 7, 8, 9, 10) == ([], "the rehearsed answer ends here")
+    assert proposed(1, 2, 7, 8, 9, 10) == ([], "end of the rehearsed answer")
 
 
 def test_a_dear_draft_ends_when_the_answer_is_stopped() -> None:

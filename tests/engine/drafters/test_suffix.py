@@ -181,7 +181,7 @@ def test_a_longer_match_allows_a_longer_draft() -> None:
     for matched in (1, 2, 4, 8):
         text = [*line, 99, *line[:matched]]
         proposal = begun(text).propose(ids(text), 64)
-        assert proposal.end == "length of the match"
+        assert proposal.end == "as long as the match allows"
         lengths.append(len(proposal.ids))
     assert lengths == [1, 2, 4, 8]
     text = [*line, 99, *line[:4]]
@@ -193,7 +193,7 @@ def test_why_a_draft_ended_is_said() -> None:
     text = [*line, 99, *line[:6]]
     assert begun(text, n_max=3).propose(ids(text), 64).end == "n_max"
     assert begun(text).propose(ids(text), 2).end == "answer at its length limit"
-    assert begun(text).propose(ids(text), 64).end == "length of the match"
+    assert begun(text).propose(ids(text), 64).end == "as long as the match allows"
     assert begun(line).propose(ids(line), 64).end == "no match"
     unsure = [1, 2, 5, 1, 2, 6, 1, 2, 7, 1, 2]
     proposal = begun(unsure, p_min=0.4).propose(ids(unsure), 64)
