@@ -219,7 +219,7 @@ class Engine:
         ids = np.append(prompt.ids, np.array(request.continues, np.int32))
         if len(ids) > n_ctx:
             raise PromptError(
-                f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
+                f"The prompt has {len(ids):,} tokens, but the context has room for {n_ctx:,}.",
                 "Shorten it, start a new chat, or raise the context size.",
             )
         written = TextStream(request.stop)
@@ -266,14 +266,14 @@ class Engine:
         spec = StrategySpec.parse(request.strategy)
         if spec.needs_draft and self.draft is None:
             raise SettingError(
-                f"{spec} needs a draft model and none is loaded.",
+                f"{spec} needs a draft model, but none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
         if self.draft is not None:
             _check_head(spec, self.draft.model)
         if any(KINDS[part.name].needs_mtp for part in spec.parts) and self._mtp is None:
             raise SettingError(
-                f"{self.pair.target.name} has no MTP head that was loaded.",
+                f"No MTP head of {self.pair.target.name} is loaded.",
                 "Choose another strategy, or a file with such a head.",
             )
         return spec
@@ -348,8 +348,8 @@ def _check_head(spec: StrategySpec, draft: Model) -> None:
             )
         if not serves and KINDS[part.name].needs_draft and KINDS[part.name].is_head:
             raise SettingError(
-                f"{part.name} needs a draft that was trained for this target, and {draft.path.name} is a "
-                "model of its own.",
+                f"{part.name} needs a draft that was trained for this target, but {draft.path.name} is an "
+                "independent model.",
                 "Choose draft-simple, or load such a file as the draft.",
             )
 

@@ -40,8 +40,8 @@ class Fate:
         return f"{word}: {definition[0].lower()}{definition[1:]}"
 
 
-UNTOLD_DRAFT = "The server does not tell what it drafted."
-"""What is said of a token whose round is untold, in place of the fate's definition."""
+UNTOLD_DRAFT = "The server does not report what it drafted."
+"""The text for a token whose round is unknown, in place of the fate's definition."""
 
 FATES: dict[str, Fate] = {
     Origin.ACCEPTED: Fate("A drafted token that the target accepted."),
@@ -56,8 +56,8 @@ FATES: dict[str, Fate] = {
         "The first drafted token of a round that the target refused.\nNot part of the text."
     ),
     Verdict.IGNORED: Fate(
-        "Drafted tokens behind a rejected one, or behind the end of the answer: never judged, but as part of "
-        "a block.\nNot part of the text."
+        "Drafted tokens after a rejected one, or after the end of the answer: never judged, except as part "
+        "of a block.\nNot part of the text."
     ),
 }
 """The fates by verdict or origin, in the order in which they are shown."""

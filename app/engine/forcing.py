@@ -61,7 +61,7 @@ def compare(
     limit = min(target.n_ctx, draft.n_ctx if draft is not None else target.n_ctx)
     if len(longest) > limit:
         raise PromptError(
-            f"A text has {len(longest):,} tokens and the context holds {limit:,}.",
+            f"A text has {len(longest):,} tokens, but the context has room for {limit:,}.",
             "Raise the context size, or shorten the prompts.",
         )
     if draft is not None and any(text.ids.max() >= draft.model.vocabulary.size for text in texts):
@@ -111,7 +111,7 @@ def _comparable_draft(models: LoadedPair) -> Context:
         )
     if models.fit.kind not in (FitKind.SAME, FitKind.PADDED):
         raise SettingError(
-            f"Its vocabulary is not the target's: {models.fit.detail}.",
+            f"Its vocabulary differs from the target's: {models.fit.detail}.",
             "Measure it with bench, through text.",
         )
     return models.draft

@@ -280,7 +280,7 @@ def _fit(target: Model, draft: Model) -> VocabularyFit:
     if fit.kind is FitKind.CANNOT:
         raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")
     if draft.is_head and fit.kind is FitKind.THROUGH_TEXT:
-        raise PairError(f"The draft was made for another target: {fit.detail}.", "Choose another draft.")
+        raise PairError(f"The draft was made for a different target: {fit.detail}.", "Choose another draft.")
     return fit
 
 

@@ -89,7 +89,7 @@ class StrategySpec:
                     if run.setdefault(key, value) != value:
                         raise SettingError(
                             f"{key} is given as {run[key]} and as {value}.",
-                            "It holds for the whole run: give it once.",
+                            "It applies to the whole run: give it once.",
                         )
             part = _parse_part(unquote(name), values, before)
             if part is not None:
@@ -128,7 +128,7 @@ class StrategySpec:
             return default_rule(temperature, keeps_text=self.is_synthetic)  # it drafts what was rehearsed
         if temperature > 0 and self.is_synthetic and not (rule.keeps_text and rule.any_temperature):
             raise SettingError(
-                f"oracle drafts the answer itself, which verify={rule} does not keep.",
+                f"oracle drafts the answer itself, but verify={rule} may change it.",
                 "Use verify=match, or temperature 0.",
             )
         if temperature > 0 and not rule.any_temperature:

@@ -243,8 +243,8 @@ class Sampling:
     )
     repeat_penalty: float = param(
         1.0,
-        "Make recent tokens less likely: their logits are divided by this. 1 is off. Usually 1 to 1.2: a "
-        "higher one also suppresses repetitions that are right, as in code.",
+        "Make recent tokens less likely: their logits are divided by this. 1 is off. Usually 1 to 1.2: "
+        "higher also suppresses correct repetitions, as in code.",
         low=0.01,
         high=10,
     )
@@ -256,22 +256,22 @@ class Sampling:
     )
     frequency_penalty: float = param(
         0.0,
-        "Lower a recent token's logit by this for every time it was used. 0 is off. Usually 0 to 0.5: higher "
-        "keeps words from coming again, needed ones too.",
+        "Lower a recent token's logit by this for every time it was used. 0 is off. Usually 0 to 0.5: "
+        "higher keeps words from recurring, even necessary ones.",
         low=-2,
         high=2,
     )
     presence_penalty: float = param(
         0.0,
         "Lower the logit of every recent token by this, however often it was used. 0 is off. Usually 0 to "
-        "0.5: higher leads to new subjects, and away from the question.",
+        "0.5: higher leads to new subjects, but away from the question.",
         low=-2,
         high=2,
     )
     dry_multiplier: float = param(
         0.0,
         "Lower the logit of a token that continues a repetition by this (DRY). 0 is off. Usually 0.5 to 1: "
-        "higher ends loops sooner, and breaks quotations.",
+        "higher ends loops sooner, but breaks quotations.",
         low=0,
         high=100,
     )
@@ -315,8 +315,9 @@ class Sampling:
     )
     xtc_probability: float = param(
         0.0,
-        "How often XTC drops the most probable tokens, so that less usual ones come. Needs a temperature. 0 "
-        "is off. Usually 0.1 to 0.5: higher is more surprising, and fewer drafted tokens are accepted.",
+        "How often XTC drops the most probable tokens, so that less usual ones are chosen. Needs a "
+        "temperature. 0 is off. Usually 0.1 to 0.5: higher is more surprising, and fewer drafted tokens are "
+        "accepted.",
         low=0,
         high=1,
     )
@@ -390,15 +391,14 @@ class ModelOptions:
     batch_size: int = param(2048, "Most tokens per call to llama.cpp.", low=1, high=1_048_576)
     ubatch_size: int = param(512, "Most tokens per pass.", low=1, high=1_048_576)
     n_gpu_layers: int = param(
-        -1, "Layers kept on the GPU, where there is one. -1 is all, 0 is none.", low=-1, high=100_000
+        -1, "Layers kept on the GPU, if there is one. -1 is all, 0 is none.", low=-1, high=100_000
     )
     cache_type_k: str = param("f16", "Number format of the cached keys.", choices=CACHE_TYPES)
     cache_type_v: str = param("f16", "Number format of the cached values.", choices=CACHE_TYPES)
     flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
     repack: bool = param(
         True,
-        "Rearrange weights for the CPU's fastest kernels. As the file has them they are slower, and safe "
-        "where those kernels crash.",
+        "Rearrange weights for the CPU's fastest kernels. Off is slower, but safe if those kernels crash.",
     )
     swa_full: bool = param(
         True,
@@ -410,7 +410,7 @@ class ModelOptions:
         "Other machines that compute layers, as HOST:PORT, separated by commas. Each runs draftscope worker.",
     )
     device: str = param(
-        "", "Devices that hold the layers, separated by commas, such as CUDA0,RPC0. Empty is all of them."
+        "", "Devices that the layers run on, separated by commas, such as CUDA0,RPC0. Empty is all of them."
     )
     split_mode: str = param(
         "layer",
@@ -433,7 +433,7 @@ class ModelOptions:
         "How the file is read: mmap maps it, mlock keeps it in memory, dio bypasses the system's cache.",
         choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
     )
-    mtp: bool = param(True, "Load the MTP head that the file may hold, for draft-mtp.")
+    mtp: bool = param(True, "Load the file's MTP head, if it has one, for draft-mtp.")
 
     @property
     def endpoints(self) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServ
     return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)
 
 
-_ENDED = ("The server was let go.", "What came before is kept, and the server is asked again.")
+_ENDED = ("The server was let go.", "Everything so far is kept, and the server is asked again.")
 _NOT_HERE = ("A server answers: nothing is loaded here.", "Load the models here first.")
 _NOT_BEGUN = ("The answer was stopped before its first token.", "")
 

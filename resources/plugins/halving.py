@@ -56,7 +56,7 @@ class HalvingLength(DraftLength):
 @dataclass(frozen=True, slots=True)
 class Halving(LengthRule):
     name = "halving"
-    summary = "Half as many tokens after a rejected one, one more after a draft that passed whole."
+    summary = "Half as many tokens after a rejection, one more after a fully accepted draft."
 
     halving_start: int = param(4, "Draft this many tokens at first.", low=1, high=512, unit="tokens")
 

@@ -75,7 +75,7 @@ class PatternParams:
     """Settings of pattern. What `__post_init__` refuses is told where it was typed."""
 
     pattern: str = param(LINES, "Regular expressions for whole lines, with | between them.")
-    min_match: int = param(4, "Draft where a line has so many characters.", low=0, high=1000)
+    min_match: int = param(4, "Draft after this many characters of a line.", low=0, high=1000)
 
     def __post_init__(self) -> None:
         Automaton(self.pattern)
@@ -127,7 +127,7 @@ class Pattern(Drafter):
 STRATEGY = StrategyKind(
     "pattern",
     PatternParams,
-    "Drafts what a regular expression leaves no choice about: fixed lines of code, JSON keys, table rules.",
+    "Drafts what a regular expression leaves no choice in: fixed lines of code, JSON keys, table rules.",
     length="",  # no setting limits a draft
     make=Pattern,
 )

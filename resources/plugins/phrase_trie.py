@@ -40,7 +40,7 @@ class PhraseTrieParams:
     """Settings of phrase-trie. The form, the grammar and the command line's help are made from these."""
 
     n_max: int = param(8, "Draft at most this many tokens a round.", low=1, high=64, unit="tokens")
-    min_match: int = param(2, "A phrase must have begun with so many tokens.", low=1, high=16, unit="tokens")
+    min_match: int = param(2, "Draft a phrase after this many of its tokens.", low=1, high=16, unit="tokens")
 
 
 @dataclass(slots=True)

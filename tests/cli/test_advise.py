@@ -86,7 +86,7 @@ def test_the_times_of_passes_here_decide_on_a_kind_of_work(command: Command) -> 
         passes = PassSeconds({k: 1 + slope * (k - 1) for k in (1, 2, 3, 5, 9, 17)})
         Calibrations(find_paths().calibrations).keep(pair, passes)
         ended = command("advise", "--target", "/m/t.gguf")
-        assert ("code-edits: none" not in ended.out) is gains and "times of passes here" in ended.out
+        assert ("code-edits: none" not in ended.out) is gains and "this machine's pass times" in ended.out
 
 
 def test_work_that_nobody_knows_is_refused_with_what_is_allowed(command: Command) -> None:

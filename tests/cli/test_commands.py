@@ -383,7 +383,7 @@ def test_a_draft_of_another_vocabulary(
 
 
 def test_a_prompt_longer_than_the_context(command: Command, pair: list[object]) -> None:
-    refused(command(*pair[:5], "--prompt", "a" * 400, "--ctx-size", 256), "the context holds 256")
+    refused(command(*pair[:5], "--prompt", "a" * 400, "--ctx-size", 256), "the context has room for 256")
     refused(command(*pair[:5], "--prompt", ""), "The prompt is empty")
 
 

@@ -61,7 +61,7 @@ def test_help_tells_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "--drafter FILE.py" in said
     assert "  phrase-trie\n" in said
-    assert "min_match=2  A phrase must have begun with so many tokens (" in said
+    assert "min_match=2  Draft a phrase after this many of its tokens (" in said
 
 
 def test_the_answer_is_that_of_none(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ def test_no_thinking_where_it_has_no_switch_is_refused(
     [
         (("--template-option", "a"), "Write KEY=VALUE."),
         (("--template-option", "a=null"), "The template option a cannot be null."),
-        (("--template-option", "messages=1"), "Every chat template is given messages already."),
+        (("--template-option", "messages=1"), "Every chat template already receives messages."),
         (("--template-option", "a=1", "--template-option", "a=2"), "names a variable twice"),
         (("--no-thinking", "--template-option", "thinking=true"), "contradict each other"),
     ],

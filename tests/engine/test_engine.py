@@ -515,7 +515,7 @@ def test_a_prompt_that_just_fits_gives_one_token(small: Engine) -> None:
 
 
 def test_a_prompt_longer_than_the_context_is_refused(small: Engine) -> None:
-    with pytest.raises(PromptError, match="257 tokens and the context holds 256") as refused:
+    with pytest.raises(PromptError, match="257 tokens, but the context has room for 256") as refused:
         answer(small, LONG[:257])
     assert refused.value.hint
     assert finish_of(small, max_tokens=3, ignore_eos=True) is FinishReason.LENGTH
@@ -589,7 +589,7 @@ def test_a_draft_strategy_without_a_draft_is_refused(pair_files: tuple[Path, Pat
         assert (
             finish_of(alone, strategy="prompt-lookup", max_tokens=4, ignore_eos=True) is FinishReason.LENGTH
         )
-        with pytest.raises(SettingError, match="needs a draft model and none is loaded"):
+        with pytest.raises(SettingError, match="needs a draft model, but none is loaded"):
             answer(alone, strategy="draft-simple")
 
 
@@ -725,7 +725,7 @@ def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path],
         assert begun.token_ids + added.token_ids == whole.token_ids
         assert added.rounds[0].position == 11 and added.header.prompt_tokens == whole.header.prompt_tokens
         assert added.totals is not None and added.totals.text == whole.text, "that of both parts"
-        with pytest.raises(PromptError, match="the context holds"):
+        with pytest.raises(PromptError, match="the context has room for"):
             made(continues=whole.token_ids * 100)
 
 

@@ -133,7 +133,7 @@ def test_what_cannot_be_compared_is_said(pair_files: tuple[Path, Path]) -> None:
     small = ModelOptions(str(pair_files[1]), ctx_size=256)
     with Engine(pair_files[0], small) as engine:
         long = ForcedText(GenerationRequest(prompt=PROMPT), tuple([65] * 300))
-        with pytest.raises(PromptError, match="313 tokens and the context holds 256"):
+        with pytest.raises(PromptError, match="313 tokens, but the context has room for 256"):
             engine.force((long,))
 
 

@@ -76,7 +76,7 @@ def test_a_context_that_fills_ends_the_answer(real_engine: Engine) -> None:
     full = answer(real_engine, None, prompt_ids=ids, strategy="suffix:n_max=8", ignore_eos=True)
     assert full.totals.finish_reason is FinishReason.CONTEXT and len(full.token_ids) == 11
     assert drafted(full) > 0 and recheck(full) == []
-    with pytest.raises(PromptError, match=f"{room + 1} tokens and the context holds {room}"):
+    with pytest.raises(PromptError, match=f"{room + 1} tokens, but the context has room for {room}"):
         answer(real_engine, None, prompt_ids=tuple(prompt[: room + 1].tolist()))
 
 

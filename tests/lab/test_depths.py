@@ -143,10 +143,10 @@ def test_the_fastest_is_said_for_each_depth() -> None:
     name = report.lanes[1].name
     assert said.startswith(f"The fastest at depth 0: {name} 1.5")
     assert f"; at 1,024: {name} 1.2" in said
-    alone = made_depths(deepest="The prompt has 1,100 tokens and the context holds 1,024.")
+    alone = made_depths(deepest="The prompt has 1,100 tokens, but the context has room for 1,024.")
     assert verdict(alone).endswith("; at 1,024: not measured.")
     assert depths_left_out(alone) == [
-        "left out, depth 1,024: The prompt has 1,100 tokens and the context holds 1,024."
+        "left out, depth 1,024: The prompt has 1,100 tokens, but the context has room for 1,024."
     ]
     slower = msgspec.structs.replace(
         report, by_depth=tuple(row for row in report.by_depth if row.lane in (0, 2))

@@ -109,4 +109,4 @@ def test_an_installed_wheel_answers_with_its_bundled_pair(site: Path, tmp_path: 
 
 def test_an_installed_wheel_says_where_a_build_is_made(site: Path, tmp_path: Path) -> None:
     done = run(site, tmp_path, RUN, "devices")
-    assert "a package cannot be built anew" in done.stdout, done.stderr
+    assert "a package cannot be rebuilt" in done.stdout, done.stderr

@@ -53,7 +53,7 @@ IS_PACKAGE = not __name__.startswith("app.")
 """Whether this was installed: packages are imported by another name (packaging/wheel)."""
 
 SOURCE_FOLDER = (
-    "a folder with Draftscope's source, because a package cannot be built anew"
+    "a folder with Draftscope's source, because a package cannot be rebuilt"
     if IS_PACKAGE
     else "the source folder"
 )

@@ -82,7 +82,9 @@ def check_worker(text: str, patience: float = PATIENCE) -> None:
             text,
         ) from None
     if version is None:
-        raise WorkerError(f"What listens at {endpoint} is not a llama.cpp worker.", "Check the port.", text)
+        raise WorkerError(
+            f"The program that listens at {endpoint} is not a llama.cpp worker.", "Check the port.", text
+        )
     if version[0] != VERSION[0] or version[1] > VERSION[1]:
         raise WorkerError(
             f"The worker at {endpoint} speaks version {version[0]}.{version[1]} of llama.cpp's protocol, and "

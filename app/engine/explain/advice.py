@@ -133,9 +133,9 @@ class Finding(StrEnum):
     NO_BASELINE = "no single-token pass was measured"
     FINE = "nothing stands out"
     NOTHING = "no drafted token was accepted"
-    SELDOM = "drafts are seldom found"
-    DISTURBED = "something else took the machine's time"
-    DEAR_PASSES = "a pass over several tokens takes too long"
+    SELDOM = "drafts are rarely found"
+    DISTURBED = "the machine was busy"
+    DEAR_PASSES = "a multi-token pass takes too long"
     DRAFT_LARGE = "the draft is too large"
     LOW_ACCEPTANCE = "too few tokens are accepted"
     DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
@@ -170,7 +170,7 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     if facts.measured is not None and not is_clear(facts.measured):
         advice = next_advice(replace(facts, measured=None))
         low, high = facts.measured.low, facts.measured.high
-        text = f"{low:.2f}× to {high:.2f}× was measured, which is too unsteady to go by."
+        text = f"{low:.2f}× to {high:.2f}× was measured, which is too uncertain to act on."
         return replace(advice, text=f"{text} {advice.text}") if advice is not None else None
     measured, statistics = facts.measured is not None, facts.statistics
     if facts.spec.is_synthetic:
@@ -187,7 +187,7 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
             ways = (_NONE, *_other_drafts(facts, finding))
             return Advice(finding, f"{why} Use strategy none.", remedies=ways)
         if now is None and finding is Finding.FINE:
-            finding, why = Finding.NO_BASELINE, "No pass over a single token was measured yet."
+            finding, why = Finding.NO_BASELINE, "No single-token pass was measured yet."
         text = f"{why} Measure the baseline to see what drafting saves."
         if measured and now is not None:
             text = f"{_factor(facts, now)} {why} Measure the baseline when it is idle."
@@ -239,7 +239,7 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
         if untold and not any(_needs_draft(name) for name in known):
             first = max(untold, key=lambda spec: expected[spec].value)
             if expected[first].high >= _PROMISING * aim and expected[first].value >= aim:
-                return Remedy(str(first), first), f"Try {first}: what it brings here is not known yet."
+                return Remedy(str(first), first), f"Try {first}: its effect here is not known yet."
     if known[best].value >= GAIN * now.value:
         spec = StrategySpec.parse(best)
         if not spec.parts:
@@ -312,8 +312,8 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
     names = " and ".join(_names(spec))
     if v is not None and cost.is_disturbed(k):
         return Finding.DISTURBED, (
-            f"A target pass over {k + 1} tokens took {v:.1f} times as long as one over a single token, and "
-            f"{k + 1} such passes would take less: the machine was probably busy with something else."
+            f"A target pass over {k + 1} tokens took {v:.1f} times as long as a single-token pass, and "
+            f"{k + 1} single-token passes would be faster. The machine was probably busy."
         )
     drafting = [name for name in _names(spec) if KINDS[name].needs_draft]
     c = max((cost.step_seconds(name) for name in drafting), default=0.0) / single if single else 0.0
@@ -339,7 +339,7 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         return Finding.LOW_ACCEPTANCE, f"Only {percent(rate, 0)} of the drafted tokens were accepted."
     if v is not None and v >= _NO_BATCHING * (k + 1):
         return Finding.DEAR_PASSES, (
-            f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
+            f"A target pass over {k + 1} tokens takes {v:.1f} times as long as a single-token pass: "
             f"{_target_words(facts)}."
         )
     return Finding.FINE, ""
@@ -350,12 +350,13 @@ def _target_words(facts: AdviceFacts) -> str:
     target = facts.pair.target if facts.pair is not None else None
     if target is not None and target.n_experts:
         return (
-            f"each token reads other experts of the {target.n_experts} in a layer, so only long drafts gain"
+            f"each token uses different experts of the {target.n_experts} in a layer, so only long drafts "
+            "gain"
         )
     said = (
         f" ({target.quantisation}, {target.n_params / 1e6:,.0f} M parameters)" if target is not None else ""
     )
-    return f"this target{said} takes its time to compute here, so a batch saves little"
+    return f"this target{said} is slow to compute here, so a batch saves little"
 
 
 def _dear_draft(facts: AdviceFacts, c: float) -> tuple[Finding, str]:

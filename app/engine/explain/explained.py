@@ -199,9 +199,12 @@ def _notes(command: ServerCommand, values: Mapping[str, Any]) -> Iterator[str]:
     if models:
         yield f"Draftscope reads GGUF files: draftscope search finds one for {' and one for '.join(models)}."
     if (devices := values.get("tensor_parallel_size")) not in (None, 1, "1"):
-        yield f"{devices} devices share the model there; here --device and --tensor-split say so."
+        yield f"{devices} devices share the model there; here use --device and --tensor-split."
     if "--temperature" not in command.options:
-        yield "vLLM draws as the model's repository says; here, without --temperature, at temperature 0."
+        yield (
+            "vLLM samples as the model's repository says. Draftscope uses temperature 0 unless you give "
+            "--temperature."
+        )
     if not command.target:
         yield "No model is named."
 
@@ -306,7 +309,7 @@ def _log_lines(log: ServerLog) -> Iterator[str]:
         yield from _counted(name, counts)
     if log.checkpoints:
         again = f"; {numbers.count(log.restored, 'round')} were computed twice" if log.restored else ""
-        yield f"The target goes back by checkpoints, which makes a rejection dearer{again}."
+        yield f"The target rewinds with checkpoints, which makes rejections cost more{again}."
     if not log.strategies and not log.counts and not log.problems:
         yield "llama-server names its strategies with --verbosity 4."
 
@@ -320,7 +323,7 @@ def _counted(name: str, counts: StrategyCounts) -> Iterator[str]:
     else:
         prompts, learned = numbers.count(counts.begun, "prompt"), numbers.count(counts.learned or 0, "time")
         yield (
-            f"  #calls(b,g,a): it began with {prompts}, was asked for a draft {asked}, and was told "
+            f"  #calls(b,g,a): it began with {prompts}, was asked for a draft {asked}, and learned "
             f"{learned} what was accepted."
         )
     share = f" ({numbers.percent(counts.drafts / counts.calls)})" if counts.calls else ""
@@ -340,5 +343,5 @@ def _counted(name: str, counts: StrategyCounts) -> Iterator[str]:
         each = f", {numbers.digits(counts.draft_ms / counts.calls)} ms a call" if counts.calls else ""
         yield (
             f"  dur(b,g,a): {counts.begin_ms:g} ms to begin, {counts.draft_ms:g} ms drafting{each}, "
-            f"{counts.learn_ms:g} ms to take in what was accepted. The target's passes are not included."
+            f"{counts.learn_ms:g} ms to process what was accepted. The target's passes are not included."
         )

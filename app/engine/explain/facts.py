@@ -151,13 +151,13 @@ def size_verdict(share: float, target: str = "", draft: str = "") -> str:
     if share > LARGEST_THAT_PAYS:
         said = "it will hardly save time"
     elif share > _MAY_DO:
-        said = "it pays only where nearly all of it is accepted"
+        said = "it pays only if nearly all of it is accepted"
     elif share > high:
         said = "it may pay"
     elif share >= low:
         said = "a good size"
     else:
-        said = "a small draft costs little, and may agree seldom"
+        said = "a small draft costs little, but may rarely agree"
     if target and draft and target != draft:
-        said += f"; it is of another family ({draft}, not {target})"
+        said += f"; it is from a different family ({draft}, not {target})"
     return f"{size_words(share)}: {said}"

@@ -87,12 +87,12 @@ _ALL = ("talk", "story", "list", "rewrite", "code", "json", "quote", "long")
 PURPOSES = (
     KindOfWork("Chat", ("talk", "story", "list"), "Free talk repeats little."),
     KindOfWork("Code edits", ("rewrite", "code"), "An edit repeats most of the text that it was given."),
-    KindOfWork("Structured output", ("json",), "Keys, quotes and brackets return in every record."),
+    KindOfWork("Structured output", ("json",), "Keys, quotes and brackets recur in every record."),
     KindOfWork("Summarise and quote", ("quote", "long"), "Names and quotations are in the prompt."),
     KindOfWork(
         "Little memory",
         _ALL,
-        "prompt-lookup needs no draft model and keeps 0.3 kB per token of the text.",
+        "prompt-lookup needs no draft model and uses 0.3 kB of memory per token.",
         "prompt-lookup",
     ),
     KindOfWork("A bit of everything", _ALL, "One setting has to suit all kinds of prompts."),
@@ -139,12 +139,14 @@ def first_strategy(
     }
     best = max(safe, key=lambda strategy: safe[strategy].value, default=NONE)
     times = (
-        "with the times of passes here" if passes is not None else "with the times where they were measured"
+        "with this machine's pass times"
+        if passes is not None
+        else "with the pass times of the original machine"
     )
     like = [each for each in like if best == NONE or best in each.settings]
     said = f"from {numbers.count(len(like), 'measured answer')} ({'; '.join(measured.tables)}), {times}"
     if best == NONE:
-        return FirstStrategy(NONE, f"{kind.about} No strategy is surely worth it: {said}.")
+        return FirstStrategy(NONE, f"{kind.about} No strategy is certain to pay: {said}.")
     value, low, high = factor = safe[best]
     single = f", {low:.2f}× to {high:.2f}× on single prompts" if len(like) > 1 else ""
     return FirstStrategy(best, f"{kind.about} {value:.2f}× is expected{single}: {said}.", factor)

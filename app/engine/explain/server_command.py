@@ -199,7 +199,7 @@ class _FlagReader:
             ours = "draft-simple:replace=…" if name == "--spec-replace" else NAMES.get(name, name)
             rest = f". {ours} does the same here"
         else:
-            rest = f". {near[0]} may be meant" if near else ", and nothing here is like it"
+            rest = f". You may mean {near[0]}" if near else ", and Draftscope has nothing similar"
         self._stops(f"it has no {name}{rest}")
 
     def _take(self, name: str, values: tuple[str, ...]) -> bool:
@@ -316,7 +316,7 @@ class _FlagReader:
             types = [*types, "draft-simple"]
             if self._program != "llama-speculative":
                 meant = " and ".join(types)
-                self._command.notes.append(f"The lane drafts as the command seems to be meant: {meant}.")
+                self._command.notes.append(f"The lane drafts as the command probably intends: {meant}.")
         parts = [kind for kind in KINDS if kind in types and kind in LLAMA_TYPES]
         # Where a draft model is, --draft-max was that of the draft.
         of_the_draft = set(DRAFT_KEYS.values()) if self._command.draft else set()
@@ -339,8 +339,9 @@ class _FlagReader:
         heads = [kind for kind in self._types if kind in HEAD_STRATEGIES.values()]
         if self._of_the_hub and heads and not self._command.draft:
             yield (
-                f"{self._program} takes the head from the target's repository, if the name of a file there "
-                f"has {heads[0].removeprefix('draft-')}-. Here it is the draft: add --draft OWNER/REPO/FILE."
+                f"{self._program} takes the head from the target's repository, if a file name there "
+                f"contains {heads[0].removeprefix('draft-')}-. Here it is the draft: add --draft "
+                "OWNER/REPO/FILE."
             )
         used = {*self._types} | ({"draft-simple"} if self._command.draft else set())
         for strategy, keys in self._keys.items():

@@ -44,7 +44,7 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"draft model vocab type must match target model to use speculation but (.+)",
-            "The draft cannot be used: its tokenizer is of another type ({0}).",
+            "The draft cannot be used: its tokenizer is of a different type ({0}).",
         ),
         (
             r"draft model (bos|eos) tokens must match target model",
@@ -56,16 +56,16 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"draft model vocab must match target model .*token (.+)",
-            "The draft cannot be used: a token has another text in its vocabulary ({0}).",
+            "The draft cannot be used: a token has a different text in its vocabulary ({0}).",
         ),
         (
             r"the target and draft vocabs are not compatible",
-            "The draft cannot be used: its vocabulary is not the target's.",
+            "The draft cannot be used: its vocabulary differs from the target's.",
         ),
         (r"failed to initialize speculative decoding context: (.+)", "It answers without drafting: {0}."),
         (
             r"speculative decoding not supported by this context",
-            "It answers without drafting: this model's memory cannot go back.",
+            "It answers without drafting: this model's memory cannot be rewound.",
         ),
         (r"failed to load draft model, '(.+)'", "The draft model {0} could not be loaded."),
         (

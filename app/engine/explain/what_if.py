@@ -139,10 +139,10 @@ def check_what_if(recorded: StrategySpec, spec: StrategySpec) -> StrategyPart:
     it."""
     names = [part.name for part in recorded.parts]
     if len(names) != 1:
-        what = "drafted nothing" if not names else "is of a mix of strategies"
+        what = "drafted nothing" if not names else "comes from a mix of strategies"
         raise SettingError(f"This answer {what}.", "What if needs an answer of a single strategy.")
     if not walks(recorded):
-        raise SettingError(f"{recorded} cannot be asked again.", "What if works for built-in strategies.")
+        raise SettingError(f"{recorded} cannot be replayed.", "What if works for built-in strategies.")
     if [part.name for part in spec.parts] != names or spec.verification is not recorded.verification:
         raise SettingError(f"This answer was made with {recorded}.", "What if changes its settings only.")
     return spec.parts[0]
@@ -200,38 +200,42 @@ def _reasons(
     keeps_text = rule_of(header.verification).keeps_text
     drawn = getattr(part.params, "sample", False) and header.sampling.temperature > 0
     if not keeps_text:
-        reasons.append("At this temperature other drafts make other draws, and so another text.")
+        reasons.append(
+            "At this temperature different drafts lead to different draws, and so to a different text."
+        )
         parts_at = 0
     if drawn and not keeps_text:
-        reasons.append("The draft draws its tokens too: begun elsewhere, it would draw others.")
+        reasons.append("The draft samples its tokens too: started elsewhere, it would draw different ones.")
     elif drawn and part.params.p_min != recorded.parts[0].params.p_min:
-        reasons.append("For a token that was drawn the record does not say how sure the draft was.")
+        reasons.append("The trace does not say how sure the draft was of a sampled token.")
     if spec.length.by_clock:
         reasons.append(f"length={spec.length.name} decides by the clock: recorded times take its place.")
     if warm and not by_model:
-        reasons.append("The answer was warm: what its strategy knew before it is not recorded.")
+        reasons.append("The answer was warm: what its strategy knew beforehand is not recorded.")
     elif warm and not spec.length.by_clock and spec.length != Fixed():
-        reasons.append("The answer was warm: what the length rule knew before it is not recorded.")
+        reasons.append("The answer was warm: what the length rule knew beforehand is not recorded.")
     if trace.totals is None or trace.totals.finish_reason in (FinishReason.CANCELLED, FinishReason.FAILED):
-        reasons.append("The answer was broken off: its last round is not whole.")
+        reasons.append("The answer was interrupted: its last round is incomplete.")
     ties = near_ties(trace) if keeps_text and spec != recorded else []
     if ties:
         parts_at = ties[0]
         reasons.append(
-            f"At {_about(len(ties), 'token')} the target was nearly undecided: rounding in other passes may "
-            "give another text."
+            f"At {_about(len(ties), 'token')} the target's choice was a near tie: rounding in different "
+            "passes may change the text."
         )
     if spec != recorded and (close := sum(counts.close for counts in fillings) / n):
         reasons.append(
-            f"At {_about(close, 'place')} the draft was nearly undecided, or it is not recorded how far "
-            "below p_min it was: rounding may decide otherwise."
+            f"At {_about(close, 'place')} the draft's choice was a near tie, or how far it was below p_min "
+            "was not recorded: rounding may change it."
         )
     if places := sum(counts.open_places for counts in fillings) / n:
-        reasons.append(f"At {_about(places, 'place')} no draft was recorded: other recorded places stand in.")
+        reasons.append(
+            f"At {_about(places, 'place')} no draft was recorded: drafts from other places are used."
+        )
     if tails := sum(counts.open_tails for counts in fillings) / n:
         reasons.append(
-            f"{_about(tails, 'draft')} would go on behind a rejected token for longer than recorded: drafted "
-            "assumes that none of them ends early."
+            f"{_about(tails, 'draft')} would continue after a rejected token for longer than recorded: the "
+            "drafted count assumes that none ends early."
         )
     return tuple(reasons), parts_at
 

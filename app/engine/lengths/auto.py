@@ -357,7 +357,7 @@ class Auto(LengthRule):
 
     name = "auto"
     summary = (
-        "The length that promises the most tokens/s, by the measured cost of drafts and passes. Where no "
+        "The length with the highest predicted tokens/s, from the measured cost of drafts and passes. If no "
         "draft pays, nothing is drafted."
     )
     by_clock = True

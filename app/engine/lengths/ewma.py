@@ -16,13 +16,13 @@ class Ewma(LengthRule):
 
     name = "ewma"
     summary = (
-        "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. Its "
-        "settings stand below."
+        "One token more after good rounds, one fewer after bad ones: it follows the smoothed acceptance. "
+        "Its settings are below."
     )
 
     ewma_start: int = param(
         3,
-        "Draft this many tokens at first. Usually 2 to 8: matters in short answers only.",
+        "Draft this many tokens at first. Usually 2 to 8: it matters only in short answers.",
         low=1,
         high=512,
         unit="tokens",
@@ -30,15 +30,15 @@ class Ewma(LengthRule):
     ewma_min: int = param(
         1,
         "Never draft fewer tokens than this. Usually 1 to 3: a higher limit recovers sooner after a bad "
-        "stretch, and costs more in it.",
+        "stretch, but costs more during it.",
         low=1,
         high=512,
         unit="tokens",
     )
     ewma_weight: float = param(
         0.2,
-        "Weight of the newest round in the smoothed acceptance. Usually 0.1 to 0.5: a higher weight "
-        "follows the text faster, and chance too.",
+        "Weight of the newest round in the smoothed acceptance. Usually 0.1 to 0.5: a higher weight reacts "
+        "faster, to the text and to chance.",
         low=0.001,
         high=1,
     )

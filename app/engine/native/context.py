@@ -361,7 +361,7 @@ def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
         place = place_of(text)
         if "kv cache" in text or "rs cache" in text:
             what = f"a context of {n_ctx:,} tokens"
-            ways = ["Lower the context size", "take a smaller cache type"]
+            ways = ["Lower the context size", "use a smaller cache type"]
             elsewhere = ["keep the cache in main memory", "lower the layers on devices"]
         else:
             what = "the numbers of a pass"

@@ -69,7 +69,7 @@ def _worker_devices(endpoint: str) -> list[int]:
     if ggml.RPC not in ggml.backends():
         raise WorkerError(
             "This build of llama.cpp cannot use workers.",
-            f"Build another, in {SOURCE_FOLDER}: {build_command('none')}",
+            f"Rebuild llama.cpp in {SOURCE_FOLDER}: {build_command('none')}",
             endpoint,
         )
     if not _in_use[endpoint]:
@@ -175,7 +175,7 @@ def serve(
     if start is None:
         raise UserError(
             "This build of llama.cpp cannot serve as a worker.",
-            f"Build one that can, in {SOURCE_FOLDER}: make run.",
+            f"Rebuild llama.cpp in {SOURCE_FOLDER}: make run.",
         )
     address = numeric(endpoint)
     _check_free(address)

@@ -57,12 +57,12 @@ def target_layers(head: Model, target: Model) -> list[int]:
     architecture = target.architecture
     differs = ""
     if width != str(target.n_embd):
-        differs = f"rows of {width} numbers, and those of {target.path.name} have {target.n_embd:,}"
+        differs = f"rows of {width} numbers, but those of {target.path.name} have {target.n_embd:,}"
     elif not all(0 <= layer <= target.n_layers for layer in layers):
         differs = f"layer {max(layers, key=abs)} of {target.n_layers}"
     if differs:
         raise PairError(
-            f"{name} was made for another target: it reads {differs}.",
+            f"{name} was made for a different target: it reads {differs}.",
             "Choose the target that it was made for.",
         )
     inner = any(layer < target.n_layers for layer in layers)
@@ -70,7 +70,7 @@ def target_layers(head: Model, target: Model) -> list[int]:
         target.n_layers in layers and architecture not in GIVE_LAST
     ):
         raise PairError(
-            f"{name} cannot read a target of architecture {architecture}: this llama.cpp does not hand out "
+            f"{name} cannot read a target of architecture {architecture}: this llama.cpp does not expose "
             "its layers.",
             "Choose another draft.",
         )

@@ -40,15 +40,17 @@ def _check_mtp(head: Model, target: Model) -> None:
     """Raise PairError where a head in a file of its own cannot draft for the target."""
     name, made_for = head.path.name, head.metadata("general.architecture")
     if head.n_heads == 0:
-        raise PairError(f"{name} holds nothing but an MTP head, and mtp is off.", "Turn on mtp of the draft.")
+        raise PairError(
+            f"{name} contains only an MTP head, but mtp is off.", "Turn on the draft's option mtp."
+        )
     if head.n_heads > 1 and made_for not in _CHAINED:
         raise PairError(
-            f"{name} holds {head.n_heads} MTP heads, and this llama.cpp drafts with one.",
+            f"{name} contains {head.n_heads} MTP heads, but this llama.cpp drafts with one.",
             "Choose another draft.",
         )
     if (made_for, head.n_embd) != (target.architecture, target.n_embd) or made_for not in GIVE_LAST:
         raise PairError(
-            f"{name} was made for another target: one of architecture {made_for} with rows of "
+            f"{name} was made for a different target: one of architecture {made_for} with rows of "
             f"{head.n_embd:,} numbers, and {target.path.name} is {target.architecture} with "
             f"{target.n_embd:,}.",
             "Choose the target that it was made for.",
@@ -119,7 +121,8 @@ class AssistantContext(HeadContext):
         width = int(llama_cpp.llama_model_n_embd_out(model.handle))
         if target.model.architecture != "gemma4" or width != target.model.n_embd or shapes[0] != shapes[1]:
             raise PairError(
-                f"{model.path.name} was made for another target: a Gemma 4 with rows of {width:,} numbers, "
+                f"{model.path.name} was made for a different target: a Gemma 4 with rows of {width:,} "
+                "numbers, "
                 f"and {target.model.path.name} is {target.model.architecture} with {target.model.n_embd:,}.",
                 "Choose the target that it was made for.",
             )

@@ -91,10 +91,10 @@ _decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
 _LONGEST_EVENT = 2**28  # bytes; the longest holds a prompt's text
-_ENDED = ("The engine was ended.", "What came before is kept, and a new engine loads the same pair.")
+_ENDED = ("The engine was ended.", "Everything so far is kept, and a new engine loads the same pair.")
 _DAMAGED = (
     "The engine sent a message that cannot be read, and was ended.",
-    "What came before is kept, and a new engine loads the same pair.",
+    "Everything so far is kept, and a new engine loads the same pair.",
 )
 _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",

@@ -23,7 +23,7 @@ _SENT = {getattr(signal, name, None) for name in ("SIGKILL", "SIGTERM", "SIGHUP"
     None
 }
 _LEAST_CTX, _SMALL_CTX = 512, 2048
-_KEPT = "What came before is kept, and the engine starts again by itself."
+_KEPT = "Everything so far is kept, and the engine starts again by itself."
 _DRIVER = "Layers are on devices: if it stops again, their driver is the likely cause."
 
 
@@ -95,13 +95,13 @@ def explain_death(death: Death) -> Explanation:
         gone = " and ".join(death.lost)
         return Explanation(
             f"The worker at {gone} is gone, and the engine stopped with it ({death.words}).",
-            "What came before is kept. Start the worker again, or load without it.",
+            "Everything so far is kept. Start the worker again, or load without it.",
             without_workers(load, death.lost) if load else None,
         )
     if death.ran_out:
         return Explanation(
             f"Main memory ran out, and the engine stopped ({death.reason}).",
-            f"{_KEPT} Close other programs, or take a smaller context or file.",
+            f"{_KEPT} Close other programs, or use a smaller context or file.",
             smaller_context(load, death.n_ctx) if load else None,
         )
     if death.file and death.is_refusal:
@@ -136,7 +136,7 @@ def _faulty_test(death: Death) -> Explanation:
     )
     return Explanation(
         f"The engine stopped while testing {death.file} ({death.reason}).",
-        f"Try again. If it stops there again, the file may be damaged: try another. With every file, the "
+        "Try again. If it stops there again, the file may be damaged: try another. With every file, the "
         f"likely cause is {at_fault}: {way_out}",
         offer,
     )

@@ -84,7 +84,7 @@ class BlockTest(TokenTest):
         if self.h is None or self.u is None:
             return tuple(sums)
         if self.left is not None and written(self.left) == written(self.reach):
-            sums.append(Sum("h = r, all is left", written(self.h)))
+            sums.append(Sum("h = r, all of it is left", written(self.h)))
         elif self.left is not None:
             (left, r), h = add_up((self.left, self.reach), lambda left, r: left / (left + 1 - r))
             sums.append(Sum("h", f"{left} / ({left} + 1 − {r}) = {h}"))

@@ -29,7 +29,7 @@ def tokenized(
         message = "There are several prompts." if any(given) else "There is no prompt."
         raise PromptError(message, "Give exactly one: a prompt, messages or token ids.")
     if request.suffix is not None and request.prompt is None:
-        raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
+        raise PromptError("A suffix needs a prompt.", "Give the text before the gap as the prompt.")
     if request.messages:
         made = template.tokenize(request.messages, request.template_options, stopped)
     elif request.prompt_ids:
@@ -77,7 +77,7 @@ def filled(request: GenerationRequest, text: str) -> GenerationRequest:
     """The request with a document before everything that was asked: in the user's first message, or before
     the raw prompt."""
     if request.prompt_ids or request.suffix is not None:
-        raise PromptError("Only a question can stand behind a document.", "Leave out the depth.")
+        raise PromptError("Only a question can follow a document.", "Leave out the depth.")
     if not request.messages:
         return replace(request, prompt=f"{text}\n\n{request.prompt}", filler="", depth=0)
     at = next((index for index, message in enumerate(request.messages) if message.role == "user"), 0)

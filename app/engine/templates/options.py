@@ -37,7 +37,7 @@ def check_options(options: Mapping[str, object]) -> None:
                 "Allowed: letters, digits and underscores.",
             )
         if name in GIVEN:
-            raise SettingError(f"Every chat template is given {name} already.", "Leave that option out.")
+            raise SettingError(f"Every chat template already receives {name}.", "Leave that option out.")
         if not isinstance(value, TemplateValue):
             what = "null" if value is None else "a list" if isinstance(value, list) else "an object"
             raise SettingError(f"The template option {name} cannot be {what}.", _ALLOWED)

@@ -203,12 +203,12 @@ def _judge_head(
 ) -> Candidate:
     assert target.facts is not None and draft.facts is not None
     if fit.kind not in (FitKind.SAME, FitKind.PADDED):
-        return verdict(DraftVerdict.CANNOT, f"it was made for another target: {fit.detail}")
+        return verdict(DraftVerdict.CANNOT, f"it was made for a different target: {fit.detail}")
     ours, theirs = target.facts.width, draft.facts.width
     if ours and theirs and ours != theirs:
         return verdict(
             DraftVerdict.CANNOT,
-            f"it was made for another target: it reads rows of {theirs:,} numbers, not of {ours:,}",
+            f"it was made for a different target: it reads rows of {theirs:,} numbers, not of {ours:,}",
         )
     return verdict(
         DraftVerdict.GOOD, f"it reads what such a target computes; {draft.facts.strategy} drafts with it"

@@ -237,7 +237,7 @@ def test_another_draft_leaves_the_dynamic_file_as_it_was(
 
 def test_what_kinds_keep_is_what_their_summaries_say() -> None:
     for kind in KINDS.values():
-        assert (" kB per token" in kind.summary) == bool(kind.keeps.per_token), kind.name
+        assert (" kB of memory per token" in kind.summary) == bool(kind.keeps.per_token), kind.name
         if kind.keeps.per_token:
-            assert f"{kind.keeps.per_token / 1000:g} kB per token" in kind.summary, kind.name
+            assert f"{kind.keeps.per_token / 1000:g} kB of memory per token" in kind.summary, kind.name
     assert KINDS["ngram-mod"].memory_at(None, 8192) == 16 * 2**20

@@ -99,14 +99,14 @@ def test_a_sound_proposal_goes_through(ids: Any) -> None:
         ([1, 2], "trie gave a value of type list instead of a Proposal"),
         (Proposal(ids=None), "trie gave None instead of a list of ids"),
         (Proposal(ids="12"), "trie gave a value of type str instead of a list of ids"),  # type: ignore[arg-type]
-        (Proposal(ids=[1, 2, 3, 4, 5]), "trie gave 5 tokens where at most 4 were asked for"),
-        (Proposal(ids=[1, 100]), "trie gave the id 100, and the vocabulary has 100"),
-        (Proposal(ids=[-1]), "trie gave the id -1, and the vocabulary has 100"),
-        (Proposal(ids=[2**70]), "trie gave the id 1,180,591,620,717,411,303,424, and the vocabulary has 100"),
-        (Proposal(ids=[1.0]), "trie gave a value of type float where a token id belongs"),  # type: ignore[list-item]
-        (Proposal(ids=[True]), "trie gave a value of type bool where a token id belongs"),
-        (Proposal(ids=["a"]), "trie gave a value of type str where a token id belongs"),  # type: ignore[list-item]
-        (Proposal(ids=np.ones((2, 2), int)), "trie gave a value of type list where a token id belongs"),  # type: ignore[arg-type]
+        (Proposal(ids=[1, 2, 3, 4, 5]), "trie gave 5 tokens, but at most 4 were asked for"),
+        (Proposal(ids=[1, 100]), "trie gave the id 100, but the vocabulary has 100"),
+        (Proposal(ids=[-1]), "trie gave the id -1, but the vocabulary has 100"),
+        (Proposal(ids=[2**70]), "trie gave the id 1,180,591,620,717,411,303,424, but the vocabulary has 100"),
+        (Proposal(ids=[1.0]), "trie gave a value of type float instead of a token id"),  # type: ignore[list-item]
+        (Proposal(ids=[True]), "trie gave a value of type bool instead of a token id"),
+        (Proposal(ids=["a"]), "trie gave a value of type str instead of a token id"),  # type: ignore[list-item]
+        (Proposal(ids=np.ones((2, 2), int)), "trie gave a value of type list instead of a token id"),  # type: ignore[arg-type]
         (Proposal(ids=[1], q=[np.ones(N_VOCAB)]), "trie gave a q, but plug-in drafts are one-hot"),  # type: ignore[list-item]
         (Proposal(ids=[1], races=[Race(0.0)]), "trie gave a q, but plug-in drafts are one-hot"),
         (Proposal(ids=[1], match=10), "trie gave a match that is not in the text"),
@@ -350,8 +350,8 @@ WRONGS: dict[str, tuple[Callable[[int], Any], str]] = {
     "raises": (fails, "naughty raised KeyError: 5"),
     "no-proposal": (lambda _k: 7, "instead of a Proposal"),
     "out-of-range": (lambda _k: Proposal(ids=[10**6]), "naughty gave the id 1,000,000"),
-    "no-ids": (lambda _k: Proposal(ids=["a"]), "where a token id belongs"),  # type: ignore[list-item]
-    "too-many": (lambda k: Proposal(ids=[1] * (k + 1)), "tokens where at most"),
+    "no-ids": (lambda _k: Proposal(ids=["a"]), "instead of a token id"),  # type: ignore[list-item]
+    "too-many": (lambda k: Proposal(ids=[1] * (k + 1)), "tokens, but at most"),
     "q": (lambda _k: Proposal(ids=[1], q=[np.ones(3, np.float32)]), "one-hot"),  # type: ignore[list-item]
     "slow": (lambda _k: time.sleep(1.2 * SLOW_SECONDS) or Proposal(ids=[1]), "more than 100 ms"),
 }

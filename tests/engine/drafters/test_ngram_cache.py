@@ -260,7 +260,7 @@ def test_a_glance_is_at_the_beginning_of_a_large_file(tmp_path: Path) -> None:
     path.write_bytes(RECORD * records + BAD["another vocabulary: n-gram"])
     glance_at_caches(str(path), str(tmp_path / "new.bin"), 50)
     path.write_bytes(BAD["another vocabulary: n-gram"] + RECORD * records)
-    with pytest.raises(SettingError, match="other than the target's"):
+    with pytest.raises(SettingError, match="a different vocabulary than the target's"):
         glance_at_caches(str(path), "", 50)
 
 

@@ -60,7 +60,7 @@ def test_a_script_is_read_without_being_run() -> None:
         "draft-simple:n_max=5",
     )
     assert command.options == ["--temperature", "0.8", "--top-p", "0.95", "--max-tokens", "64"]
-    assert "2 devices share the model there; here --device and --tensor-split say so." in command.notes
+    assert "2 devices share the model there; here use --device and --tensor-split." in command.notes
 
 
 @pytest.mark.parametrize(

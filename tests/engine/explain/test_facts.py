@@ -14,7 +14,7 @@ from app.engine.explain.facts import size_verdict
         (0.05, "5 % of the target's size: a good size"),
         (0.2, "20 % of the target's size: a good size"),
         (0.3, "30 % of the target's size: it may pay"),
-        (0.45, "45 % of the target's size: it pays only where nearly all"),
+        (0.45, "45 % of the target's size: it pays only if nearly all"),
         (0.6, "60 % of the target's size: it will hardly save time"),
     ],
 )
@@ -23,5 +23,5 @@ def test_a_drafts_share_of_the_target_is_judged(share: float, said: str) -> None
 
 
 def test_another_family_is_named() -> None:
-    assert size_verdict(0.1, "llama", "qwen2").endswith("; it is of another family (qwen2, not llama)")
+    assert size_verdict(0.1, "llama", "qwen2").endswith("; it is from a different family (qwen2, not llama)")
     assert "family" not in size_verdict(0.1, "llama", "llama") + size_verdict(0.1)

@@ -84,8 +84,8 @@ def test_flags_that_llama_server_does_not_have_are_told_apart() -> None:
     assert read.problems == [
         f"{stops}-cd. --ctx-size-draft does the same here.",
         f"{stops}--spec-replace. draft-simple:replace=… does the same here.",
-        f"{stops}--no-such-flag, and nothing here is like it.",
-        f"{stops}--spec-tyqe. --spec-type may be meant.",
+        f"{stops}--no-such-flag, and Draftscope has nothing similar.",
+        f"{stops}--spec-tyqe. You may mean --spec-type.",
     ]
     assert read.strategy == 'draft-simple:replace=[["a", "B"]]'
     assert read.options[:2] == ["--ctx-size-draft", "2048"]
@@ -149,7 +149,7 @@ def test_a_head_without_its_file_is_said(kind: str) -> None:
     assert (own.problems, own.strategy) == ([], "draft-mtp")
     hub = explain_command(f"llama-server -hf o/r:Q8_0 --spec-type {kind}")
     assert hub.problems == [] and hub.strategy == kind
-    assert f"if the name of a file there has {kind.removeprefix('draft-')}-." in hub.notes[0]
+    assert f"if a file name there contains {kind.removeprefix('draft-')}-." in hub.notes[0]
 
 
 def test_types_that_nobody_has_are_refused() -> None:

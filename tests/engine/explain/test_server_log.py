@@ -47,7 +47,7 @@ def test_counts_are_pooled_over_the_answers() -> None:
             "draft context",
             "It answers without drafting: draft-simple requires a draft context",
         ),
-        ("E spec common_specu: the target and draft vocabs are not compatible", "not the target's"),
+        ("E spec common_specu: the target and draft vocabs are not compatible", "differs from the target's"),
         (
             "D spec common_specu: draft model vocab must closely match target model to use speculation but "
             "target vocab size 151936 does not match draft vocab size 32000 - difference 119936",
@@ -58,7 +58,7 @@ def test_counts_are_pooled_over_the_answers() -> None:
             "must match target model to use speculation",
             "It answers without drafting",
         ),
-        ("srv    load_model: speculative decoding not supported by this context", "cannot go back"),
+        ("srv    load_model: speculative decoding not supported by this context", "cannot be rewound"),
         ("srv    load_model: failed to load draft model, 'd.gguf'", "d.gguf could not be loaded"),
         (
             "spec common_specu: no implementations specified for speculative decoding",

@@ -272,13 +272,13 @@ def test_memory_too_short_for_a_thread_is_told(
 @pytest.mark.parametrize(
     ("place", "cache", "hint"),
     [
-        ("CPU", "kv cache", "Lower the context size, or take a smaller cache type."),
+        ("CPU", "kv cache", "Lower the context size, or use a smaller cache type."),
         ("CPU", "", "Lower the micro-batch size (ubatch_size), or lower the context size."),
         ("Vulkan_Host", "", "Lower the micro-batch size (ubatch_size), or lower the context size."),
         (
             "CUDA0",
             "kv cache",
-            "Lower the context size, take a smaller cache type, keep the cache in main memory, or lower the "
+            "Lower the context size, use a smaller cache type, keep the cache in main memory, or lower the "
             "layers on devices.",
         ),
     ],

@@ -533,7 +533,7 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
     long = "x" * 2000
     desk.type(long)
     desk.until(desk.error)
-    assert "tokens and the context holds 1,024" in desk.error() and "Shorten it" in desk.error()
+    assert "tokens, but the context has room for 1,024" in desk.error() and "Shorten it" in desk.error()
     assert desk.page.prompt.text() == long
     assert desk.texts() == kept and desk.fates() == shown
     assert len(ChatStore(desk.paths.chats).load(desk.controller.shown.id).turns) == 2
@@ -551,7 +551,7 @@ def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> 
     assert "needs a draft model" in desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")
     desk.until(desk.error)
-    assert "needs a draft model and none is loaded" in desk.error()
+    assert "needs a draft model, but none is loaded" in desk.error()
     assert desk.page.prompt.text() == "hello" and desk.chats() == []
     desk.type_strategy("prompt-lookup")
     assert not doubted(desk.header.strategy)

@@ -137,7 +137,7 @@ def test_the_baseline_of_an_infill_is_measured(desk: Desk) -> None:
 def test_an_infill_that_is_too_long_comes_back(desk: Desk) -> None:
     desk.page.prompt.put_back(Question("x" * 600, "y" * 600))
     desk.press(Qt.Key.Key_Return)
-    desk.until(lambda: "the context holds 1,024" in desk.error())
+    desk.until(lambda: "the context has room for 1,024" in desk.error())
     assert typed(desk) == ("x" * 600, "y" * 600) and desk.items() == [] and desk.chats() == []
 
 

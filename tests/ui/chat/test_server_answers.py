@@ -85,7 +85,7 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     rounds = {round.index: round for round in desk.trace.rounds}
     header = desk.trace.header
     for facts in (facts_of(rounds[span.round], span, header) for span in answer.spans):
-        assert facts.word == "untold" and facts.verdict[0] == "The server does not tell what it drafted."
+        assert facts.word == "untold" and facts.verdict[0] == "The server does not report what it drafted."
     status, instruments = desk.window.status, desk.page.instruments
     assert status.alpha.value.text() == status.tau.value.text() == NOTHING
     assert status.speed.value.text() != NOTHING
@@ -93,10 +93,10 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     assert "whole server's, all users: 33.3" in words and "of 6 drafted tokens" in words
     assert instruments.acceptance.note.toolTip().startswith("whole server's, all users: 33.3")
     plots = instruments.acceptance, instruments.length, instruments.cost
-    assert {plot.message.text() for plot in plots} == {"The server does not tell what it drafted."}
+    assert {plot.message.text() for plot in plots} == {"The server does not report what it drafted."}
     assert "rounds" not in answer.label
     assert "5 tokens" in words and "rounds" not in words_in(instruments.head)
-    assert "The server does not tell what it drafted." in words_in(instruments.table)
+    assert "The server does not report what it drafted." in words_in(instruments.table)
 
 
 def test_sums_over_untold_answers_have_no_rounds_and_no_rates_of_them() -> None:

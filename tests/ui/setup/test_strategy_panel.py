@@ -419,7 +419,7 @@ def test_a_lookup_cache_that_cannot_be_used_is_told_at_once(panel: StrategyPanel
     assert panel.notice.message == f"The lookup cache {cache} does not exist."
     cache.write_bytes(struct.pack("<7i", 1, 60, -1, -1, 1, 3, 5))
     panel.set_surroundings(around)
-    assert "vocabulary other than the target's" in panel.notice.message
+    assert "a different vocabulary than the target's" in panel.notice.message
     panel.set_surroundings(dataclasses.replace(around, n_vocab=100))
     assert not panel.notice.isVisible()
 

@@ -49,7 +49,7 @@ def test_a_pasted_command_is_explained_and_its_strategy_used(qtbot: QtBot, panel
     told = panel.reader.told
     qtbot.waitUntil(lambda: told.text() != WORDS)  # after a pause, without a key
     assert "strategy ngram-mod+draft-simple:n_max=16." in told.text()
-    assert "--no-such-flag, and nothing here is like it" in told.text()
+    assert "--no-such-flag, and Draftscope has nothing similar" in told.text()
     assert panel.spec() == "draft-simple:n_max=4:verify=match"
     use = named(panel, "Use this strategy", QPushButton)
     with qtbot.waitSignal(panel.spec_changed) as changed:
