@@ -35,7 +35,7 @@ from app.engine.process.messages import (
     Forced,
     ForcedText,
     Judge,
-    Judged,
+    JudgedRows,
     PassSeconds,
     Started,
     trace_of,
@@ -182,7 +182,7 @@ class Engine:
         ids = np.append(prompt, np.array(text.answer, np.int32))
         return GivenText(self._sampler(text.request), ids, len(prompt))
 
-    def judge(self, asked: Judge, told: Callable[[], None] = lambda: None) -> Judged:
+    def judge(self, asked: Judge, told: Callable[[], None] = lambda: None) -> JudgedRows:
         """Let the target judge places of an answer again. No row comes if a cache that is not `fresh` cannot
         be continued. `told` is called first; a `stop` counts from then on. Raises UserError."""
         self.leave()
@@ -199,7 +199,7 @@ class Engine:
             if asked.fresh:
                 raise
             rows = ()
-        return Judged(asked.run, rows)
+        return JudgedRows(asked.run, rows)
 
     def leave(self) -> None:
         """End the loop of an answer whose events are no longer taken: its next pass is already running."""

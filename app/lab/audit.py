@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from math import inf, log
 
 from app.engine.errors import SettingError
-from app.engine.process.messages import Judge, Judged, JudgedRow
+from app.engine.process.messages import Judge, JudgedRow, JudgedRows
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.rules.base import Rule
@@ -28,10 +28,10 @@ from app.lab.audit_finding import (
     WITH,
     WITHOUT,
     Audit,
+    AuditFinding,
     Cause,
-    Finding,
     Parting,
-    Rows,
+    Readings,
     Shape,
     Step,
     Steps,
@@ -72,7 +72,7 @@ def audit(request: GenerationRequest) -> Steps:
     plain = _trace((yield base))
     if _prompt(plain) != _prompt(drafted):
         words = "The two answers read different prompts: the chat template does not give the same text twice."
-        return Audit(Finding.FAULT, words, plain, drafted, Cause.TEMPLATE)
+        return Audit(AuditFinding.FAULT, words, plain, drafted, Cause.TEMPLATE)
     if header.pair.server is not None:
         return (yield from _of_server(base, plain, drafted))
     return (yield from _of_engine(base, plain, drafted, kept))
@@ -83,7 +83,7 @@ def _promises(rule: Rule, temperature: float) -> bool:
     return rule.keeps_text or (rule.keeps_law and temperature == 0)
 
 
-def _trace(reply: Trace | Judged) -> Trace:
+def _trace(reply: Trace | JudgedRows) -> Trace:
     assert isinstance(reply, Trace)
     return reply
 
@@ -93,9 +93,9 @@ def _prompt(trace: Trace) -> tuple[str, int, tuple[int, ...]]:
     return header.prompt, header.prompt_tokens, header.context_ids
 
 
-def _judged(asked: Judge) -> Generator[Step, Trace | Judged, tuple[JudgedRow, ...]]:
+def _judged(asked: Judge) -> Generator[Step, Trace | JudgedRows, tuple[JudgedRow, ...]]:
     reply = yield asked
-    assert isinstance(reply, Judged)
+    assert isinstance(reply, JudgedRows)
     return reply.rows
 
 
@@ -126,7 +126,7 @@ def _of_engine(
         apart = _all_apart(told, [wide, alone], sampling)
         both = zip(alone, wide, strict=True)
         rounding = max(_apart(one.whole, other.whole, sampling) for one, other in both)
-    found = Rows(rounding, max(LARGEST_ROUNDING, 2 * rounding), apart)
+    found = Readings(rounding, max(LARGEST_ROUNDING, 2 * rounding), apart)
     if parting and all(parting.tokens):
         parting = parting._replace(shapes=(yield from _shapes(base, parting, plain, drafted, alone)))
         tried.append("It judged the place again: after the text in one pass, and with that round's draft.")
@@ -140,12 +140,12 @@ def _finding(
     drafted: Trace,
     promised: bool,
     parting: Parting | None,
-    found: Rows,
+    found: Readings,
     problems: Sequence[str],
     judged: Sequence[JudgedRow],
-) -> tuple[Finding, Cause | None, str]:
+) -> tuple[AuditFinding, Cause | None, str]:
     if problems:
-        return Finding.FAULT, Cause.RULE, f"A verdict does not follow from its record. {problems[0]}"
+        return AuditFinding.FAULT, Cause.RULE, f"A verdict does not follow from its record. {problems[0]}"
     for name, places in found.apart.items():
         place = next((place for place, moved in places.items() if moved > found.allowed), None)
         if place is not None:
@@ -155,40 +155,40 @@ def _finding(
             )
             trace = plain if name == WITHOUT else drafted
             if name != KEPT and _only_penalised(trace, places, judged, found.allowed):
-                return Finding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
-            return Finding.FAULT, Cause.CACHE, words
+                return AuditFinding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
+            return AuditFinding.FAULT, Cause.CACHE, words
     if parting is not None:
         return _parting_finding(parting, found.allowed)
     many, header = len(drafted.token_ids), drafted.header
     if not promised:
         return (
-            Finding.LAW,
+            AuditFinding.LAW,
             None,
             f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
             "the text, not the text. All verdicts follow from their record, and all probabilities are the "
             f"target's: a fresh reading differs by {largest(found.apart[WITH]):.3f} logits at most.",
         )
     if not any(round.drafted for round in drafted.rounds):
-        return Finding.SAME, None, f"The texts are the same, {many} tokens, but nothing was drafted."
+        return AuditFinding.SAME, None, f"The texts are the same, {many} tokens, but nothing was drafted."
     return (
-        Finding.SAME,
+        AuditFinding.SAME,
         None,
         f"The texts are the same, all {many} tokens. A fresh reading differs by "
         f"{largest(found.apart[WITH]):.3f} logits at most; rounding explains {found.rounding:.3f}.",
     )
 
 
-def _parting_finding(parting: Parting, allowed: float) -> tuple[Finding, Cause | None, str]:
+def _parting_finding(parting: Parting, allowed: float) -> tuple[AuditFinding, Cause | None, str]:
     first, second = parting.tokens
     if first is None or second is None:
         ended, other = ("without", "with") if first is None else ("with", "without")
         words = f"The answer {ended} drafting ended at token {parting.place}; the one {other} it continued."
-        return Finding.FAULT, Cause.RULE, words
+        return AuditFinding.FAULT, Cause.RULE, words
     leads = [shape.lead for shape in parting.shapes[2:] if shape.lead is not None]
     gap, where = min((abs(lead) for lead in leads), default=inf), _diverge(parting)
     if gap > allowed and not (leads and min(leads) <= 0 <= max(leads)):
         return (
-            Finding.FAULT,
+            AuditFinding.FAULT,
             Cause.RULE,
             f"{where} The gap is {_logits(gap)} in every pass: that is no rounding.",
         )
@@ -196,7 +196,7 @@ def _parting_finding(parting: Parting, allowed: float) -> tuple[Finding, Cause |
     how = f"The gap is {gap:.4f}, and the width of the passes changes it by {spread:.4f} there."
     if spread == inf:
         how = "A filter drops one of them in a pass of one width, and not in another."
-    return Finding.ROUNDING, None, f"{where} This is rounding. {how}"
+    return AuditFinding.ROUNDING, None, f"{where} This is rounding. {how}"
 
 
 def _diverge(parting: Parting) -> str:
@@ -287,7 +287,7 @@ def _name(token: EmittedToken) -> int | bytes:
 
 def _shapes(
     base: GenerationRequest, parting: Parting, plain: Trace, drafted: Trace, rows: Sequence[JudgedRow]
-) -> Generator[Step, Trace | Judged, tuple[Shape, ...]]:
+) -> Generator[Step, Trace | JudgedRows, tuple[Shape, ...]]:
     """How the two tokens stand in both answers, and in the place judged again."""
     place, (first, second) = parting.place, parting.tokens
     assert first is not None and second is not None
@@ -335,7 +335,7 @@ def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:
     tried: tuple[str, ...] = ("Both requests were sent, and their texts compared.",)
     if parting is None or plain.text == drafted.text:
         words = f"The texts are the same, all {len(drafted.token_ids)} tokens."
-        return Audit(Finding.SAME, words, plain, drafted, tried=tried)
+        return Audit(AuditFinding.SAME, words, plain, drafted, tried=tried)
     place, (first, second) = parting.place, parting.tokens
     shared = [token for round in drafted.rounds for token in round.emitted][:place]
     text = b"".join(token.piece for token in shared).decode(errors="replace")
@@ -343,7 +343,7 @@ def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:
     rows = (yield from _judged(asked)) if first and second else ()
     if not rows or not rows[0].top.ids or first is None or second is None:
         words = f"{_diverge(parting)} The server does not say how close the two are."
-        return Audit(Finding.UNKNOWN, words, plain, drafted, None, parting, tried=tried)
+        return Audit(AuditFinding.UNKNOWN, words, plain, drafted, None, parting, tried=tried)
     p = tuple(_told(rows[0].top, token) for token in (first, second))
     least = min(rows[0].top.p)
     lead = log(p[0] or least) - log(p[1] or least)
@@ -354,9 +354,9 @@ def _of_server(base: GenerationRequest, plain: Trace, drafted: Trace) -> Steps:
     asked_again = f"{_diverge(parting)} Asked for that token alone, the server gives a gap of {gap:.4f}"
     if gap <= LARGEST_ROUNDING and any(p):
         words = f"{asked_again}: this is rounding."
-        return Audit(Finding.ROUNDING, words, plain, drafted, None, parting, tried=tried)
+        return Audit(AuditFinding.ROUNDING, words, plain, drafted, None, parting, tried=tried)
     words = f"{asked_again}{'' if all(p) else ' or more'}: the answer {wrong} drafting is not its model's."
-    return Audit(Finding.FAULT, words, plain, drafted, Cause.SERVER, parting, tried=tried)
+    return Audit(AuditFinding.FAULT, words, plain, drafted, Cause.SERVER, parting, tried=tried)
 
 
 def _told(top: Alternatives, token: EmittedToken) -> float | None:

@@ -6,19 +6,19 @@ from collections.abc import Generator
 from enum import StrEnum
 from typing import NamedTuple
 
-from app.engine.process.messages import Judge, Judged
+from app.engine.process.messages import Judge, JudgedRows
 from app.engine.record.trace import Trace
 from app.engine.types import EmittedToken, GenerationRequest
 
 Step = GenerationRequest | Judge
-Steps = Generator[Step, Trace | Judged, "Audit"]
+Steps = Generator[Step, Trace | JudgedRows, "Audit"]
 """Yields what is to be answered or judged, takes the trace or the rows, and returns the finding."""
 
 
 WITH, WITHOUT, KEPT = "the answer with drafting", "the answer without drafting", "the cache after drafting"
 
 
-class Finding(StrEnum):
+class AuditFinding(StrEnum):
     SAME = "the same"
     ROUNDING = "rounding"
     FAULT = "a fault"
@@ -51,7 +51,7 @@ class Parting(NamedTuple):
     shapes: tuple[Shape, ...] = ()
 
 
-class Rows(NamedTuple):
+class Readings(NamedTuple):
     """What the readings say of the rows of both answers, in logits."""
 
     rounding: float  # the most that passes of two widths differ by, over the whole answer
@@ -66,13 +66,13 @@ class Rows(NamedTuple):
 class Audit(NamedTuple):
     """A finding with its evidence."""
 
-    finding: Finding
+    finding: AuditFinding
     words: str
     plain: Trace
     drafted: Trace
     cause: Cause | None = None
     parting: Parting | None = None
-    rows: Rows | None = None  # None of a server
+    rows: Readings | None = None  # None of a server
     problems: tuple[str, ...] = ()  # of the records
     tried: tuple[str, ...] = ()
 

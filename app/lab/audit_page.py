@@ -9,16 +9,16 @@ from math import isinf, log
 from app.engine.params import params_of
 from app.engine.record.trace import Trace
 from app.engine.types import Sampling
-from app.lab.audit_finding import Audit, Finding, Shape, token_text
+from app.lab.audit_finding import Audit, AuditFinding, Shape, token_text
 from app.lab.facts import Digest, FileFacts, no_digest, pair_facts, system_facts
 
 _PROBLEMS = 10  # of the records, that are listed
 TITLES = {
-    Finding.SAME: "the same text",
-    Finding.ROUNDING: "rounding",
-    Finding.FAULT: "a fault",
-    Finding.LAW: "the same law, another text",
-    Finding.UNKNOWN: "another text, and the reason is not known",
+    AuditFinding.SAME: "the same text",
+    AuditFinding.ROUNDING: "rounding",
+    AuditFinding.FAULT: "a fault",
+    AuditFinding.LAW: "the same law, another text",
+    AuditFinding.UNKNOWN: "another text, and the reason is not known",
 }
 
 

@@ -27,8 +27,8 @@ from app.engine.process.messages import (
     Forget,
     Generate,
     Judge,
-    Judged,
     JudgedRow,
+    JudgedRows,
     Load,
     Loaded,
     RoundFinished,
@@ -117,14 +117,14 @@ class ServerClient:
             if answer.began is not None:  # what has come stays
                 yield Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
 
-    def judge(self, asked: Judge) -> Judged:
+    def judge(self, asked: Judge) -> JudgedRows:
         """Ask for the most probable tokens after an answer so far; no row where the server does not tell
         them. Raises UserError, Stopped."""
         if self._server is None:
             self.describe()
         assert self._server is not None
         top = self._server.judge(asked)
-        return Judged(asked.run, (JudgedRow(top, top),) if top.ids else ())
+        return JudgedRows(asked.run, (JudgedRow(top, top),) if top.ids else ())
 
     def close(self) -> None:
         """End its use. (A connection lasts as long as its request.)"""

@@ -78,18 +78,18 @@ class _Defaults(msgspec.Struct):
     n_ctx: Count = 0
 
 
-class _Likely(msgspec.Struct):
+class _ProbableToken(msgspec.Struct):
     id: Id
     token: Name
     logprob: float
 
 
-class _LikelyRow(msgspec.Struct):
-    top_logprobs: list[_Likely] = []
+class _ProbabilityRow(msgspec.Struct):
+    top_logprobs: list[_ProbableToken] = []
 
 
-class _Told(msgspec.Struct):
-    completion_probabilities: list[_LikelyRow] = []
+class _ToldCompletion(msgspec.Struct):
+    completion_probabilities: list[_ProbabilityRow] = []
 
 
 class _ServerProps(msgspec.Struct):
@@ -202,7 +202,7 @@ class LlamaServer:
             "cache_prompt": False,
             **_OFF,
         }
-        rows = self._as(self._asker.ask("/completion", body), _Told).completion_probabilities
+        rows = self._as(self._asker.ask("/completion", body), _ToldCompletion).completion_probabilities
         return alternatives(
             [(one.id, one.token, one.logprob) for row in rows[:1] for one in row.top_logprobs]
         )

@@ -82,25 +82,25 @@ class _CompletionChunk(msgspec.Struct):
     metrics: _Metrics | None = None
 
 
-class _Likely(msgspec.Struct):
+class _LogprobToken(msgspec.Struct):
     token: Name
     logprob: float
 
 
-class _LikelyRow(msgspec.Struct):
-    top_logprobs: list[_Likely] = []
+class _LogprobRow(msgspec.Struct):
+    top_logprobs: list[_LogprobToken] = []
 
 
 class _Logprobs(msgspec.Struct):
     top_logprobs: list[dict[Name, float]] = []  # of a text
-    content: list[_LikelyRow] = []  # of a chat
+    content: list[_LogprobRow] = []  # of a chat
 
 
 class _ToldChoice(msgspec.Struct):
     logprobs: _Logprobs | None = None
 
 
-class _Told(msgspec.Struct):
+class _ToldText(msgspec.Struct):
     choices: list[_ToldChoice] = []
 
 
@@ -229,7 +229,7 @@ class Vllm:
                 "prompt": ids if request.prompt_ids else (request.prompt or "") + asked.text,
                 "logprobs": TOP,
             }
-        choices = self._as(self._asker.ask(path, body), _Told).choices
+        choices = self._as(self._asker.ask(path, body), _ToldText).choices
         told = (choices[0].logprobs if choices else None) or _Logprobs()
         rows = [[(one.token, one.logprob) for one in row.top_logprobs] for row in told.content]
         rows += [list(row.items()) for row in told.top_logprobs]

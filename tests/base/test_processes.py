@@ -49,7 +49,9 @@ def test_a_child_outlives_the_server_and_another_server_takes_its_place() -> Non
     second, theirs = start_child("a child", tell, "")
     assert hear(theirs, bytes.decode) == ""
     assert psutil.Process(first.pid).is_running()
-    for process, connection in ((first, ours), (second, theirs)):
+    waiting = psutil.Process(first.pid)
+    for connection in (ours, theirs):
         connection.close()
-        psutil.wait_procs([psutil.Process(process.pid)], PATIENCE)
+    psutil.wait_procs([waiting], PATIENCE)
+    second.join(PATIENCE)  # its server takes note of the end before it says how the process ended
     assert second.exitcode == 0

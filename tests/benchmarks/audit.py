@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest, Sampling
-from app.lab.audit_finding import Finding
+from app.lab.audit_finding import AuditFinding
 from tests.audits import PLANTS, audited
 from tests.benchmarks.measure import as_user, one_thread
 from tests.benchmarks.same_text import files_of, prompts_of
@@ -77,7 +77,7 @@ def main() -> int:
                 if plant and not acted:
                     continue
                 found[f"{audit.finding}{f' of {audit.cause}' if audit.cause else ''}"] += 1
-                if (audit.finding is Finding.FAULT) is not bool(plant):
+                if (audit.finding is AuditFinding.FAULT) is not bool(plant):
                     wrong += 1
                     print(f"WRONG: {request.strategy}, {request.sampling}: {audit.words}", flush=True)
                 elif not plant and audit.rows is not None:

@@ -9,7 +9,7 @@ import pytest
 from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.errors import SettingError
 from app.lab.audit import audit
-from app.lab.audit_finding import Audit, Cause, Finding
+from app.lab.audit_finding import Audit, AuditFinding, Cause
 from app.lab.audit_page import audit_page
 from tests.audits import PLANTS, audited
 
@@ -27,17 +27,17 @@ def request_of(strategy: str, prompt: str = "abcabcabd abc", **sampling: Any) ->
 @pytest.mark.parametrize(
     ("strategy", "temperature", "finding"),
     [
-        ("draft-simple:n_max=4", 0.0, Finding.SAME),
-        ("prompt-lookup:verify=match", 0.8, Finding.SAME),
-        ("draft-simple:n_max=4:sample=1:verify=block", 0.8, Finding.LAW),
+        ("draft-simple:n_max=4", 0.0, AuditFinding.SAME),
+        ("prompt-lookup:verify=match", 0.8, AuditFinding.SAME),
+        ("draft-simple:n_max=4:sample=1:verify=block", 0.8, AuditFinding.LAW),
     ],
 )
 def test_a_sound_engine_has_no_fault(
-    engine: Engine, strategy: str, temperature: float, finding: Finding
+    engine: Engine, strategy: str, temperature: float, finding: AuditFinding
 ) -> None:
     found, _ = audited(engine, request_of(strategy, temperature=temperature))
     # On another processor a tie may fall otherwise.
-    assert found.finding is finding or found.finding is Finding.ROUNDING, found.words
+    assert found.finding is finding or found.finding is AuditFinding.ROUNDING, found.words
     assert found.rows is not None and found.rows.most < found.rows.allowed
 
 
@@ -57,12 +57,12 @@ def test_a_planted_fault_is_found(demo_engine: Engine, plant: str, strategy: str
         plant,
     )
     assert acted, "the fault had nothing to act on"
-    assert (found.finding, found.cause) == (Finding.FAULT, CAUSES[plant]), found.words
+    assert (found.finding, found.cause) == (AuditFinding.FAULT, CAUSES[plant]), found.words
 
 
 def test_rounding_is_told_with_its_gap(engine: Engine) -> None:
     found, acted = audited(engine, request_of("draft-simple:n_max=4"), "rounding")
-    assert acted and found.finding is Finding.ROUNDING, found.words
+    assert acted and found.finding is AuditFinding.ROUNDING, found.words
     assert found.parting is not None and len(found.parting.shapes) == 5
     gap = abs(found.parting.shapes[-1].lead or 0.0)
     assert 0 < gap < 0.25 and f"{gap:.4f}" in found.words

@@ -4,9 +4,8 @@ grid."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -16,11 +15,11 @@ from typing_extensions import override
 from app.engine.drafters.base import RunContext
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
-from app.engine.fates import Verdict
+from app.engine.fates import Origin, Verdict
 from app.engine.native import Context
 from app.engine.record.recheck import recheck
 from app.engine.rules import base, block, speculative
-from app.engine.rules.base import Drafted, Outcome
+from app.engine.rules.base import Drafted, Judgement, Outcome
 from app.engine.rules.greedy import GreedyRule
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
@@ -107,8 +106,16 @@ def q_before_its_filters(patch: Patch) -> None:
 
 def same_draw_twice(patch: Patch) -> None:
     """The residual is drawn with the number that decided the rejection."""
-    names = {purpose.name: purpose for purpose in Purpose} | {"RESIDUAL": Purpose.ACCEPT}
-    patch.setattr(base, "Purpose", SimpleNamespace(**names))
+
+    def instead(draft: Drafted, judged: Sequence[Judgement], place: int, reach: float = 1.0) -> Outcome:
+        rest, u = base.residual(draft.p(place), draft.ids[place], draft.q[place], reach), judged[-1].u
+        assert u is not None
+        sums = np.cumsum(rest.p, dtype=np.float64)
+        at = int(np.searchsorted(sums, u * sums[-1], side="right"))
+        token = at if rest.ids is None else int(rest.ids[at])
+        return Outcome(tuple(judged), token, Origin.RESAMPLED, Race(0.0))
+
+    patch.setattr(Drafted, "instead", instead)
 
 
 def rows_are_off_by_one(patch: Patch) -> None:

@@ -28,12 +28,12 @@ from app.engine.errors import UserError
 from app.engine.params import check_params
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import Event, Judge, Judged, trace_of
+from app.engine.process.messages import Event, Judge, JudgedRows, trace_of
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.audit import audit
-from app.lab.audit_finding import Audit, Finding, Step, Steps
+from app.lab.audit_finding import Audit, AuditFinding, Step, Steps
 from app.lab.audit_page import audit_page, title
 from app.lab.facts import sha256
 from app.lab.quants import ALONE, WITH_DRAFT
@@ -118,7 +118,7 @@ def audit_command(argv: list[str]) -> int:
             for _progress in client.load(*local_pair(target, draft, interrupt)):
                 pass
 
-            def obey(step: Step) -> Trace | Judged:
+            def obey(step: Step) -> Trace | JudgedRows:
                 if isinstance(step, Judge):
                     return client.judge(step)
                 return _answered(client.generate(step, drafters))
@@ -132,7 +132,7 @@ def audit_command(argv: list[str]) -> int:
 
 def _asked_servers(
     addresses: list[str], key_of: Callable[[str], str], interrupt: Interrupt
-) -> Callable[[Step], Trace | Judged]:
+) -> Callable[[Step], Trace | JudgedRows]:
     """What obeys the steps by asking servers. Raises UserError."""
     from app.servers.client import ServerClient  # its HTTP client takes a moment to import
 
@@ -150,7 +150,7 @@ def _asked_servers(
         )
     plain = without[0] if without else drafts
 
-    def obey(step: Step) -> Trace | Judged:
+    def obey(step: Step) -> Trace | JudgedRows:
         if isinstance(step, Judge):
             return plain.judge(step)
         return _answered((drafts if step.strategy == SERVER else plain).generate(step))
@@ -158,7 +158,9 @@ def _asked_servers(
     return obey
 
 
-def _audited(steps: Steps, step: Step, obey: Callable[[Step], Trace | Judged], interrupt: Interrupt) -> int:
+def _audited(
+    steps: Steps, step: Step, obey: Callable[[Step], Trace | JudgedRows], interrupt: Interrupt
+) -> int:
     """Audit, and print the page; returns the exit code. Raises UserError."""
     try:
         while True:
@@ -175,9 +177,9 @@ def _audited(steps: Steps, step: Step, obey: Callable[[Step], Trace | Judged], i
         raise
     hand_over(audit_page(found, sha256).rstrip("\n"))
     say(f"{PROG}: {title(found)}.")
-    if found.finding is Finding.UNKNOWN:
+    if found.finding is AuditFinding.UNKNOWN:
         complain(PROG, found.words)
-    return {Finding.FAULT: FAULT, Finding.UNKNOWN: 1}.get(found.finding, 0)
+    return {AuditFinding.FAULT: FAULT, AuditFinding.UNKNOWN: 1}.get(found.finding, 0)
 
 
 def _words(step: Step) -> str:

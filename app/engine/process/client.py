@@ -22,7 +22,7 @@ from app.engine.process.messages import (
     ForcedText,
     Generate,
     Judge,
-    Judged,
+    JudgedRows,
     Load,
     Loaded,
     PassSeconds,
@@ -81,10 +81,10 @@ class EngineClient:
         EngineError."""
         return self._ask(Force(self._next(), texts))
 
-    def judge(self, asked: Judge) -> Judged:
+    def judge(self, asked: Judge) -> JudgedRows:
         """Let the target judge places of an answer again. Raises EngineError."""
         *_, found = self._ask(msgspec.structs.replace(asked, run=self._next()))
-        assert isinstance(found, Judged)
+        assert isinstance(found, JudgedRows)
         return found
 
     def draft_alone(
@@ -121,5 +121,5 @@ class EngineClient:
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, Finished | Loaded | Forced | Judged | DraftedAlone):
+                if isinstance(event, Finished | Loaded | Forced | JudgedRows | DraftedAlone):
                     return

@@ -276,7 +276,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
     p: tuple[float, ...] = ()  # of the candidates
 
 
-class Judged(Event, frozen=True, tag=True):
+class JudgedRows(Event, frozen=True, tag=True):
     """The rows of all places from the first one on, the one after the answer included."""
 
     rows: tuple[JudgedRow, ...]
@@ -366,7 +366,7 @@ AnyEvent = (
     | RoundFinished
     | ForceProgress
     | Forced
-    | Judged
+    | JudgedRows
     | DraftedAlone
     | Finished
     | LastWords

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
 
 from app.engine.errors import UserError
-from app.engine.process.messages import Failed, Judge, Judged, PromptProgress
+from app.engine.process.messages import Failed, Judge, JudgedRows, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
 from app.ui.chat.baseline import ANOTHER_PROMPT, repeatable
@@ -141,7 +141,7 @@ class AuditController(QObject):
 
     def _judged(self, reply: Reply) -> None:
         assert self._steps is not None
-        if isinstance(reply, Judged):
+        if isinstance(reply, JudgedRows):
             self._advance(partial(self._steps.send, reply))
         elif isinstance(reply, Failed):
             self._end(UserError(reply.message, reply.hint))

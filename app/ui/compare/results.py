@@ -222,14 +222,14 @@ TITLES = (
 LEFT = (0, 4, 5, 8)
 
 
-class Parting(NamedTuple):
+class PartedRow(NamedTuple):
     """A divergence, as a row of the table."""
 
     job: Job
     cells: tuple[str, ...]
 
 
-def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]:
+def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[PartedRow]:
     """All divergences of all runs, lane by lane."""
     names = lane_names(experiment)
     found = []
@@ -253,7 +253,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
             numbers.digits(parting.difference),
             why,
         )
-        found.append(Parting(Job(run.repeat, run.prompt_index, run.lane), cells))
+        found.append(PartedRow(Job(run.repeat, run.prompt_index, run.lane), cells))
     return found
 
 
@@ -266,14 +266,14 @@ class PartingTable(TextTable):
     def __init__(self, theme: Theme) -> None:
         titles, definitions = zip(*TITLES, strict=True)
         super().__init__(theme, "Divergences", titles, left=LEFT, mono=(0, 4, 5))
-        self._partings: list[Parting] = []
+        self._partings: list[PartedRow] = []
         self.explain(definitions)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.horizontalHeader().setStretchLastSection(True)
         self.itemSelectionChanged.connect(self._choose)
         self.restyle()
 
-    def set_partings(self, found: list[Parting]) -> None:
+    def set_partings(self, found: list[PartedRow]) -> None:
         """Show these divergences."""
         if found != self._partings:
             self._partings = found

@@ -20,7 +20,7 @@ from app.engine.process.messages import (
     Forced,
     ForceProgress,
     Judge,
-    Judged,
+    JudgedRows,
     Lighten,
     Lightened,
     ListDevices,
@@ -94,7 +94,7 @@ class EngineThread(QThread):
         self.wait()
 
 
-Reply = DevicesListed | Measured | Lightened | TextsCounted | Forced | Judged | Failed
+Reply = DevicesListed | Measured | Lightened | TextsCounted | Forced | JudgedRows | Failed
 TakeReply = Callable[[Reply], None]
 """Called once with the answer to a question, on the window's thread."""
 
