@@ -50,7 +50,7 @@ _FIGURES = {
 
 _LICENCES = {
     "PySide6-Essentials": "LGPL 3.0",
-    "llama-cpp-python": "MIT, as llama.cpp in it",
+    "llama-cpp-python": "MIT, including llama.cpp",
     "numpy": "BSD",
     "msgspec": "BSD",
     "Jinja2": "BSD",
@@ -241,7 +241,7 @@ class HelpPanel(QWidget):
         self._before = FocusBefore(self)
         self.setAccessibleName("Help")
         self.hide()
-        self.field = kit.field("Search help", "Search words, keys and files", typed=self._show_page)
+        self.field = kit.field("Search help", "Search terms, keys and files", typed=self._show_page)
         self.field.setClearButtonEnabled(not theme.less_motion)  # Qt fades it in
         self.field.installEventFilter(self)
         self.close_button = IconButton(theme, "close", "Close help (Esc)", act=self.close_panel)

@@ -78,9 +78,9 @@ def test_a_report_comes_whatever_is_damaged(paths: Paths) -> None:
     for chat in paths.chats.glob("*/chat.jsonl"):
         chat.write_bytes(b"\xff")
     (paths.logs / NAME).unlink()
-    report = make_report(paths, "The engine is at work.")
+    report = make_report(paths, "The engine is busy.")
     assert "1, of them 1 damaged" in report and "cannot be read" in report
-    assert "The engine is at work." in report and "  empty" in report
+    assert "The engine is busy." in report and "  empty" in report
     assert paths.settings.exists(), "a report changes nothing"
 
 

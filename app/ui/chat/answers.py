@@ -29,7 +29,7 @@ _HINTS = {
     FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
 }
 CONTINUE = "Continue"
-HELD = "Held before the first round. The Inspector steps and plays it."
+HELD = "Paused before the first round. Step or play it in the Inspector."
 
 
 class Answering(QObject):

@@ -85,12 +85,12 @@ def loaded_alike(loaded: PairInfo, recorded: PairInfo) -> bool:
 def why_not(activity: Activity) -> tuple[str, str]:
     """Why an engine that is not READY cannot be asked, and what to do about it."""
     if activity in BUSY:
-        return "The engine is still at work.", "Stop it, or wait until it is done."
+        return "The engine is busy.", "Stop the answer, or wait until it ends."
     if activity is Activity.LOADING:
         return "The models are still loading.", "Send it again when they are loaded."
     if activity is Activity.LENT:
         return (
-            "A measurement is running, and nothing else may run beside it.",
-            "Wait until it is done, or cancel it in Compare or Models. The models are then loaded again.",
+            "A measurement is running, so nothing else can run.",
+            "Wait until it ends, or cancel it in Compare or Models. The models are then loaded again.",
         )
-    return "No model is loaded.", "Choose the models with the chips on top."
+    return "No model is loaded.", "Choose models at the top of the window."

@@ -43,8 +43,8 @@ class AuditPanel(QWidget):
         self.title = kit.label(role="title", plain=True)
         self.words = kit.label(wrap=True, plain=True, selectable=True)
         self.page = QPlainTextEdit(readOnly=True)
-        self.page.setAccessibleName("Page of the audit")
-        self.copy = kit.button("Copy page", self._copy, tip="Copies the page as Markdown, for a bug report.")
+        self.page.setAccessibleName("Audit report")
+        self.copy = kit.button("Copy page", self._copy, tip="Copy the report as Markdown, for a bug report.")
         self.save = kit.button("Save page…")
         self.said = kit.label(role="hint", plain=True)
         buttons = kit.row(self.copy, self.save, self.said, kit.Spring(1), spacing=8)
@@ -56,7 +56,7 @@ class AuditPanel(QWidget):
         self.title.setText(f"Audit: {title}")
         self.words.setText(words)
         self.show_page("")
-        self.said.setText("Reading the model files, for their hashes…")
+        self.said.setText("Hashing the model files…")
 
     def show_page(self, page: str) -> None:
         self.page.setPlainText(page)

@@ -57,13 +57,13 @@ def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> 
         return None
     if request is None or answer is None or answer.trace is None:
         page.prompt.notices.tell(
-            "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
+            "Only answers in this chat can be measured.", "Send its prompt here, then measure the new answer."
         )
         return None
     if session.pair is None or not loaded_alike(session.pair, answer.trace.header.pair):
         page.prompt.notices.tell(
-            "This answer was made with another pair, or with other load options.",
-            "Load that pair with those options, or answer again with this pair.",
+            "This answer was made with different models or load options.",
+            "Load those models with those options, or answer again with the current ones.",
         )
         return None
     return request

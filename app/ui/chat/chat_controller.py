@@ -102,7 +102,7 @@ class ChatController(QObject):
             self._waiting = question
             self._page.prompt.set_busy(True)
             self._page.transcript.set_empty_words(
-                "Loading the models", "The prompt is sent as soon as they are loaded."
+                "Loading the models", "Your message is sent as soon as they are loaded."
             )
             return
         self._ask(len(self.shown.chat.turns), question)
@@ -146,13 +146,13 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             tell(*why_not(self._session.activity))
         elif at != len(self.shown.chat.turns) - 1:
-            tell("Only the last answer of a chat can be continued.", "Ask for more of it in a message.")
+            tell("Only the last answer of a chat can be continued.", "Ask for more in a message.")
         elif trace is None or not _can_go_on(asked_in(self.shown.chat, pair), trace):
-            tell("Not all tokens of this answer are known.", "Ask for more of it in a message.")
+            tell("Not all tokens of this answer are known.", "Ask for more in a message.")
         elif pair is None or not loaded_alike(pair, trace.header.pair):
             tell(
-                "This answer was made with another pair, or with other load options.",
-                "Load that pair with those options, or ask for more in a message.",
+                "This answer was made with different models or load options.",
+                "Load those models with those options, or ask for more in a message.",
             )
         else:
             self.answers.save_unsaved()
@@ -182,7 +182,9 @@ class ChatController(QObject):
         chat = self.shown.chat
         if chat.head.revision != seen:  # `at` is a place in what was on the screen
             self._page.prompt.give_back(
-                question, "This chat was changed in another window.", "It is shown now: ask again."
+                question,
+                "This chat was changed in a different window.",
+                "The new version is shown: send again.",
             )
             return
         settings = self._settings.now
@@ -218,7 +220,7 @@ class ChatController(QObject):
     def _stop_overdue(self) -> None:
         self._page.prompt.notices.tell(
             "The engine has not stopped yet.",
-            "Ending it keeps the answer so far. A new engine then loads the same pair.",
+            "Ending it keeps the answer so far. A new engine then loads the same models.",
             WayOut("End the engine now", self._session.end_engine),
             cause=STOP,
         )
@@ -304,7 +306,7 @@ class ChatController(QObject):
             return
         self._show(chat, live)
         if chat.head.damaged:
-            kept = "The next change saves the chat anew and keeps a copy of the damaged file."
+            kept = "The next change saves the chat to a new file and keeps a copy of the damaged one."
             hint = "" if chat.head.newer else kept
             self._page.prompt.notices.tell(chat.head.damaged, hint)
 

@@ -29,7 +29,7 @@ Search = Callable[[str], Sequence[ChatHead]]
 SEARCH_DELAY_MS = 150
 UNDO_SECONDS = 10
 TICK_MS = 30_000
-EMPTY = "No chats yet. Each one is saved here as it happens."
+EMPTY = "No chats yet. Chats are saved here automatically."
 
 
 class ChatList(QWidget):
@@ -284,7 +284,7 @@ class ChatList(QWidget):
         self._tick_timer.stop()
 
 
-_UNREAD = "chats not read"  # the cause of a notice
+_UNREAD = "chats could not be read"  # the cause of a notice
 LOOK_MS = 1000
 """How often the store is checked for changes by another window; a check reads the time of a single file."""
 
@@ -350,8 +350,8 @@ class ChatListController(QObject):
             self._session.stop()
         if head is None:
             self._page.prompt.notices.tell(
-                "This chat is not on the disk, so there is nothing to put into the trash.",
-                "Begin another one with New chat.",
+                "This chat is not on disk, so it cannot be moved to the trash.",
+                "Choose New chat to start a new one.",
             )
             return
         if not self._try(lambda: self._store.delete(chat_id)):

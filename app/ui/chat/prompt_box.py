@@ -28,16 +28,15 @@ from app.ui.widgets.background import Throttle
 from app.ui.widgets.notice import Notices, Remark, WayOut
 
 MODE_HELP = (
-    "chat: your text is one message, wrapped by the model's template.\n"
-    "completion: the model continues exactly the text in this box.\n"
-    "infill: the model writes what belongs between two texts, such as the body of a function.\n"
-    "Completion and infill send only what is in this box, no earlier texts and no system prompt."
+    "chat: your text is a message, formatted by the model's chat template.\ncompletion: the model "
+    "continues the text in this box.\ninfill: the model fills the gap between two texts, such as the body "
+    "of a function.\nCompletion and infill send only this box: no earlier messages, no system prompt."
 )
 NO_TARGET = "No target is loaded."
-NO_TOKENS = "This target has no tokens to fill in the middle."
+NO_TOKENS = "This target cannot fill in the middle: it has no tokens for it."
 INFILL_NEEDS = "Infill needs a code model, such as Qwen2.5-Coder."
-NO_TEMPLATE = "This target has no chat template: it continues texts."
-CHAT_NEEDS = "Chat needs an instruct model, whose file has a template."
+NO_TEMPLATE = "This target has no chat template: it can only continue texts."
+CHAT_NEEDS = "Chat needs an instruct model, with a chat template in its file."
 GAP_LINES = 6  # of the text before the gap; each field is lower, so that the transcript keeps its room
 SIDES = (16, 12, 8, 8)  # between the frame and what is inside
 FRAME = SIDES[0] + SIDES[2]
@@ -292,7 +291,7 @@ class PromptBox(QWidget):
     def _refresh(self) -> None:
         chat, infill = self._mode.choice() == "chat", self._mode.choice() == INFILL
         self._system.setVisible(chat and self._foot.system.isChecked())
-        what = "Ask" if chat else "Begin a text (only this is sent)"
+        what = "Ask" if chat else "Start a text to continue (nothing else is sent)"
         demo = ", or press Enter for a demo prompt" if self.suggestion else ""
         name = "Text before the gap" if infill else "Prompt"
         self._edit.setPlaceholderText(name if infill else what + demo)

@@ -225,7 +225,7 @@ class SystemPrompt(QWidget):
         super().__init__()
         self.edit = PromptEdit(SYSTEM_LINES)
         self.edit.setAccessibleName("System prompt")
-        self.edit.setPlaceholderText("How the model should answer in this chat")
+        self.edit.setPlaceholderText("Instructions for the model in this chat")
         self.edit.focus_changed.connect(self.tell)
         self.edit.entered.connect(self.left)
         self.told = ""  # the text that was last reported
@@ -275,10 +275,10 @@ class GapSuffix(QWidget):
         self.edit.setPlaceholderText("Text after the gap")
         self._words = kit.label(GAP_WORDS, "caption")
         self.move_here = kit.button(
-            "Put the gap at the cursor",
+            "Move the gap to the cursor",
             self._move,
             kind="flat",
-            tip="Moves the text behind the cursor below the gap",
+            tip="Move the text after the cursor below the gap",
         )
         prefix.cursorPositionChanged.connect(self._offer)
         prefix.textChanged.connect(self._offer)

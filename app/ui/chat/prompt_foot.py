@@ -22,7 +22,7 @@ from app.ui.widgets.popover import Popover
 from app.ui.widgets.segmented import QuietSwitch, Segmented
 
 WORD = "Thinking"
-KEPT = "Kept with this chat; applies from the next answer on."
+KEPT = "Saved with this chat; applies from the next answer."
 SWITCH_HELP = f"Whether the model thinks before it answers.\n{KEPT}"
 EFFORT_HELP = f"How much the model thinks before it answers.\n{KEPT}"
 _BESIDE = 8  # pixels
@@ -122,8 +122,8 @@ class ThinkingChoice(QWidget):
         self.picked.emit(self.options)
 
 
-TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
-IDLE_HINT = "Enter sends · Shift+Enter starts a line"
+TRY_HELP = "Demo prompts, with what to look for in each (Ctrl+T)"
+IDLE_HINT = "Enter to send · Shift+Enter for a new line"
 BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
 SPACING, CLOSE = 16, 4
@@ -140,7 +140,7 @@ class PromptFoot(QWidget):
         self._system_words = ""  # behind those of its button
         self.mode = Segmented(theme, "Mode", MODES)
         self.system = FoldButton(theme)
-        self.system.setToolTip("Shows and edits the system prompt of this chat")
+        self.system.setToolTip("Edit the system prompt of this chat")
         self.try_this = PanelButton(theme, "demos", TRY_HELP, Popover(theme, try_panel, TRY_WIDTH))
         self.try_this.setText("Try this")
         self.try_this.hide()

@@ -152,7 +152,7 @@ class ShownChat(QObject):
         """Set the words of an empty chat."""
         demo = ", or press Enter for a demo prompt" if self._page.prompt.suggestion else ""
         infill = self.chat.head.mode == INFILL
-        line = "Write what stands before a gap and after it." if infill else f"Ask something{demo}."
+        line = "Write the text before and after a gap." if infill else f"Ask something{demo}."
         self._page.transcript.set_empty_words("Watch every token's fate", line)
 
     def _stored_turns(self, end: int | None = None) -> list[Turn]:
@@ -320,7 +320,7 @@ def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
         return Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
     why = found.damage.message if found.damage is not None else ""
     if found.trace is None:
-        return Note("The tokens of this answer are lost; its text is not.", why)
+        return Note("The tokens of this answer are lost, but its text is complete.", why)
     if why or _letters(found.text) < _letters(turn.text or ""):
         return Note("Only the first tokens of this answer are known; its text is complete.", why)
     return None

@@ -100,11 +100,11 @@ class TryPanel(QWidget):
     def _show_group(self) -> None:
         name = self.model.choice()
         self._help.setText(
-            "Each starts a new chat with its own settings, and says what to look for. Your settings come back"
-            " when you leave that chat."
+            "Each demo opens a new chat with its own settings and says what to look for. Your settings "
+            "return when you leave that chat."
             if TARGETS.get(self._loaded) == name
-            else f"Written for {name_in_text(name)}, which is loaded when you choose one. Your models and"
-            " settings come back when you leave that chat."
+            else f"Written for {name_in_text(name)}, which loads when you choose a demo. Your models and "
+            "settings return when you leave that chat."
         )
         self._lay_out()
 
@@ -196,7 +196,7 @@ class TryController(QObject):
         demo = self._prompts[title]
         self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
-            tell("The engine is at work.", "Stop it, or wait until it is done.")
+            tell("The engine is busy.", "Stop the answer, or wait until it ends.")
             return
         own = self._settings.own
         if not (stay and own.server):  # a server drafts by its own settings
@@ -232,7 +232,7 @@ class TryController(QObject):
         loads = any(before.get(name, now_value) != now_value for name, now_value in _pair(now).items())
         if loads and (self._session.activity in BUSY or self._session.activity is Activity.LENT):
             if self._chat.shown.chat.id == self._lent_to:
-                self._box.notices.tell("The engine is at work.", "Stop it, or wait until it is done.")
+                self._box.notices.tell("The engine is busy.", "Stop the answer, or wait until it ends.")
             return
         self._lent_to = ""
         self._settings.change(**before)

@@ -87,7 +87,7 @@ def _difference(shown: Trace | None, trace: Trace | None, same: bool) -> str:
     at = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
     if at is None:
         n, m = len(trace.token_ids), len(shown.token_ids)
-        return "the same tokens" if n == m else f"the same up to token {min(n, m):,}, where one ends"
+        return "the same tokens" if n == m else f"identical up to token {min(n, m):,}, where one ends"
     return f"diverges at token {at + 1:,}: “{_from(trace, at)}”"
 
 
@@ -124,7 +124,7 @@ class VersionsController(QObject):
             return
         answer = self._answer(turn)
         if answer is None or turn.at is None or version >= len(answer.versions):
-            self._page.prompt.notices.tell("The other version of this answer was not saved.")
+            self._page.prompt.notices.tell("The new version of this answer was not saved.")
             return
         self._page.prompt.tell_system()
         try:

@@ -54,8 +54,10 @@ class DrawButton(QPushButton):
         self.tally: Tally | None = None
         self._timer = QTimer(self, interval=_MILLISECONDS)
         self._timer.timeout.connect(self._go_on)
-        self.setToolTip("Draw a token from q, accept or replace it, and count what came: it grows into p")
-        self.setAccessibleName(f"Draw it {DRAWS:,} times")
+        self.setToolTip(
+            "Draw a token from q, accept or replace it, and count the results: they converge to p"
+        )
+        self.setAccessibleName(f"Draw {DRAWS:,} times")
         self.clicked.connect(self.start)
         theme.follow(self._restyle)
         self.set_law(None)

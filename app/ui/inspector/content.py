@@ -21,11 +21,13 @@ OTHERS = "all others"
 _RUNNERS = 4  # tokens of a race that are shown
 _THIN = 1e-3  # a shorter stretch of a line cannot be seen
 _LETTERS = {
-    "reach r": "r: the chance that the draft is accepted up to here or further.",
-    "h": "h: the chance that this token's own draw passes.",
+    "reach r": "r: the probability that the draft is accepted at least up to here.",
+    "h": "h: the probability that this token's own draw passes.",
     "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
-    "log p + luck": "luck: a number that seed, place and token give. The largest sum is drawn.",
-    "v": "v: a uniform draw from [0, 1), keyed by seed and place. It picks the target's own token.",
+    "log p + luck": (
+        "luck: a number computed from seed, place and token. The token with the largest sum is drawn."
+    ),
+    "v": "v: a uniform draw from [0, 1), keyed by seed and place. It selects the target's own token.",
 }
 
 
@@ -197,7 +199,11 @@ def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = Non
 def known_words(law: PlaceLaw) -> list[str]:
     """How much of p and q the record tells by token, if that is not all."""
     p, q = (min(int(share * 100), 100) for share in law.named)
-    return [f"Recorded by token: {p} % of p, {q} % of q. The rest is one bar."] if min(p, q) < 99 else []
+    return (
+        [f"Single tokens are recorded for {p} % of p and {q} % of q. One bar shows the rest."]
+        if min(p, q) < 99
+        else []
+    )
 
 
 # ------------------------------------------------------------------------------------------ the final draw
@@ -252,7 +258,7 @@ def round_facts(round: Round, header: TraceHeader) -> str:
     own = [token for token in round.emitted if token.origin is not Origin.ACCEPTED]
     facts = [f"{count(len(round.drafted))} drafted"]
     if not round.drafted:
-        facts = ["draft untold" if round.untold else "no draft"]
+        facts = ["draft unknown" if round.untold else "no draft"]
     facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
     facts += [f"1 {round.fate_word(token)}" for token in own]
     times = (
@@ -278,11 +284,7 @@ def source_words(round: Round, header: TraceHeader) -> str:
         kind = header.pair.server.kind
         if round.untold:
             return UNTOLD_DRAFT
-        return (
-            f"{kind} drafted. It tells neither p nor q, nor which tokens it rejected."
-            if round.drafted
-            else ""
-        )
+        return f"{kind} drafted. It does not report p, q or the rejected tokens." if round.drafted else ""
     said = [_asked(round), _read(round.head, header), _drawn(round, header)]
     at_zero = header.sampling.temperature == 0 and rule_of(header.verification).draws
     if at_zero:
@@ -313,7 +315,7 @@ def _read(head: HeadInput | None, header: TraceHeader) -> str:
         return ""
     inner = [f"{layer}" for layer in head.layers if layer != header.pair.target.n_layers]
     named = [f"before layer{'s' if inner[1:] else ''} {listed(inner)}"] if inner else []
-    named += ["behind the last layer"] if len(inner) < len(head.layers) else []
+    named += ["after the last layer"] if len(inner) < len(head.layers) else []
     sizes = listed([f"{norm:,.1f}" for norm in head.norms])
     said = f"It read the target's rows {listed(named)}, of length {sizes}"
     if not head.shares:
@@ -329,14 +331,14 @@ def _drawn(round: Round, header: TraceHeader) -> str:
     if first.draft_drawn is not None and q_follows(header.sampling):
         return (
             "The tokens were drawn from q, which is recorded for the drafted token. For the others it is "
-            "derived, if the drafted token was one of the draft's ten best."
+            "derived, if the drafted token was in the draft's top ten."
         )
     if first.draft_drawn is not None:
-        return "The tokens were drawn from q. The trace does not hold q of the others."
+        return "The tokens were drawn from q. For the other tokens, q was not recorded."
     if first.draft_p is not None:
-        taken = "The draft's best token was taken, not drawn, so q is 1 there and 0 elsewhere"
-        return f"{taken}; the line across a bar is draft_p." if not _by_law(header) else f"{taken}."
-    return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."
+        taken = "The draft's most likely token was taken, not drawn, so q is 1 for it and 0 for the others"
+        return f"{taken}; the line across a bar marks draft_p." if not _by_law(header) else f"{taken}."
+    return "The tokens were copied, not drawn, so q is 1 for them and 0 for the others."
 
 
 def _by_law(header: TraceHeader) -> bool:
@@ -351,19 +353,20 @@ def copied_words(copied: Copied, round: Round) -> str:
     places = f"{count(copied.places)} places" if copied.places > 1 else ""
     if round.match is None:
         if not copied.places:
-            return f"{name} records no place, and the text stands nowhere before in this conversation."
+            return (
+                f"{name} does not record where it copies from, and the text is not found earlier in this "
+                "conversation."
+            )
         where = places or "one place"
         shown = ", the last of which is shown" if places else ""
-        return f"{name} records no place. The text stands at {where} before{shown}."
+        return f"{name} does not record where it copies from. The text occurs earlier at {where}{shown}."
     if not copied.in_prompt:
         if copied.source is None:
-            return (
-                f"Copied from token {count(round.match)} of the conversation, which the trace does not hold."
-            )
+            return f"Copied from token {count(round.match)} of the conversation, which is not in this trace."
         return f"Copied from the answer, from round {count(copied.source[0])} on, dashed in the text above."
     begin = f"Copied from token {count(round.match)} of the prompt"
     if not copied.places:
-        return f"{begin}. The trace does not hold where that is, and the text is not found."
+        return f"{begin}. The trace does not say where that is, and the text is not found."
     if places:
-        return f"{begin}. Its text stands at {places} that fit; the last one is shown."
+        return f"{begin}. The text occurs at {places} that fit; the last one is shown."
     return f"{begin}."

@@ -123,7 +123,7 @@ def _alone(round: Round, place: int, heading: str) -> list[str]:
     best = round.draft_top[place].ids if place < len(round.draft_top) else ()
     if heading != "q" or token.draft_drawn is None or not best or token.id in best:
         return []
-    return ["Not one of the draft's ten best: q of the others is not known."]
+    return ["Not in the draft's top ten, so q of the others is unknown."]
 
 
 def _unknown(round: Round, first: int) -> CardContent:
@@ -201,7 +201,7 @@ def _notes(round: Round, place: int, test: TokenTest | None) -> list[str]:
         return test.notes(token)
     if token.verdict is Verdict.IGNORED:
         return [f"Not judged: {why}."]
-    return ["The trace does not hold the numbers of this verdict."]
+    return ["The trace does not contain the numbers behind this verdict."]
 
 
 # ---------------------------------------------------------------------------------- the target's own token
@@ -264,7 +264,7 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     left = "max(p − q, 0)" if residual.reach == 1 else "max(r p − q, 0)"
     words = f"Drawn from the residual, {left}, scaled to 1."
     if isinstance(line, DrawLine):
-        words += " Each length is a token's chance."
+        words += " Each length is a token's probability."
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
 
@@ -302,24 +302,24 @@ def _own_sums(token: EmittedToken) -> tuple[Sum, ...]:
 
 def _residual_notes(round: Round, residual: Residual, header: TraceHeader) -> list[str]:
     if residual.rest == 0:
-        return ["Nothing is left of p − q but rounding, so p itself was drawn from."]
+        return ["Only rounding is left of p − q, so the token was drawn from p itself."]
     if residual.total is not None:
         return []
     known = [odds.q for odds in odds_of(round, len(round.emitted) - 1, header) if odds.q is not None]
-    below = f": at most {written(min(known))}, as it is not among the draft's ten best" if known[1:] else ""
-    return [f"The q of this token is not recorded{below}; its share of the residual is."]
+    below = f": at most {written(min(known))}, as it is not in the draft's top ten" if known[1:] else ""
+    return [f"q of this token is not recorded{below}. Its share of the residual is recorded."]
 
 
 def _own_notes(round: Round, token: EmittedToken) -> list[str]:
     match token.origin:
         case Origin.RESAMPLED if token.drawn is not None:
-            return ["The target's own draw takes the place of the rejected token."]
+            return ["The target's own draw replaces the rejected token."]
         case Origin.RESAMPLED:
-            return ["The target's most probable token takes the place of the rejected one."]
+            return ["The target's most likely token replaces the rejected one."]
         case Origin.BONUS:
             many = len(round.drafted)
             passed = "The drafted token passed" if many == 1 else f"All {many} drafted tokens passed"
-            return [f"{passed}: the same pass gives one token more."]
+            return [f"{passed}: the same pass gives one more token."]
     why = end_words(round.draft_end)
     return [f"No draft in this round: {why}." if why else "No draft in this round."]
 

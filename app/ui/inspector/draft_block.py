@@ -19,12 +19,14 @@ from app.ui.widgets.words import probability
 
 _ROWS = 8  # candidates of a place that are shown, most probable first
 _WIDTH, _GAP = 132, 14  # of a place, in pixels at text scale 1
-_MARKS = "The framed token was drafted; a bar before a token says that the target gave it."
+_MARKS = "The framed token was drafted. A bar before a token marks the target's choice."
 _WORDS = {
-    "dflash": "One pass gave all places. Each has its own distribution, fixed before any token was taken.",
-    DSPARK: "One pass gave all places, each behind the most probable token of the place before.",
-    DFLASH2: "One pass gave the candidates of all places. Each score depends on the token before: the "
-    "lines are the way that was taken.",
+    "dflash": (
+        "One pass gave all positions. Each has its own distribution, fixed before any token was chosen."
+    ),
+    DSPARK: "One pass gave all positions, each after the most likely token of the position before.",
+    DFLASH2: "One pass gave the candidates for all positions. Each score depends on the token before. The "
+    "lines show the path taken.",
 }
 
 

@@ -78,13 +78,13 @@ def acceptance_by_place(answer: AnswerModel) -> Content:
         for place, (rounds, drafted, judged) in enumerate(islice(places, _PLACES), 1)
     )
     words = (
-        "Accepted in percent. Left: acc per pos, of all rounds with a draft, as in llama.cpp and vLLM. "
-        "Middle: of drafted there. "
+        "Acceptance by position in the draft, in percent. Left: of all rounds with a draft (acc per pos, "
+        "as in llama.cpp and vLLM). Middle: of tokens drafted there. "
     )
     words += (
-        "Blocks are judged as a whole, so no token is judged alone."
+        "Blocks are judged as a whole, so single tokens have no verdict."
         if statistics.blocks
-        else "Right: of judged there."
+        else "Right: of tokens judged there."
     )
     if statistics.longest_draft > _PLACES:
         words += f" The first {_PLACES} of {statistics.longest_draft} places."
@@ -125,9 +125,9 @@ def strategy_shares(answer: AnswerModel) -> Content:
 def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content:
     """Which choice of the draft the emitted tokens were: whether a wider draft would pay."""
     if not folded.ranked:
-        why = "No draft model drafted. Strategies that look up propose one token a place, without others."
+        why = "No draft model was used. Lookup strategies propose a single token per position."
         if answer.header is not None and answer.header.pair.server is not None:
-            why = "A server does not tell which tokens its draft had to choose from."
+            why = "A server does not report its draft's other candidates."
         return Content((), "", why if answer.statistics.drafted else _nothing(answer))
     places = [*folded.ranks, *[0] * (_CHOICES - len(folded.ranks)), folded.unranked]
     names = [*(str(choice) for choice in range(1, _CHOICES + 1)), "…"]
@@ -141,12 +141,12 @@ def draft_choices(answer: AnswerModel, folded: AlternativeStatistics) -> Content
         for name, each in zip(names, places, strict=True)
     )
     words = (
-        "How high the draft ranked the token that came, in percent of the places. Drafts of 2 tokens a place "
-        f"would have held {percent(folded.held_by(2))} of them, of 4 tokens {percent(folded.held_by(4))}. "
-        "Ten are recorded."
+        "How the draft ranked the token that was emitted. It was in the draft's top 2 in "
+        f"{percent(folded.held_by(2))} of positions and in its top 4 in {percent(folded.held_by(4))}. Ranks "
+        "beyond ten are not recorded."
     )
     if answer.header is not None and rule_of(answer.header.verification).from_residual:
-        words += " An estimate: what replaces a rejected token is drawn from the residual."
+        words += " This is an estimate: replacements for rejected tokens are drawn from the residual."
     return Content(bars, f"% of {numbers.count(folded.ranked, 'place')}", words)
 
 
@@ -167,8 +167,8 @@ def target_entropy(folded: AlternativeStatistics) -> Content:
     )
     recorded = numbers.percent(1 - (folded.target_rest or 0.0))
     words = (
-        "Rows of the target by bits. Full colour: the drafted token was accepted. Pale: it was rejected. "
-        f"Grey: no token was judged alone. The recorded tokens hold {recorded}; all others count as one."
+        "Positions by the target's entropy (bits). Dark: draft accepted. Light: rejected. Grey: not "
+        f"judged. The recorded tokens cover {recorded} of the probability."
     )
     return Content(bars, f"mean at least {significant(folded.target_entropy)} bit", words)
 
@@ -182,7 +182,7 @@ def _nothing(answer: AnswerModel) -> str:
         return "Strategy none drafts nothing."
     if answer.statistics.untold:
         return UNTOLD_DRAFT
-    return "Nothing was drafted yet." if answer.live else "Nothing was drafted."
+    return "Nothing has been drafted yet." if answer.live else "Nothing was drafted."
 
 
 _HEIGHT, _WIDEST, _GAP = 96, 52, 3  # pixels at text scale 1

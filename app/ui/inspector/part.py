@@ -78,9 +78,7 @@ class InspectorPart(QWidget):
 
 
 EMPTY = "No answer to inspect yet"
-EMPTY_HINT = (
-    "Ask something in Chat. Every round of the answer can be taken apart here, while it comes and later."
-)
+EMPTY_HINT = "Ask something in Chat. You can take apart every round of the answer here, live or later."
 
 
 def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
@@ -101,7 +99,7 @@ def missing_rounds(
     if answer.cursor:
         return "", ""
     if answer.live and held and answer.header is not None:
-        return "Held before the first round", "A step makes one round. Play lets the answer run."
+        return "Paused before the first round", "Step runs one round; Play runs to the end."
     if answer.live:
         return answer.progress or "Waiting for the first round", ""
     if answer.rounds and playing:
@@ -125,7 +123,7 @@ def _state(answer: AnswerModel) -> str:
     if answer.trace is None:
         return ""
     if answer.totals is None:
-        return "recorded, broken off"
+        return "recorded, incomplete"
     failed = answer.totals.finish_reason is FinishReason.FAILED
     return f"recorded, {CAPTIONS[FinishReason.FAILED].lower()}" if failed else "recorded"
 

@@ -71,10 +71,10 @@ class TraceFiles(QObject):
         self._window, self._choose, self._choose_new = parent, choose, choose_new
         self.message = Notice(theme)
         self.open = kit.button(
-            "Open trace…", tip="Replay an answer from a file. A file that is dropped on the window opens too."
+            "Open trace…", tip="Replay an answer from a file. You can also drop a file on the window."
         )
         self.save = kit.button(
-            "Save trace…", tip="Write this answer to a file, with everything that was recorded"
+            "Save trace…", tip="Save this answer to a file, with everything that was recorded"
         )
         self.open.clicked.connect(self._ask_to_open)
         self.save.clicked.connect(self._ask_to_save)
@@ -338,5 +338,5 @@ KEYS: KeyTable[InspectorPlace] = KeyTable(
     ("Home", "The first round", lambda place: place.answer.pin(0)),
     ("End", "The last round", lambda place: place.answer.pin(None)),
     ("Space", "Play, and pause", lambda place: place.replay.player.toggle()),
-    ("Escape", "Back to where the round was chosen", lambda place: place.leave()),
+    ("Escape", "Go back to where you chose the round", lambda place: place.leave()),
 )

@@ -79,7 +79,7 @@ class RoundTime:
         drafted, alone = self.seconds
         said = f"{numbers.count(self.tokens, 'token')} in {duration(drafted)}"
         if not alone:
-            return f"{said}; without drafts not measured"
+            return f"{said}; not measured without drafts"
         gained = self.measured if self.measured is not None else alone / drafted
         return f"{said}, one by one in {duration(alone)}: {factor(gained)}"
 

@@ -61,13 +61,13 @@ class ShapeView(InspectorPart):
         self.title = kit.label("Whole answer", "strong")
         self.scope = SteadyLabel("secondary")
         self.places = self._figure(
-            "Acceptance by place",
+            "Acceptance by position",
             "places",
             ("place", "acc_per_pos", "of_drafted_there", "of_judged_there"),
             beside=True,
         )
         self.accepted = self._figure("Accepted per round", "accepted_per_round", ("accepted", "rounds"))
-        self.ranks = self._figure("Choice of the draft", "ranks", ("choice", "places"))
+        self.ranks = self._figure("Draft's rank of the emitted token", "ranks", ("choice", "places"))
         self.entropy = self._figure(
             "Entropy of the target", "target_entropy", ("bits_from", "rows", "judged", "accepted")
         )
@@ -89,7 +89,7 @@ class ShapeView(InspectorPart):
         kit.column(head, self._grid, spacing=8, on=self)
         self._mixed = False  # several strategies drafted or were asked
         self._placed: tuple[tuple[QWidget, ...], int] = ((), 0)
-        self.setAccessibleName("Whole answer in figures")
+        self.setAccessibleName("The whole answer in numbers")
         theme.follow(self._apply_theme)
 
     def _figure(self, title: str, key: str, columns: tuple[str, ...], *, beside: bool = False) -> Figure:

@@ -258,7 +258,7 @@ class Timeline(InspectorPart):
         painter.drawPixmap(_SIDE, 0, tracks)
         more = self._tracks()[2:]
         if more:
-            line = "; line: smoothed, what the length rule goes by" if self.answer.lengths else ""
+            line = "; line: smoothed acceptance, used by the length rule" if self.answer.lengths else ""
             pooled = self.answer.series.bins(end - 1, end - 1, 1, start=0).pooled[-1]
             self._name(painter, more[0], f"acceptance{line}", f"so far {ratio(pooled)}")
             self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
@@ -311,7 +311,7 @@ class Timeline(InspectorPart):
         """What bars and colours stand for, where there is room for all of it."""
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
-        words = f"{each}: tokens by fate, grey what was drafted{line}; below"
+        words = f"{each}: tokens by fate (grey: drafted){line}; below"
         self._legend.paint(painter, self._small, self._theme.palette, words, x, base, end)
 
     def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:

@@ -113,7 +113,7 @@ class WhatIfPanel(QWidget):
                 self._recorded(), self.longest.value(), self.p_min.value() / _PERCENT, self.rule.choice()
             )
             if spec == self._recorded():
-                self._say(f"Recorded: {recorded}", "", "These are the settings of the answer.")
+                self._say(f"Recorded: {recorded}", "", "These are the answer's own settings.")
                 return
             found = what_if(trace, spec, self.answer.measurement.cost if self.answer.measurement else None)
         except SettingError as error:
@@ -122,7 +122,7 @@ class WhatIfPanel(QWidget):
         self._say(
             outcome_words(found),
             f"Recorded: {recorded}.",
-            "Exact: the record decides it." if found.exact else f"Estimate. {' '.join(found.reasons)}",
+            "Exact: the recording determines it." if found.exact else f"Estimate. {' '.join(found.reasons)}",
         )
 
     def _say(self, outcome: str, recorded: str, why: str) -> None:
@@ -145,16 +145,16 @@ def outcome_words(found: WhatIf) -> str:
 
 
 SPEEDS = {
-    "1 s a token": Speed(beat=1.0),
-    "0.4 s a token": SLOW,
-    "0.2 s a token": Speed(beat=0.2),
-    "0.1 s a token": Speed(beat=0.1),
+    "1 s per token": Speed(beat=1.0),
+    "0.4 s per token": SLOW,
+    "0.2 s per token": Speed(beat=0.2),
+    "0.1 s per token": Speed(beat=0.1),
     "true speed": TRUE_SPEED,
     "2×": Speed(2.0),
     "4×": Speed(4.0),
 }
 _SCRUB_MS = 16
-_HOLD = "Hold next answer"
+_HOLD = "Pause next answer"
 _SLIDER = 8  # line heights: a shorter slider stands in a row of its own
 _ROOM = 60  # line heights: below this width words are shortened, since buttons cut theirs
 
@@ -172,28 +172,28 @@ class TransportBar(QWidget):
         self.first = IconButton(theme, "first", "To the start")
         self.back = IconButton(theme, "chevron-left", "One round back")
         self.play = IconButton(theme, "demos", "Play (Space)")
-        self.step = IconButton(theme, "chevron-right", "One round on, in slow motion one moment")
+        self.step = IconButton(theme, "chevron-right", "One round forward (in slow motion: one step)")
         self.slider = kit.slider("Rounds shown")
         self.position = SteadyLabel("secondary")
         self.position.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the replay")
         self.speed.setToolTip(
-            "True speed is as recorded. With a time a token, a round is shown in slow motion: guess, check, "
-            "verdict, and a step goes from one to the next."
+            "“True speed” replays at the recorded pace. A time per token shows each round in slow motion: "
+            "guess, check, verdict."
         )
         self.speed.addItems(list(SPEEDS))
         self.speed.setCurrentText("true speed")
         self.hold = kit.button(
             _HOLD,
-            tip="The next answer of the chat waits before its first round, to be stepped in slow motion",
+            tip="Pause the chat's next answer before its first round, to step through it",
             name=_HOLD,
         )
         self.hold.setCheckable(True)
         self.what_if = WhatIfPanel(theme)
         self._panel = Popover(theme, self.what_if, 420)
         self._panel.setParent(self)  # deleted with the bar; once opened it belongs to the window
-        self.ask = kit.button("What if…", tip="What this answer would have taken with other draft settings")
+        self.ask = kit.button("What if…", tip="How this answer would have run with other draft settings")
         self._scrub = Throttle(self._seek, self, _SCRUB_MS)
         self._follow = Throttle(self._show, self)
         self._lay_out()

@@ -64,7 +64,7 @@ def typed(desk: Desk) -> tuple[str, str]:
 
 def test_the_answer_is_painted_between_its_texts(desk: Desk) -> None:
     words = [label.text() for label in desk.page.transcript.findChildren(QLabel)]
-    assert "Write what stands before a gap and after it." in words
+    assert "Write the text before and after a gap." in words
     item = fill(desk)
     assert asked(desk) == (PREFIX, SUFFIX)
     assert desk.trace is not None and recheck(desk.trace) == []

@@ -226,7 +226,7 @@ def test_the_mode_is_switched(qtbot: QtBot, box: PromptBox) -> None:
     with qtbot.waitSignal(box.mode_changed) as told:
         qtbot.keyClick(mode, Qt.Key.Key_Right)
     assert told.args == ["completion"]
-    assert edit(box).placeholderText() == "Begin a text (only this is sent)"
+    assert edit(box).placeholderText() == "Start a text to continue (nothing else is sent)"
     assert not system_button(box).isVisible()  # a completion has no system prompt
     with qtbot.assertNotEmitted(box.mode_changed):
         box.set_mode("chat")

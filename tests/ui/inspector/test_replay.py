@@ -68,12 +68,12 @@ def test_steps_and_the_slider_move_the_cursor(bar: TransportBar, answer: AnswerM
 
 def test_a_narrow_bar_shortens_its_words(bar: TransportBar) -> None:
     line = bar.fontMetrics().height()
-    for width, words, rounds in ((70 * line, "Hold next answer", " rounds"), (40 * line, "Hold", "")):
+    for width, words, rounds in ((70 * line, "Pause next answer", " rounds"), (40 * line, "Hold", "")):
         bar.resize(width, bar.sizeHint().height())
         bar.show()
         assert bar.hold.text() == words
         assert bar.position.text().endswith(f"of {len(bar.answer.rounds)}{rounds}")
-        assert bar.hold.accessibleName() == "Hold next answer"
+        assert bar.hold.accessibleName() == "Pause next answer"
         for button in (bar.hold, bar.ask):
             assert button.width() >= button.sizeHint().width()
 
@@ -186,10 +186,10 @@ def test_the_engine_waits_for_steps_and_goes_on(windows: Windows) -> None:
     desk.until(lambda: bar.answer.live and bar.answer.header is not None)
     assert not bar.answer.rounds and not bar.player.playing and bar.step.isEnabled()
     assert not bar.hold.isChecked(), "only the next answer is held"
-    assert desk.place("inspector").title.text() == "Held before the first round"
+    assert desk.place("inspector").title.text() == "Paused before the first round"
     desk.until(lambda: bar.answer.progress == HELD)  # the chat does not seem to read its prompt for ever
     desk.until(lambda: desk.window.status.state.text() == "Waiting for a step")
-    assert bar.speed.currentText() == "0.4 s a token"
+    assert bar.speed.currentText() == "0.4 s per token"
     for rounds in (1, 2):
         bar.step.click()
         desk.until(partial(lambda wanted: len(bar.answer.rounds) == wanted, rounds))
@@ -321,7 +321,7 @@ def test_what_if_says_how_sure_it_is(windows: Windows) -> None:
     panel = bar.what_if
     rounds = f"{len(answer.rounds)} rounds"
     assert panel.isVisible() and panel.outcome.text().startswith(f"Recorded: {rounds}")
-    assert panel.why.text() == "These are the settings of the answer."
+    assert panel.why.text() == "These are the answer's own settings."
     panel.p_min.setValue(1)
     desk.until(lambda: rounds in panel.recorded.text())
     assert rounds in panel.outcome.text() and panel.why.text().startswith(("Exact", "Estimate"))

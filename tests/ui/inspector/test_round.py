@@ -290,12 +290,12 @@ def test_what_a_head_read_is_said() -> None:
     read = HeadInput((0, 1, header.pair.target.n_layers), (1.25, 1043.0, 40.0), (0.1, 0.2, 0.7))
     said = " ".join(source_words(replace(round, head=read), header).split())
     assert (
-        "It read the target's rows before layers 0 and 1 and behind the last layer, of length 1.2, 1,043.0 "
+        "It read the target's rows before layers 0 and 1 and after the last layer, of length 1.2, 1,043.0 "
         "and 40.0; they make up 10 %, 20 % and 70 % of its input."
     ) in said
     read = HeadInput((header.pair.target.n_layers,), (3.0,))
     said = source_words(replace(round, head=read), header)
-    assert "It read the target's rows behind the last layer, of length 3.0. " in said
+    assert "It read the target's rows after the last layer, of length 3.0. " in said
 
 
 def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> None:
@@ -407,7 +407,7 @@ def test_of_a_server_only_what_it_tells_is_shown() -> None:
 
     assert [card.fate for card in cards_of(round, header)] == ["accepted", "rejected", "ignored", "resampled"]
     assert source_words(round, header) == (
-        "llama-server drafted. It tells neither p nor q, nor which tokens it rejected."
+        "llama-server drafted. It does not report p, q or the rejected tokens."
     )
     assert "draft 0" not in round_facts(round, header) and "verify" not in times_details(round)
     assert ContextText(header).copied(round) is None

@@ -92,7 +92,7 @@ def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trac
     answer = AnswerModel(live=True)
     view.set_answer(answer)
     answer.begin(mix.header)
-    assert view.accepted.caption.text() == "Nothing was drafted yet."
+    assert view.accepted.caption.text() == "Nothing has been drafted yet."
     answer.add(mix.rounds)
     answer.end(mix.totals)
 

@@ -28,7 +28,7 @@ def test_it_waits_in_words(panel) -> None:
     begin(panel, header("none"))
     assert panel.cost.message.text() == panel.cost.none
     begin(panel, header())
-    assert panel.cost.message.text() == "Nothing was drafted yet."
+    assert panel.cost.message.text() == "Nothing has been drafted yet."
 
 
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:

@@ -159,9 +159,9 @@ def test_a_pair_that_cannot_be_used_now_says_so_in_its_card(shop: Shop) -> None:
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     shop.click(card.button)
     shop.until(card.use.isVisible)
-    shop.refusal = UserError("The engine is still at work.", "Stop the answer first.")
+    shop.refusal = UserError("The engine is busy.", "Stop the answer first.")
     shop.click(card.use)
-    assert card.notice.message == "The engine is still at work." and shop.used == []
+    assert card.notice.message == "The engine is busy." and shop.used == []
     shop.refusal = None
     shop.click(card.use)
     assert card.notice.message == "" and len(shop.used) == 1

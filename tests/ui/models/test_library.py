@@ -195,10 +195,10 @@ def test_what_cannot_be_used_now_is_told_beside_its_button(
     make_shop: Callable[..., Shop], pair_files: tuple[Path, Path]
 ) -> None:
     shop = make_shop(offline=True)
-    shop.refusal = UserError("The engine is still at work.", "Stop the answer first.")
+    shop.refusal = UserError("The engine is busy.", "Stop the answer first.")
     shop.select(pair_files[0])
     shop.click(shop.place.library.details.pair)
-    assert shop.place.library.details.notice.message == "The engine is still at work."
+    assert shop.place.library.details.notice.message == "The engine is busy."
 
 
 def test_the_table_sorts_by_numbers_and_gives_way(

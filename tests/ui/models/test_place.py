@@ -74,7 +74,7 @@ def test_while_an_answer_is_written_nothing_is_loaded(windows: Windows, stocked:
     desk.window.go("models")
     before = desk.session.pair
     click(desk, details.pair)
-    assert details.notice.message == "The engine is still at work." and place.isVisible()
+    assert details.notice.message == "The engine is busy." and place.isVisible()
     desk.controller.stop()
     desk.until_ready()
     assert desk.session.pair is before

@@ -207,12 +207,12 @@ def test_nothing_is_changed_while_an_answer_is_made(windows: Windows, tmp_path: 
     desk.type("go on")
     desk.until_streaming()
     shown = add(desk, write_drafter(tmp_path))
-    assert "The engine is still at work." in words(shown)
+    assert "The engine is busy." in words(shown)
     assert desk.saved()["drafters"] == []
     desk.controller.stop()
     desk.until_ready()
     shown = add(desk, write_drafter(tmp_path))
-    assert "The engine is still at work." not in words(shown)
+    assert "The engine is busy." not in words(shown)
     assert desk.saved()["drafters"] == [str(tmp_path / "echo.py")]
 
 
