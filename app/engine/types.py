@@ -205,7 +205,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def fate_word(self, token: EmittedToken) -> str:
         """The name of an emitted token's fate."""
-        return "untold" if self.untold else token.origin.value
+        return "unknown" if self.untold else token.origin.value
 
 
 @dataclass(frozen=True, slots=True)

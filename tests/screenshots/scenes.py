@@ -73,7 +73,7 @@ def chat(visitor: Visitor) -> None:
     visitor.click("Chat")
     visitor.work("One name, everywhere")
     visitor.work("Measure baseline")
-    visitor.click("Dismiss this remark")
+    visitor.click("Dismiss this notice")
     visitor.take_both("chat")
 
 

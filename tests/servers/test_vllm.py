@@ -75,7 +75,7 @@ def test_without_counts_by_step_only_the_whole_server_is_counted():
     assert record.tokens_per_pass is record.draft_share is record.acceptance_rate is None
     assert record.n_tokens == 5 and recheck(trace) == []
     assert all(round.untold for round in trace.rounds)
-    assert {round.fate_word(token) for round in trace.rounds for token in round.emitted} == {"untold"}
+    assert {round.fate_word(token) for round in trace.rounds for token in round.emitted} == {"unknown"}
     again = summarise(0, record.strategy, [record])
     assert again.tokens_per_pass is again.draft_share is None and again.n_tokens == 5
 

@@ -333,10 +333,10 @@ class InspectorPlace(PlaceWidget):
 
 
 KEYS: KeyTable[InspectorPlace] = KeyTable(
-    ("Left", "The round before", lambda place: place.answer.step(-1)),
-    ("Right", "The next round", lambda place: place.answer.step(1)),
-    ("Home", "The first round", lambda place: place.answer.pin(0)),
-    ("End", "The last round", lambda place: place.answer.pin(None)),
-    ("Space", "Play, and pause", lambda place: place.replay.player.toggle()),
+    ("Left", "Previous round", lambda place: place.answer.step(-1)),
+    ("Right", "Next round", lambda place: place.answer.step(1)),
+    ("Home", "First round", lambda place: place.answer.pin(0)),
+    ("End", "Last round", lambda place: place.answer.pin(None)),
+    ("Space", "Play or pause", lambda place: place.replay.player.toggle()),
     ("Escape", "Go back to where you chose the round", lambda place: place.leave()),
 )

@@ -73,7 +73,7 @@ class BlockChain(QWidget):
         self._theme = theme
         self._links: Sequence[ChainLink] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Chain of the block")
+        self.setAccessibleName("Acceptance of the block")
         theme.changed.connect(self._fit)
         self.hide()
 
@@ -316,6 +316,6 @@ class RoundView(InspectorPart):
 
 
 KEYS: KeyTable[RoundView] = KeyTable(
-    ("Up", "The card before", lambda view: view.grid.step(-1)),
-    ("Down", "The next card", lambda view: view.grid.step(1)),
+    ("Up", "Previous card", lambda view: view.grid.step(-1)),
+    ("Down", "Next card", lambda view: view.grid.step(1)),
 )

@@ -386,6 +386,6 @@ KEYS: KeyTable[Timeline] = KeyTable(
     ("+ =", "Timeline: zoom in", lambda timeline: timeline.zoom_by(1)),
     ("-", "Timeline: zoom out", lambda timeline: timeline.zoom_by(-1)),
     ("0", "Timeline: all rounds", lambda timeline: timeline.show_all()),
-    ("PgUp", "Timeline: back by the rounds in sight", lambda timeline: timeline.page_by(-1)),
-    ("PgDown", "Timeline: on by the rounds in sight", lambda timeline: timeline.page_by(1)),
+    ("PgUp", "Timeline: one page back", lambda timeline: timeline.page_by(-1)),
+    ("PgDown", "Timeline: one page forward", lambda timeline: timeline.page_by(1)),
 )

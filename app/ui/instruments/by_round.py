@@ -58,7 +58,7 @@ class DraftEnds(QLabel):
         if not self._reasons:
             return []
         metrics = self.fontMetrics()
-        first, rest = [f"drafts ended: {self._reasons[0]}"], self._reasons[1:]
+        first, rest = [f"drafts stopped: {self._reasons[0]}"], self._reasons[1:]
         while rest and metrics.horizontalAdvance(" · ".join([*first, rest[0]])) <= width:
             first.append(rest.pop(0))
         return [" · ".join(part) for part in (first, rest) if part]
@@ -118,12 +118,11 @@ class AcceptancePlot(PlotCard):
     name = "Acceptance"
     definition = "accepted / drafted"
     tooltip = (
-        f"{definitions.ACCEPTANCE_RATE}\n"
-        "Dots: single rounds. Line: the rate pooled over the rounds up to there.\n"
-        "With length=ewma or auto: the dotted line and “smoothed” are what the rule goes by, k is the most "
-        "tokens that it let the last round draft."
+        f"{definitions.ACCEPTANCE_RATE}\nDots: single rounds. Line: the pooled rate so far.\nWith "
+        "length=ewma or auto, the dotted line and “smoothed” show the rate that the rule uses. k is the "
+        "longest draft it allowed in the last round."
     )
-    empty = "One dot per round: the share of its draft that was accepted. The line: the rate so far."
+    empty = "One dot per round: the accepted share of its draft. The line shows the rate so far."
     none = "Strategy none drafts nothing, so there is nothing to accept."
     untold = UNTOLD_DRAFT
     file_stem = "acceptance"
@@ -171,13 +170,13 @@ class AcceptancePlot(PlotCard):
         totals = self.answer.totals if self.answer.whole else None
         whole = totals.whole_server if totals is not None else None
         told = whole_words(whole) if whole is not None else ""
-        return f"whole server's, all users: {told}" if told else ""
+        return f"whole server, all users: {told}" if told else ""
 
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
         pooled = numbers.ratio(self.answer.series.pooled_at(index))
         if not round.drafted:
-            accepted = "draft untold" if round.untold else "no draft"
+            accepted = "draft unknown" if round.untold else "no draft"
         else:
             accepted = f"{round.accepted} of {len(round.drafted)} accepted"
         lengths = self.answer.lengths
@@ -204,12 +203,11 @@ class SpeedPlot(PlotCard):
     name = "Tokens/s"
     definition = "emitted / wall time"
     tooltip = (
-        f"{definitions.TOKENS_PER_SECOND}\n"
-        f"Line: the rate over the last {RATE_WINDOW} rounds.\n"
-        "Once the baseline is measured, the lines are the two runs of that measurement, over the tokens "
-        "of these rounds: dark with the strategy, grey without. Dashed: the grey one's mean."
+        f"{definitions.TOKENS_PER_SECOND}\nLine: the rate over the last {RATE_WINDOW} rounds.\nOnce the "
+        "baseline is measured, the lines show its two runs: dark with the strategy, grey without. Dashed: "
+        "the mean without."
     )
-    empty = "Emitted tokens per second over the last rounds; dashed, the measured baseline."
+    empty = "Tokens per second over recent rounds. The dashed line is the measured baseline."
     file_stem = "tokens-per-second"
 
     def set_up(self) -> None:
@@ -264,9 +262,9 @@ class SpeedPlot(PlotCard):
             undrafted = measurement.verdict is UNDRAFTED  # a difference is the machine's
             note = UNDRAFTED if undrafted else f"{factor} measured{end_to_end}"
             shown = measurement.strategy_speed
-            came = f"The answer itself came at {numbers.per_second(own)}."
+            came = f"The answer itself ran at {numbers.per_second(own)}."
             low, high = map(numbers.factor, (measurement.low, measurement.high))
-            came += f" The measured pairs of runs gave {low} to {high}." * (measurement.pairs > 1)
+            came += f" The measured pairs of runs range from {low} to {high}." * (measurement.pairs > 1)
             about = f"{definitions.SPEED_UP}\n{definitions.END_TO_END}\n{came}"
         self.show_value(numbers.significant(shown))
         self.note.setText(note)
@@ -316,11 +314,10 @@ class LengthPlot(PlotCard):
     name = "τ"
     definition = "1 + accepted / rounds with a draft"
     tooltip = (
-        f"{definitions.TAU}\n"
-        "Bars: accepted tokens, on top the round's own token in the colour of its fate. "
-        "Behind them, grey: the length of the draft."
+        f"{definitions.TAU}\nBars: accepted tokens, with the target's own token on top in the colour of its "
+        "fate. Grey: the drafted length."
     )
-    empty = "One bar per round: the tokens it gave, by their fate; behind it, grey, what was drafted."
+    empty = "One bar per round, coloured by fate. Grey shows the drafted length."
     untold = UNTOLD_DRAFT
     file_stem = "tokens-per-round"
 
@@ -365,7 +362,7 @@ class LengthPlot(PlotCard):
         round = self.answer.rounds[index]
         emitted = len(round.emitted)
         if round.untold:
-            return f"token {numbers.count(index)}: draft untold"
+            return f"token {numbers.count(index)}: draft unknown"
         return (
             f"round {numbers.count(index)}: {len(round.drafted)} drafted, "
             f"{round.accepted} accepted, {emitted} emitted"

@@ -115,7 +115,7 @@ class Remedies(QWidget):
         for remedy, tried in shown:
             words = f"Try {remedy.text} and measure" if tried else f"Use {remedy.text}"
             button = _WrappedButton(words, self)
-            then = "Then answers again, and measures that." if tried else "From the next answer on."
+            then = "Then answers again and measures it." if tried else "From the next answer on."
             button.setToolTip(as_text(f"{_what(remedy)} {then}"))
             button.clicked.connect(lambda _checked, remedy=remedy: self.chosen.emit(remedy))
             layout.addWidget(button)
@@ -165,8 +165,8 @@ class _WrappedButton(QPushButton):
 
 def _what(remedy: Remedy) -> str:
     if remedy.spec is not None:
-        return f"Sets the strategy {remedy.spec}."
-    return "Loads the pair again with that change."
+        return f"Sets the strategy to {remedy.spec}."
+    return "Reloads the models with that change."
 
 
 _RING, _DOT = 9, 8  # pixels across: the best length, and the length of this answer
@@ -180,7 +180,7 @@ class CostPlot(PlotCard):
     name = "Predicted speed-up"
     definition = "of the whole answer, by k"
     tooltip = definitions.PREDICTED
-    empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
+    empty = "Predicted speed-up for each draft length, from acceptance and measured costs."
     none = "Strategy none drafts nothing, so nothing is predicted."
     file_stem = "predicted-speed-up"
 
@@ -193,7 +193,7 @@ class CostPlot(PlotCard):
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
-        self.canvas.setAccessibleDescription("The left and right keys read single draft lengths.")
+        self.canvas.setAccessibleDescription("Left and Right read out single draft lengths.")
         self.canvas.hovered.connect(self._hover)
         self.canvas.stepped.connect(self._step)
         self._read_at: int | None = None
@@ -281,9 +281,7 @@ class CostPlot(PlotCard):
             k = max(1, round(cost.mean_length or 1))
             if not cost.is_disturbed(k):
                 even = cost.break_even(k)
-                facts.append(
-                    "never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}"
-                )
+                facts.append("never pays" if even is None else f"pays from α = {numbers.ratio(even)}")
         self.facts.setText(" · ".join(facts))
         self.facts.setVisible(bool(self.facts.text()))
 
@@ -309,9 +307,9 @@ class CostPlot(PlotCard):
 
     def _show_message(self, known: bool) -> None:
         answer = self.answer
-        missing = "Needs a measured baseline, to compare with passes over single tokens."
+        missing = "Measure the baseline first."
         if answer.header is not None and answer.header.pair.server is not None:
-            missing = "A server does not tell how long its passes and its drafts take."
+            missing = "A server does not report how long its passes and drafts take."
         text = "" if known else missing
         if answer.header is None:
             text = self.empty
@@ -320,9 +318,9 @@ class CostPlot(PlotCard):
         elif answer.statistics.untold:
             text = UNTOLD_DRAFT
         elif not known and answer.statistics.drafted == 0:
-            text = "Nothing was drafted yet." if answer.live else "Nothing was drafted."
+            text = "Nothing has been drafted yet." if answer.live else "Nothing was drafted."
         elif not known and answer.statistics.alpha is None:
-            text = "Drafts are judged as blocks, so there is no α of single tokens to predict from."
+            text = "Drafts are judged as blocks, so there is no per-token α to predict from."
         if text != self.message.text():
             self.set_message(text)
 

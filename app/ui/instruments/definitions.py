@@ -5,66 +5,68 @@ from __future__ import annotations
 from app.engine.fates import FATES
 
 GLOSSARY: dict[str, str] = {
-    "round": "Draft k tokens, verify them in one pass of the target, emit. Each emitted token is of a round.",
+    "round": (
+        "One cycle: draft k tokens, verify them in one target pass, emit. Every emitted token belongs to a "
+        "round."
+    ),
     "target, draft": (
-        "The target is the model whose answer is wanted. A draft, by a smaller model or copied from the "
-        "text, proposes its next tokens."
+        "The target is the model that answers. A draft proposes its next tokens: a smaller model guesses "
+        "them, or they are copied from the text."
     ),
     **{fate: meaning.definition for fate, meaning in FATES.items()},
-    "untold": "Emitted by a server that does not tell what became of its drafts.",
+    "untold": "Emitted by a server that does not report what happened to its drafts.",
     "p": "The target's probability of the token.",
-    "q": "The token's probability in the proposal it was drawn from; 1 where nothing was drawn.",
+    "q": "The token's probability in the proposal it was drawn from; 1 if nothing was drawn.",
     "draft_p": "The draft model's own probability of its token.",
     "residual": (
-        "What is left of p where q is taken away, max(p − q, 0), scaled to 1: the token in place of a "
-        "rejected one is drawn from it."
+        "max(p − q, 0), rescaled to sum to 1: the probability that the draft did not cover. The "
+        "replacement for a rejected token is drawn from it."
     ),
-    "acceptance rate": "Accepted / drafted, pooled over all rounds shown.",
+    "acceptance rate": "Accepted / drafted, over all rounds shown.",
     "α, judged acceptance": (
-        "Accepted / (accepted + rejected).\n"
-        "The chance that a drafted token passes once it is judged. Not defined for block verification, which "
-        "judges a draft as a whole."
+        "Accepted / (accepted + rejected).\nThe probability that a drafted token passes once it is judged. "
+        "Block verification has no α, because it judges a draft as a whole."
     ),
     "α of teacher forcing": (
-        "The mean over the places of the target's own answers of Σ min(p, q), the chance that a drawn draft "
-        "token passes; at temperature 0 the share of places with the same most probable token."
+        "An estimate of α from answers that both models read: the mean of Σ min(p, q) over all positions. "
+        "At temperature 0, the share of positions where both models have the same most likely token."
     ),
     "τ, tokens per drafted round": (
-        "1 + accepted / rounds with a draft.\n"
-        "The 1 is the target's own token; a round in which the answer ends inside the draft has none."
+        "1 + accepted / rounds with a draft.\nThe 1 is the target's own token. It is missing if the answer "
+        "ends inside the draft."
     ),
     "tokens per pass": "Emitted / rounds. Every round is one pass of the target.",
     "draft share": "Accepted / emitted.",
     "tokens/s": (
-        "Emitted tokens / wall time from the start of round 0 to the answer's end; while it comes, to its "
-        "latest round. Prompt time is not in it."
+        "Emitted tokens / wall time from the start of round 0 to the end of the answer (so far, while it "
+        "runs). Prompt time is not included."
     ),
     "speed-up": (
-        "Tokens/s over that of strategy none, measured with the same prompt, seed, sampling and settings. "
-        "Measure baseline takes turns, with drafts and without, and says the lowest and the highest factor."
+        "Tokens/s divided by tokens/s without drafting, with the same prompt, seed, sampling and settings. "
+        "Measure baseline alternates runs with and without drafts, and shows the lowest and highest factor."
     ),
-    "end to end": "The same comparison from the request to the last token, with reading the prompt.",
+    "end to end": "The same comparison from the request to the last token, including the prompt.",
     "c, v(k)": (
         "c: one draft token / one single-token target pass. v(k): a target pass over k+1 tokens / over one. "
         "Both are measured."
     ),
     "predicted factor": (
-        "Of a fixed draft length k: (1 + α + … + α^k) / (v(k) + k c). That every token passes with the same "
-        "α is an assumption. Over rounds as they were: (1 + mean accepted) / mean(v(k) + k c)."
+        "For a fixed draft length k: (1 + α + … + α^k) / (v(k) + k c), assuming the same α for every "
+        "token. For the recorded rounds: (1 + mean accepted) / mean(v(k) + k c)."
     ),
     "engine overhead": (
         "1 − (time in native decode calls and the logits reads that wait for them) / wall time of generation."
     ),
     "J/token": (
-        "Energy from the request to the end / emitted tokens, of whole processor packages (RAPL) and cards "
-        "(NVML), where the system tells it."
+        "Energy from the request to the end / emitted tokens. It covers whole processor packages (RAPL) "
+        "and cards (NVML), if the system reports them."
     ),
-    "depth": "Tokens of a document that a measurement puts before its question.",
-    "context": "Tokens of this chat, up to the end of its last answer / tokens the target has room for.",
+    "depth": "Tokens of a document that a measurement places before its question.",
+    "context": "Tokens in this chat, up to the end of its last answer / tokens the target has room for.",
     "cold": "Started with empty caches and fresh drafter state, as every measured run does.",
     "warm": (
-        "The answer began with caches that earlier answers had filled, so part of its prompt was not read "
-        "again, and strategies may know earlier answers. Measured runs begin cold."
+        "Started with caches filled by earlier answers: part of the prompt was not read again, and "
+        "strategies may remember earlier answers. Measured runs start cold."
     ),
 }
 """The words and their definitions, in the order in which they are best learnt."""
@@ -80,15 +82,15 @@ def explained(word: str) -> str:
 ACCEPTANCE_RATE = explained("acceptance rate")
 ALPHA = explained("α, judged acceptance")
 TAU = explained("τ, tokens per drafted round")
-DRAFT_ENDS = "Why drafts ended, or why there was none, with the number of rounds."
+DRAFT_ENDS = "Why drafts stopped, or why there was none, with the number of rounds."
 TOKENS_PER_PASS = explained("tokens per pass")
 DRAFT_SHARE = explained("draft share")
 TOKENS_PER_SECOND = explained("tokens/s")
 SPEED_UP = explained("speed-up")
 END_TO_END = explained("end to end")
 PREDICTED = (
-    f"{explained('predicted factor')}\n{explained('c, v(k)')}\n"
-    "Number and dot: the whole answer, with its rounds without a draft. Ring: the best k."
+    f"{explained('predicted factor')}\n{explained('c, v(k)')}\nNumber and dot: the whole answer, including "
+    "rounds without a draft. Ring: the best k."
 )
 WARM = explained("warm")
 CONTEXT = explained("context")

@@ -33,9 +33,9 @@ class InstrumentsHead(QWidget):
         self._theme = theme
         self.answer = AnswerModel()  # the answer whose rounds are counted
         self.scope = GivingLabel()
-        tip = "Sums over this answer, this chat and all answers since the last reset"
+        tip = "Totals for this answer, this chat and all answers since the last reset"
         self.sums, self.reset = word_button("Sums", tip), word_button("", "")
-        self.fold = word_button("›", "Fold the instruments away")
+        self.fold = word_button("›", "Hide the instruments")
         self.fold.setMinimumWidth(24)
         kit.row((self.scope, 1), self.sums, self.reset, self.fold, spacing=4, on=self)
         self.reset.clicked.connect(self._reset_clicked)
@@ -59,9 +59,9 @@ class InstrumentsHead(QWidget):
         self.scope.setText(text)
         self.scope.setToolTip(as_text(f"{text}\n{definitions.WARM}" if warm else text))
         if answer.start:
-            name, tip = "All rounds", "Count all rounds of this answer again"
+            name, tip = "All rounds", "Count all rounds of this answer"
         else:
-            name, tip = "Reset", "Start the statistics again with the next round"
+            name, tip = "Reset", "Restart the statistics with the next round"
         self.reset.setText(name)
         self.reset.setToolTip(tip)
         self.reset.setAccessibleName(tip)

@@ -24,7 +24,7 @@ _COST_MS = 500  # the cost model of a whole answer changes slowly
 _WAITING = {  # (there are rounds before the reset, more rounds will come)
     (False, True): "Waiting for the first round.",
     (False, False): "This answer has no rounds.",
-    (True, True): "Begins with the next round.",
+    (True, True): "Starts with the next round.",
     (True, False): "No rounds since the reset.",
 }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.ui.instruments.view import PlotView
 
 _NOTICE_MS = 6000
-_KEYS = "The left and right keys read single rounds."
+_KEYS = "Left and Right read out single rounds."
 
 
 class PlotCard(Plot):

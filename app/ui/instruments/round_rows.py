@@ -85,7 +85,7 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
     lines = ["token unknown" if token.id == UNTOLD else f"token {token.id:,}"]
     if token.draft_p is not None:
         lines.append(f"draft_p {probability(token.draft_p)}")
-    one_hot = ", chosen without drawing" if token.q == 1 else ""
+    one_hot = ", chosen without sampling" if token.q == 1 else ""
     lines.append(f"q {probability(token.q)}{one_hot}")
     if token.p is not None:
         lines.append(f"p {probability(token.p)}")

@@ -149,7 +149,7 @@ ROWS: tuple[tuple[str, str, Callable[[Sums], str]], ...] = (
         definitions.DRAFT_SHARE,
         lambda sums: _told(sums, _part(sums.statistics.accepted, sums.statistics.emitted)),
     ),
-    ("judged α", definitions.ALPHA, lambda sums: significant(sums.statistics.alpha)),
+    ("α (of judged tokens)", definitions.ALPHA, lambda sums: significant(sums.statistics.alpha)),
     ("τ", definitions.TAU, lambda sums: significant(sums.statistics.tau)),
     (
         "tokens per pass",
@@ -187,10 +187,10 @@ class SumsPanel(QWidget):
         self.lines.setProperty("kind", "list")
         self.lines.setTabChangesFocus(True)
         self.lines.setAccessibleName("llama.cpp's statistics")
-        self.copy = kit.button("Copy", self._copy, tip="Copy the table and the lines shown")
-        self.forget = QCheckBox("Forget what strategies have learned as well")
-        self.forget.setToolTip("Smoothed acceptance, pools of n-grams, and the memory of earlier answers")
-        self.reset = kit.button("Reset", self._reset, tip="Let “Since Reset” begin with the next round")
+        self.copy = kit.button("Copy", self._copy, tip="Copy the table and the lines below it")
+        self.forget = QCheckBox("Also reset what strategies have learned")
+        self.forget.setToolTip("Clears smoothed acceptance, n-gram pools and the memory of earlier answers")
+        self.reset = kit.button("Reset", self._reset, tip="Restart “Since Reset” with the next round")
         above = kit.row(kit.label("In llama.cpp's words", "strong"), kit.Spring(1), self.scopes)
         below = kit.row(self.reset, self.forget, kit.Spring(1), self.copy)
         kit.column(grid, above, self.lines, below, spacing=10, on=self)

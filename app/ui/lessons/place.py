@@ -42,15 +42,15 @@ class LessonList(QWidget):
         super().__init__()
         self._theme = theme
         help_line = kit.label(
-            "Recorded answers, step by step, each with a question. No model is needed. Lessons marked SmolLM2"
-            " show a real model, the others the small pair, which is made to be fast. Right and Left go"
-            " through the steps, 1, 2 and 3 answer.",
+            "Recorded answers, step by step, each with a question. No model is needed. Lessons marked "
+            "SmolLM2 show a real model; the others use the small, fast pair. Right and Left move between "
+            "steps; 1, 2 and 3 answer.",
             "secondary",
             wrap=True,
         )
         self.tour = QPushButton("Take the tour (3 minutes)")
         self.stage = kit.button(
-            "Stage", tip="Show the lessons in large type on the whole screen, for an audience (F5)"
+            "Stage", tip="Show the lessons full screen in large type, for an audience (F5)"
         )
         self.rows = [
             TwoLineButton(
@@ -60,8 +60,8 @@ class LessonList(QWidget):
         ]
         self.toy = TwoLineButton(
             theme,
-            "Try the law",
-            "Three letters: drag p and q, and draw a thousand times. Two letters: what a block gains.",
+            "Try the rule",
+            "Three letters: drag p and q, then draw a thousand times. Two letters: see what blocks gain.",
         )
         self._keys = GridKeys(self, self._grid_shown)
         holder = QWidget()

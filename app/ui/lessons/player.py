@@ -79,13 +79,13 @@ class LessonPlayer(QWidget):
         )
         self.text = AnswerText(theme, course)
         self.coming = SlowMotion(theme)
-        self.coming.setAccessibleName("Draft of the coming round")
+        self.coming.setAccessibleName("Draft of the next round")
         self.words = StepWords(theme, course)
         self.round = RoundView(theme, for_learners=True)
         self.back = QPushButton("Back")
         self.next = kit.button("Next", kind="primary")
-        self.back.setToolTip("The step before (Left)")
-        self.next.setToolTip("The next step (Right)")
+        self.back.setToolTip("Previous step (Left)")
+        self.next.setToolTip("Next step (Right)")
         self.back.clicked.connect(course.back)
         self.next.clicked.connect(course.next)
         self._wide = True
@@ -206,8 +206,8 @@ def _scrolled(widget: QWidget) -> QScrollArea:
 
 
 KEYS: KeyTable[LessonPlayer] = KeyTable(
-    ("Right PgDown", "The next step, or the answer to the question", lambda player: player.course.next()),
-    ("Left PgUp", "The step before", lambda player: player.course.back()),
+    ("Right PgDown", "Next step, or answer the question", lambda player: player.course.next()),
+    ("Left PgUp", "Previous step", lambda player: player.course.back()),
     ("1", "The first answer", lambda player: player.course.choose(0)),
     ("2", "The second answer", lambda player: player.course.choose(1)),
     ("3", "The third answer", lambda player: player.course.choose(2)),

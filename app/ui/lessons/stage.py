@@ -124,7 +124,7 @@ class LessonStage(QWidget):
         self.text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.coming = SlowMotion(self._large, margin=0)
-        self.coming.setAccessibleName("Draft of the coming round")
+        self.coming.setAccessibleName("Draft of the next round")
         self.words = StepWords(self._prose, course, on_stage=True)
         for row in self.words.choices:
             row.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -269,7 +269,7 @@ class StageFoot(QWidget):
 
     def _show(self) -> None:
         asks = "1 2 3 answer · " if self._course.asking else ""
-        self.keys.setText(f"{asks}→ on · ← back · D draw · Esc leave")
+        self.keys.setText(f"{asks}→ next · ← back · D draw · Esc leave")
         self.update()
 
     def _restyle(self) -> None:
@@ -311,11 +311,11 @@ def _for_stage(content: CardContent, *, own: bool) -> CardContent:
 
 
 KEYS: KeyTable[LessonStage] = KeyTable(
-    ("Space Right PgDown Return Enter", "Stage: the next step or lesson", lambda stage: stage.course.next()),
-    ("Left PgUp Backspace", "Stage: the step before", lambda stage: stage.course.back()),
+    ("Space Right PgDown Return Enter", "Stage: next step or lesson", lambda stage: stage.course.next()),
+    ("Left PgUp Backspace", "Stage: previous step", lambda stage: stage.course.back()),
     ("1", "Stage: the first answer", lambda stage: stage.course.choose(0)),
     ("2", "Stage: the second answer", lambda stage: stage.course.choose(1)),
     ("3", "Stage: the third answer", lambda stage: stage.course.choose(2)),
-    ("D", "Stage: draw it 1,000 times", lambda stage: stage.card.draws.start()),
-    ("Escape", "Stage: leave it", lambda stage: stage.close()),
+    ("D", "Stage: draw 1,000 times", lambda stage: stage.card.draws.start()),
+    ("Escape", "Stage: leave", lambda stage: stage.close()),
 )

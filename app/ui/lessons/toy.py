@@ -111,13 +111,13 @@ THREE, TWO = "three letters", "two letters, drafts of two"
 TOKENS, BLOCK = "letter by letter", "as a block"
 _WORDS = {
     THREE: (
-        "The draft draws a letter from q. It passes with the chance min(1, p / q), the green of its bar. "
-        "Otherwise a letter is drawn from the residual, what p has above q. Drag q: more or fewer letters "
-        "pass, but what comes is always p."
+        "The draft draws a letter from q. It passes with probability min(1, p / q), green in its bar. "
+        "Otherwise a letter is drawn from the residual, the part of p above q. Drag q: more or fewer "
+        "letters pass, but the output always follows p."
     ),
     TWO: (
-        "The draft draws two letters. Each bar is a pair; green is the chance that it is drafted and passes "
-        "whole. Judged as a block, a likely second letter can rescue an unlikely first one."
+        "The draft draws two letters. Each bar is a pair. Green is the probability that it is drafted and "
+        "passes whole. Judged as a block, a likely second letter can rescue an unlikely first one."
     ),
 }
 
@@ -132,7 +132,7 @@ class LawToy(QWidget):
         self._theme = theme
         self._large = LargeTheme(theme, self, least=-1.5)  # of the picture: a class may look at it
         self._shares = {THREE: _THREE, TWO: (BLOCK_P, BLOCK_Q)}
-        title = kit.label("Try the law", "title")
+        title = kit.label("Try the rule", "title")
         self.kind = Segmented(theme, "Letters", (THREE, TWO))
         self.rule = Segmented(theme, "Judged", (TOKENS, BLOCK))
         self.back = QPushButton("Back to the lessons")
@@ -203,11 +203,11 @@ class LawToy(QWidget):
         if kind == TWO:
             laws = [pair_law(p, q, block=block) for block in (False, True)]
             alone, together = (ratio(each.accepted_letters) for each in laws)
-            self.means.setText(f"Accepted letters a draft: {alone} {TOKENS}, {together} {BLOCK}.")
+            self.means.setText(f"Accepted letters per draft: {alone} {TOKENS}, {together} {BLOCK}.")
         else:
             self.proof.setText("\n".join(_proof(law, names)))
         bars = law_bars(law, set(range(len(names))), names)
-        title, word = "What passes, and what comes instead", Origin.PLAIN.value
+        title, word = "What passes, and what replaces the rest", Origin.PLAIN.value
         self.card.show_content(CardContent(title, kind, word, "", ("q", "p"), bars, None, (), (), law))
         self._fit()
 

@@ -24,8 +24,8 @@ MOST_COLUMNS = 4
 # These concern the network, not a pair: after one of them the rest is not asked for.
 OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
 INTRO = (
-    "Pairs that are known to go together: a target that writes, and a small draft with the same vocabulary "
-    "that guesses ahead. A target that is listed alone says why."
+    "Pairs known to work together: a target that writes, and a small draft with the same vocabulary that "
+    "guesses ahead. A target listed alone says why."
 )
 
 
@@ -101,7 +101,10 @@ class CataloguePage(QScrollArea):
 
     def _show_state(self) -> None:
         if self._session.is_offline:
-            words = "Offline: names and sizes as listed. Pairs can be fetched once offline mode is off."
+            words = (
+                "Offline: names and sizes are from the built-in list. Turn off offline mode to download "
+                "pairs."
+            )
         elif self.question.pending:
             words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
         elif len(self._known) == len(self.cards):
@@ -112,7 +115,7 @@ class CataloguePage(QScrollArea):
                 else f"{confirmed} of {of} pairs confirmed with the Hub"
             )
         else:
-            words = "Names and sizes as listed, not confirmed"
+            words = "Names and sizes from the built-in list, not confirmed"
         self.state.setText(words)
         self.refresh.setEnabled(not self._session.is_offline and not self.question.pending)
 

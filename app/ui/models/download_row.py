@@ -48,7 +48,9 @@ class DownloadRow(QWidget):
             "Show it in the library",
             act=lambda: self.library_wanted.emit(self.download.path),
         )
-        self.dismiss = self._button("check", "Take it off this list. The files stay.", DownloadQueue.dismiss)
+        self.dismiss = self._button(
+            "check", "Remove it from this list. The files stay.", DownloadQueue.dismiss
+        )
         self.cancel = IconButton(theme, "trash", "", act=self._ask_to_delete)
         head = kit.row((title, 1), self.state, spacing=8)
         for button in (self.pause, self.resume, self.show_here, self.dismiss, self.cancel):
@@ -159,9 +161,9 @@ class DownloadRow(QWidget):
             )
         delete = partial(self._do, DownloadQueue.delete)
         if all(file.found for file in download.files):
-            words = "These files were here before the download and stay. Take it off this list?"
-            return Confirmation(words, "Take off the list", delete, "found")
-        return Confirmation(f"Delete {file_size(download.total)} from the disk?", "Delete", delete, "all")
+            words = "These files were here before the download and stay. Remove it from this list?"
+            return Confirmation(words, "Remove from list", delete, "found")
+        return Confirmation(f"Delete {file_size(download.total)} from disk?", "Delete", delete, "all")
 
 
 def reserve_space(widget: QWidget) -> None:

@@ -78,7 +78,7 @@ WIDTH = 960  # pixels at text scale 1
 TICK_MILLISECONDS = 1000
 EMPTY = (
     "No downloads",
-    "Fetch a pair from the catalogue, or a quantisation found by search: it appears here.",
+    "Download a pair from the catalogue, or a quantisation found by search. It appears here.",
 )
 
 
@@ -99,7 +99,7 @@ class GroupCard(QFrame):
         )
         reserve_space(self.use)
         self.dismiss = IconButton(
-            theme, "check", "Take this pair off the list. The files stay.", act=self._dismiss
+            theme, "check", "Remove this pair from the list. The files stay.", act=self._dismiss
         )
         reserve_space(self.dismiss)
         self._head = kit.holder(kit.row((self._title, 1), self.use, self.dismiss, spacing=8))

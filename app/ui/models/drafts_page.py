@@ -33,9 +33,9 @@ from app.ui.widgets.notice import Notices, Placeholder
 from app.ui.widgets.plot import choose_file, write_export
 
 ABOUT = (
-    "α is how often a draft token would pass and c what it costs, in passes of the target; the predicted "
-    "speed-up follows from both. The target answers a few prompts and both models read these answers once "
-    "(teacher forcing). That takes seconds and is an estimate; Compare measures it."
+    "α is how often a draft token would pass. c is its cost in target passes. Both give the predicted "
+    "speed-up. The target answers a few prompts, and both models read these answers once (teacher "
+    "forcing). This takes seconds and is an estimate; Compare measures it."
 )
 
 
@@ -70,7 +70,7 @@ class DraftsPage(QWidget):
     def _build(self, theme: Theme) -> None:
         about = kit.label(ABOUT, "secondary", wrap=True)
         self.strip = RunStrip()
-        self.strip.cancel.setToolTip("Stop now; drafts that are done keep their numbers")
+        self.strip.cancel.setToolTip("Stop now and keep the finished results")
         self.strip.cancel.clicked.connect(self._work.cancel)
         self.notice = Notices(theme)
         self.table = DraftsTable(theme)
@@ -93,12 +93,10 @@ class DraftsPage(QWidget):
         self.target.currentIndexChanged.connect(self._target_chosen)
         label = QLabel("Target")
         label.setBuddy(self.target)
-        self.add = kit.button(
-            "Add drafts…", self._add, tip="Choose files to judge that are not in the library"
-        )
+        self.add = kit.button("Add drafts…", self._add, tip="Choose files outside the library")
         self.export_menu = QMenu(self)
-        self.export_menu.addAction("Everything as JSON…", self._save_json)
-        self.export_menu.addAction("Table as CSV…", self._save_csv)
+        self.export_menu.addAction("Save all as JSON…", self._save_json)
+        self.export_menu.addAction("Save table as CSV…", self._save_csv)
         self.export_menu.addAction("Copy the table", self.table.copy_all)
         self.export = kit.button("Export", self._open_exports)
         self.compare = kit.button(
@@ -179,7 +177,9 @@ class DraftsPage(QWidget):
             return
         if not self._work.may_start:
             busy = self._chat.engine.activity in BUSY
-            what = "The chat is still being answered." if busy else "Another measurement is still running."
+            what = (
+                "An answer is still running in Chat." if busy else "A different measurement is still running."
+            )
             self.notice.tell(what, "Wait a moment, or stop it; then press Measure again.")
             return
         suite = self._suites["bundled" if self._is_bundled() else "general"]
@@ -220,7 +220,10 @@ class DraftsPage(QWidget):
         else:
             self.placeholder.say(
                 "No draft for this target yet",
-                "Nothing in the library has its vocabulary. Fetch a pair from the catalogue, or add files.",
+                (
+                    "No model in the library has its vocabulary. Download a pair from the catalogue, or "
+                    "add files."
+                ),
             )
         self.measure.setEnabled(bool(lines) and not drafts.reading and not work.at_work)
         self.export.setEnabled(results is not None)
@@ -240,7 +243,7 @@ class DraftsPage(QWidget):
         if not left_out:
             return []
         files = numbers.count(left_out, "other file")
-        return [f"{files} can draft through text only, which Compare measures and teacher forcing cannot."]
+        return [f"{files} can draft only through text. Teacher forcing cannot judge that; Compare can."]
 
     # ------------------------------------------------------------------ what the user does with them
 
@@ -300,7 +303,7 @@ class DraftsPage(QWidget):
 def _facts(results: DraftResults | None) -> str:
     """What was measured, and when."""
     if results is None:
-        return "Nothing was measured for this target."
+        return "Nothing has been measured for this target."
     report = results.report
     when = f"{results.measured.astimezone():%d %B %Y, %H:%M}".lstrip("0")
     answers, tokens = numbers.count(report.texts, "answer"), numbers.count(report.tokens, "token")

@@ -181,13 +181,11 @@ class DraftsTable(TextTable):
     """Use the draft of this path."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(
-            theme, "Drafts, the largest predicted speed-up first; Enter uses one in the chat", TITLES
-        )
+        super().__init__(theme, "Drafts, fastest predicted first; press Enter to use one in the chat", TITLES)
         self.lines: tuple[DraftLine, ...] = ()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.explain(("The name in the file", *(column.definition for column in DRAFT_COLUMNS)))
+        self.explain(("The model's name in its file", *(column.definition for column in DRAFT_COLUMNS)))
         self.activated.connect(self._use_row)
         add_action(self, "Use this draft", lambda: self._use_row(self.currentIndex()))
         self.restyle()
@@ -241,7 +239,7 @@ class DraftsTable(TextTable):
             USE_WORDS,
             lambda: self.use_wanted.emit(self.lines[row].path),
             kind="flat",
-            tip="Load it into the chat, with this target",
+            tip="Load it into the chat with this target",
         )
         self.setCellWidget(row, USE, button)
         return button

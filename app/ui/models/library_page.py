@@ -43,13 +43,16 @@ from app.ui.widgets.words import NONE, count, file_size
 Index = QModelIndex | QPersistentModelIndex
 
 COLUMNS = (
-    ("Name", "The name in the file"),
-    ("Architecture", "The kind of model, as llama.cpp calls it"),
-    ("Parameters", "How many weights it has"),
-    ("Quantisation", "The number format of its weights"),
-    ("Context", "The context it was trained for, in tokens"),
-    ("Size", "All of its files on the disk"),
-    ("From", "Hub: the Hugging Face cache. Added: a file or folder of yours. Bundled: part of Draftscope"),
+    ("Name", "The model's name in its file"),
+    ("Architecture", "The model architecture, as llama.cpp names it"),
+    ("Parameters", "Number of parameters"),
+    ("Quantisation", "Number format of the weights"),
+    ("Context", "Context size it was trained for, in tokens"),
+    ("Size", "Size on disk, all files"),
+    (
+        "From",
+        "Hub: in the Hugging Face cache. Added: from your files or folders. Bundled: part of Draftscope",
+    ),
 )
 NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(COLUMNS))
 RIGHT = (PARAMETERS, CONTEXT, SIZE)
@@ -151,7 +154,7 @@ class LibraryTable(QTableView):
         self._theme = theme
         self.rows = LibraryRows(theme, self)
         self.setModel(self.rows)
-        self.setAccessibleName("Models that are here")
+        self.setAccessibleName("Models on this machine")
         quiet_table(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
@@ -284,9 +287,9 @@ class LibraryPage(QWidget):
         self.add_folder = kit.button(
             "Add folder…",
             lambda: self._add(ask_for_folder(self)),
-            tip="Every model in it and its subfolders, also those added later",
+            tip="Lists every model in it and its subfolders, including models added later",
         )
-        refresh = IconButton(theme, "refresh", "Look for models again", act=session.library.refresh)
+        refresh = IconButton(theme, "refresh", "Scan for models again", act=session.library.refresh)
         self.state = kit.label("", "caption")
         self.notice = Notices(theme)
         bar = kit.row(
@@ -302,7 +305,7 @@ class LibraryPage(QWidget):
         self.table = LibraryTable(theme)
         self.table.chosen.connect(self._chosen)
         self.placeholder = Placeholder()
-        self.placeholder.say("Looking for models…")
+        self.placeholder.say("Scanning for models…")
         catalogue = self.placeholder.add_button("Open the catalogue")
         catalogue.clicked.connect(self.catalogue_wanted)
         catalogue.hide()
@@ -340,12 +343,12 @@ class LibraryPage(QWidget):
         self._stack.setCurrentIndex(1 if models else 0)
         if not models and not self._session.reading:
             self.placeholder.say(
-                "No models here yet", "Fetch a pair from the catalogue, or add files that you have."
+                "No models here yet", "Download a pair from the catalogue, or add your own files."
             )
             self._catalogue.show()
         read = sum(model.is_read for model in models)
         if self._session.reading:
-            self.state.setText(f"Reading, {read} of {len(models)}" if models else "Looking for models…")
+            self.state.setText(f"Reading, {read} of {len(models)}" if models else "Scanning for models…")
         else:
             many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
             self.state.setText(f"{many}, {file_size(sum(model.size for model in models))}" if models else "")

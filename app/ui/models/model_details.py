@@ -27,10 +27,10 @@ from app.ui.widgets.words import file_size, own_words
 
 ModelsInUse = Callable[[], tuple[str, str]]
 """The files that the chat uses: target, and draft or ""."""
-EMPTY = ("", "Choose a model to see what it is, and which others can draft for it.")
+EMPTY = ("", "Choose a model to see its details and which models can draft for it.")
 
-BEST = "Judge all drafts for this target by its own answers"
-NONE_TO_JUDGE = "Needs a model here with this target's vocabulary: drafts through text are not judged."
+BEST = "Compare all drafts for this target on its own answers"
+NONE_TO_JUDGE = "Needs a model with this target's vocabulary. Drafts through text are not judged."
 
 
 class ModelDetails(QWidget):
@@ -65,9 +65,9 @@ class ModelDetails(QWidget):
         self._refusal = kit.label("", "error", wrap=True, plain=True)
         self.notice = Notice(self._theme)
         self.asking = AskFirst()
-        self._drafts_title = kit.label("Drafts for it", "strong")
+        self._drafts_title = kit.label("Drafts for this target", "strong")
         self._drafts_state = kit.label("", "caption", wrap=True, plain=True)
-        self.drafts = EntryList(self._theme, "Drafts for it")
+        self.drafts = EntryList(self._theme, "Drafts for this target")
         self.drafts.selectionModel().selectionChanged.connect(self._draft_chosen)
         self.drafts.doubleClicked.connect(self._use_pair)
         self.pair = kit.button(
@@ -104,9 +104,9 @@ class ModelDetails(QWidget):
         self.draft = kit.button("Use as draft", self._use_draft)
         self.reveal = IconButton(self._theme, "folder", "Show it in the file manager", act=self._reveal)
         self.remove = IconButton(
-            self._theme, "close", "Remove it from the list; the file stays", act=self._remove
+            self._theme, "close", "Remove from the list; the file stays", act=self._remove
         )
-        self.delete = IconButton(self._theme, "trash", "Delete it from the disk…", act=self._ask_to_delete)
+        self.delete = IconButton(self._theme, "trash", "Delete from disk…", act=self._ask_to_delete)
         holder = QWidget()
         row = WrapLayout(holder, 8)
         for button in (self.target, self.draft):
@@ -188,7 +188,7 @@ class ModelDetails(QWidget):
         elif told.reading:
             self._drafts_state.setText("Comparing vocabularies…")
         elif not told.candidates:
-            self._drafts_state.setText("There is no other model here.")
+            self._drafts_state.setText("There are no other models.")
         else:
             self._drafts_state.setText("")
         self._drafts_state.setVisible(bool(self._drafts_state.text()) and not self.model.refusal)
@@ -261,8 +261,8 @@ class ModelDetails(QWidget):
         if model is None:
             return None
         files = f"its {len(model.files)} files" if len(model.files) > 1 else model.path.name
-        used = " The chat uses it now." if str(model.path) in self._in_use() else ""
-        words = f"Delete {files} ({file_size(model.size)}) from the disk?{used}"
+        used = " The chat is using it." if str(model.path) in self._in_use() else ""
+        words = f"Delete {files} ({file_size(model.size)}) from disk?{used}"
         delete = partial(self._session.library.delete, model)
         return Confirmation(words, "Delete", delete, (model.files, model.size, model.changed, used))
 

@@ -28,7 +28,7 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.words import file_size, percent
 
 BARS = 1000  # steps of a progress bar
-UNPUBLISHED = "No published figure for this pair. Compare measures it on this machine."
+UNPUBLISHED = "No published speed-up for this pair. Compare can measure it on this machine."
 
 
 class PairCard(QFrame):
@@ -169,11 +169,13 @@ class PairCard(QFrame):
         set_role(self._state, role="caption")
         self._state.show()
         if here:
-            self._state.setText("Both files are here." if self.pair.draft else "The file is here.")
+            self._state.setText(
+                "Both files are downloaded." if self.pair.draft else "The file is downloaded."
+            )
         elif is_coming:
             self._show_coming(items, coming)
         elif self._fetching.pending:
-            self._state.setText("Asking for current names and sizes.")
+            self._state.setText("Getting current names and sizes.")
             # Not disabled: the keyboard focus would move.
             self.button.offer("Asking the Hub…", lambda: None)
         else:
@@ -218,7 +220,7 @@ class PairCard(QFrame):
         stopped = latest.state is State.FAILED or all(item.state is State.PAUSED for item in coming)
         self.pause.setVisible(not stopped)
         if latest.trouble is Trouble.OFFLINE:
-            self._state.setText("Offline: the download resumes once offline mode is off.")
+            self._state.setText("Offline: the download resumes when offline mode is off.")
             self.button.offer("Resume", None, "Offline mode is on.")
             return
         if latest.state is State.FAILED:

@@ -32,9 +32,9 @@ from app.ui.widgets.segmented import OfflineSwitch, Segmented
 
 EMPTY = (
     "Search the Hub",
-    "Words of a model's name, such as “qwen3 4b”; or paste the address of a repository or of a file in it.",
+    "Type part of a model's name, such as “qwen3 4b”, or paste the address of a repository or file.",
 )
-OFFLINE = ("Offline mode is on", "Search needs the network: turn offline mode off first.")
+OFFLINE = ("Offline mode is on", "Search needs the network. Turn off offline mode first.")
 
 
 class SearchPage(QWidget):
@@ -50,7 +50,7 @@ class SearchPage(QWidget):
         self._words = ""
         self._hits: tuple[RepoHit, ...] = ()
         self.question: Query[tuple[RepoHit, ...]] = Query(session.askers, self._show, self._failed)
-        hint = "Words, or an address such as https://huggingface.co/owner/name"
+        hint = "Model name, or an address such as https://huggingface.co/owner/name"
         self.field = kit.field("Search the Hub", hint, entered=self.search, typed=self._refresh)
         self._lens = self.field.addAction(
             icon("search", theme.palette.secondary), QLineEdit.ActionPosition.LeadingPosition
@@ -174,7 +174,7 @@ class ModelsPlace(PlaceWidget):
         self.views = Segmented(self._theme, "View", VIEWS)
         self.views.picked.connect(self.show_view)
         self._room = kit.label("", "caption")
-        self._room.setToolTip("Free memory on this machine; the dots show what fits into it")
+        self._room.setToolTip("Free memory on this machine. The dots show which models fit.")
         self._offline_words = QLabel("Offline")
         self.offline = OfflineSwitch(self._theme)
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))

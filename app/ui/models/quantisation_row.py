@@ -23,7 +23,7 @@ from app.ui.widgets.background import Query
 from app.ui.widgets.labels import ElidedLabel, as_text
 from app.ui.widgets.words import file_size, percent
 
-UNKNOWN = "Free memory is not known yet"
+UNKNOWN = "Free memory is unknown so far"
 
 
 class _Dot(QWidget):

@@ -25,12 +25,12 @@ from app.ui.widgets.notice import Notice, Placeholder
 from app.ui.widgets.words import count
 
 WITHOUT = (
-    "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with read "
-    "access. It is saved where Hugging Face's own tools save it."
+    "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with "
+    "read access. The token is saved in Hugging Face's own token file."
 )
 WITH = (
-    "This repository is gated. Your Hugging Face token is used; it opens the files once you have accepted "
-    "the conditions on its page."
+    "This repository is gated. Your Hugging Face token gives access once you accept the conditions on its "
+    "page."
 )
 
 
@@ -47,7 +47,7 @@ class TokenPanel(QWidget):
         self._question: Query[None] = Query(session.askers, self._done, self._failed)
         self.words = kit.label("", "secondary", wrap=True)
         self.page = kit.button("Open its page", self._open_page, tip="Show the repository in the browser")
-        self.other = kit.button("Use another token", self._show_field)
+        self.other = kit.button("Use a different token", self._show_field)
         self.field = kit.field(
             "Hugging Face token", "hf_…", entered=self._save, typed=self._refresh, secret=True
         )
@@ -90,7 +90,7 @@ class TokenPanel(QWidget):
         self.field.setReadOnly(self._question.pending)  # not disabled: the keyboard focus would move
         self.save.setEnabled(not offline and bool(self.field.text().strip()))
         self.save.setText("Asking the Hub…" if self._question.pending else "Save token")
-        self.save.setToolTip("Offline: the Hub has to check a token first." if offline else "")
+        self.save.setToolTip("Offline: the Hub must check a token first." if offline else "")
         self.page.setEnabled(not offline)
 
     def _save(self) -> None:
@@ -224,11 +224,11 @@ class RepoPage(QWidget):
         self.token.setVisible(repo.gated)
         notices = list(repo.notices[:MOST_NOTICES])
         if (more := len(repo.notices) - MOST_NOTICES) > 0:
-            notices.append(f"{count(more)} more files are left out.")
+            notices.append(f"{count(more)} more files are not shown.")
         if (many := len(repo.quantisations)) > MOST_ROWS:
             notices.append(
-                f"The {MOST_ROWS} smallest of {count(many)} models are listed. To see another, search for "
-                "the address of its file."
+                f"The {MOST_ROWS} smallest of {count(many)} models are listed. To see a different one, "
+                "search for the address of its file."
             )
         self._notices.setText("\n".join(notices))
         self._notices.setVisible(bool(notices))
@@ -243,7 +243,7 @@ class RepoPage(QWidget):
         self.rows = []
         kit.empty(self._list)
         if not repo.quantisations:
-            none = kit.label("It holds no GGUF file that can be loaded.", "secondary")
+            none = kit.label("It contains no GGUF file that can be loaded.", "secondary")
             self._list.addWidget(none)
         names = Counter(quantisation.name for quantisation in repo.quantisations)
         for quantisation in self._shown(repo):

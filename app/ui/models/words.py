@@ -62,12 +62,12 @@ def state_words(download: Download, retry_in: float) -> str:
         case State.CHECKING:
             return "checking the file"
         case State.WAITING:
-            return f"tries again in {round(retry_in)}{SPACE}s"
+            return f"retrying in {round(retry_in)}{SPACE}s"
         case State.PAUSED:
             return "paused"
         case State.FAILED:
             if download.trouble is Trouble.OFFLINE:
-                return "resumes once offline mode is off"
+                return "resumes when offline mode is off"
             return "cancelled" if download.trouble is Trouble.NOT_DELETED else "stopped"
         case State.DONE:
             return "here"
@@ -140,7 +140,7 @@ def more_words(model: LocalModel) -> str:
     return joined(
         f"made from {model.made_from}" if model.made_from else "",
         f"context {count(facts.context)} tokens" if facts.context else "",
-        f"{count(facts.layers + 1)} layers with the output" if facts.layers else "",
+        f"{count(facts.layers + 1)} layers including output" if facts.layers else "",
         f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
         "chat template" if facts.chat else "no chat template",
         f"licence {facts.licence}" if facts.licence else "",

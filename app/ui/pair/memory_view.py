@@ -89,10 +89,12 @@ def advice(rows: Sequence[MemoryRow]) -> str:
     if not over:
         return ""
     if all(row.device.name == CPU for row in over):
-        return "It does not fit. Lower ctx_size or ubatch_size, or take a smaller KV format or quantisation."
+        return (
+            "It does not fit. Lower ctx_size or ubatch_size, or choose a smaller KV format or quantisation."
+        )
     return (
-        "It does not fit. Lower n_gpu_layers (Fit for me does), ctx_size or ubatch_size, or take a smaller "
-        "KV format."
+        "It does not fit. Lower n_gpu_layers (or choose Fit for me), ctx_size or ubatch_size, or choose a "
+        "smaller KV format."
     )
 
 
@@ -124,9 +126,7 @@ class LighterOffers(QWidget):
         for pair in self._pairs:
             button = QPushButton(f"Load with {pair.words}: saves {file_size(pair.saves)}")
             if pair.draft is None:
-                button.setToolTip(
-                    as_text("A strategy that needs the draft is replaced by one that does not.")
-                )
+                button.setToolTip(as_text("If your strategy needs the draft, one that does not replaces it."))
             button.clicked.connect(lambda _checked, pair=pair: self.chosen.emit(pair))
             self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         self.setVisible(bool(self._pairs))
@@ -184,13 +184,13 @@ def shade(colours: Palette, kind: str) -> str:
     return blend(colours.text, colours.ground, _SHADES[kind])
 
 
-EXPECTED = "Memory that Apply would take"
+EXPECTED = "Memory needed after Apply"
 MEASURING = "Memory: measuring…"
-TAKEN = "Memory taken, as llama.cpp reports it"
+TAKEN = "Memory in use, as llama.cpp reports it"
 MAPPED = "is mapped from the file: the system frees it when other programs need the memory."
-REPACKED = "is a copy of weights in the order in which this processor multiplies fastest (repack)."
+REPACKED = "is a copy of the weights, reordered for this processor (repack)."
 _NONE = "–"
-LAYERS = "Layers, with the output layer, as llama.cpp counts them"
+LAYERS = "Layers including the output layer, as llama.cpp counts them"
 _COLUMNS = 6  # role, layers, weights, KV cache, compute, sum
 
 Files = tuple[str, str]

@@ -51,16 +51,16 @@ class LayersField(QWidget):
             "None",
             lambda: self._choose(0),
             kind="flat",
-            tip="Keep every layer in main memory: the CPU computes all of them.",
+            tip="Keep every layer in main memory, on the CPU.",
         )
         self.all = kit.button(
-            "All", lambda: self._choose(ALL_LAYERS), kind="flat", tip="Keep every layer on devices."
+            "All", lambda: self._choose(ALL_LAYERS), kind="flat", tip="Put every layer on devices."
         )
         self.fit = kit.button(
             "Fit for me",
             self.fit_asked,
-            tip="As many layers as the devices' free memory holds, the target's first. Sets target and "
-            "draft.",
+            tip="Put as many layers on devices as their free memory allows, the target's first. Sets "
+            "target and draft.",
         )
         right = Qt.AlignmentFlag.AlignRight
         head = kit.grid((-1, 2), stretch=0)
@@ -144,7 +144,7 @@ class LayersField(QWidget):
         if problem:
             self._words.setText(problem)
         elif not layers:
-            self._words.setText("The CPU computes all layers.")
+            self._words.setText("All layers are on the CPU.")
         elif rest:
             self._words.setText(f"{layers} on devices, the other {rest} on the CPU.")
         else:
@@ -200,14 +200,14 @@ class BuildText(QWidget):
 def describe_backends(backends: Sequence[str]) -> str:
     """What it computes on, and what the command is for."""
     gpus = gpu_backends(backends)
-    has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU alone"
+    has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU only"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
-    return f"{has}, {workers}. To make another build, run this in {SOURCE_FOLDER}:"
+    return f"{has}, {workers}. To make a different build, run this in {SOURCE_FOLDER}:"
 
 
 GAP = 12
 FIRST = ("ctx_size", "threads")
-DRAFT_CONTEXT = "Context size in tokens. 0 is the target's: the draft reads the same text."
+DRAFT_CONTEXT = "Context size in tokens. 0 uses the target's, as the draft reads the same text."
 MORE = {
     "KV cache": ("cache_type_k", "cache_type_v", "kv_offload", "flash_attn", "swa_full"),
     "Experts": ("cpu_moe", "n_cpu_moe"),
@@ -372,5 +372,5 @@ def no_device_words(backends: Sequence[str]) -> str:
     """One line for a machine without a GPU."""
     gpus = gpu_backends(backends)
     if gpus:
-        return f"No GPU was found (this build can use {', '.join(gpus)}): the CPU computes all layers."
-    return "The CPU computes all layers: this build of llama.cpp uses no GPU."
+        return f"No GPU was found (this build can use {', '.join(gpus)}), so all layers are on the CPU."
+    return "All layers are on the CPU: this build of llama.cpp uses no GPU."

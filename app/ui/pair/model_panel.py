@@ -34,8 +34,8 @@ from app.ui.widgets.words import (
 
 _VERDICT_LINES = 2
 ROLES = {
-    Role.TARGET: "Writes the answer: every token is the target's choice.",
-    Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
+    Role.TARGET: "The model that answers: every token is its choice.",
+    Role.DRAFT: "The model that guesses ahead: small and fast, best with the target's vocabulary.",
 }
 
 
@@ -320,7 +320,7 @@ class ModelPanel(QWidget):
         self.notice = Notice(self._theme)
         self._apply = kit.button("Apply", self._send, kind="primary")
         other = Role.DRAFT if self._role is Role.TARGET else Role.TARGET
-        self._beside_words = kit.label(f"The {other}'s changes are loaded too.", "caption")
+        self._beside_words = kit.label(f"The {other}'s changes are also loaded.", "caption")
         row = kit.row(title, kit.Spring(), self._beside_words, self._apply, spacing=8)
         self.head = kit.holder(kit.column(row, self.notice, spacing=8))
         self._layout.addWidget(self.head)
@@ -331,7 +331,7 @@ class ModelPanel(QWidget):
             choices.append(kit.button("Small pair's draft", lambda: self._pick(self._bundled)))
             choices.append(kit.button("No draft", lambda: self._pick(None)))
         if self._server_form is not None:
-            tip = "A running llama-server or vLLM answers in place of a model here"
+            tip = "Use a running llama-server or vLLM instead of a model here"
             self._server = kit.button("Use a server…", tip=tip)
             self._server.setCheckable(True)
             self._server.toggled.connect(self._server_form.setVisible)
@@ -390,6 +390,6 @@ class ModelPanel(QWidget):
         for path, row in self._own.items():
             row.set_current(self._applied is not None and self._applied.path == path)
         same_file = self._applied is not None and self._path == self._applied.path
-        wanted = "A server answers now. Apply loads this." if self._served else "Apply loads it."
+        wanted = "A server is in use. Apply loads this model instead." if self._served else "Apply loads it."
         unloaded = "Not loaded." if self._retry or not pending else wanted
         self.facts.show_file(self._path, self._info if same_file else None, unloaded)

@@ -120,14 +120,14 @@ class OffloadController(QObject):
         try:
             pair = self._wanted(panel)
         except SettingError:
-            panel.memory.say("Measured once every setting is valid.")
+            panel.memory.say("Memory is measured when all settings are valid.")
             return
         if self._session.activity not in IDLE:
             if pair != self._measured_for and self._fatal is None:
-                panel.memory.say("Measured once the engine is free.")
+                panel.memory.say("Memory is measured when the engine is free.")
             return
         if self._session.server is not None:
-            panel.memory.say("Measured once the models here are loaded.")
+            panel.memory.say("Memory is measured when the models here are loaded.")
             return
         rpc = _workers(pair)
         if self._fatal in (rpc, pair):
@@ -192,7 +192,7 @@ class OffloadController(QObject):
         if panel.form.workers.blamed(failed.message):
             panel.form.workers.show_problem(failed.message, failed.hint)
             panel.form.devices_fold.button.setChecked(True)
-            panel.memory.say("Not measured: a worker does not answer.", error=True)
+            panel.memory.say("Memory not measured: a worker does not answer.", error=True)
         else:
             panel.memory.say(f"Not measured. {failed.message} {failed.hint}".strip(), error=True)
 

@@ -70,7 +70,7 @@ class PairChips(QObject):
         else:
             self._draft.set_text(unread_name(settings.draft.path))
         unused = settings.draft is not None and not _uses_draft(settings.strategy)
-        why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
+        why = f"The current strategy, {settings.strategy}, does not use a draft model." if unused else ""
         self._draft.set_unused(why)
         self._draft.panel.facts.set_unused(why)
 
@@ -79,7 +79,7 @@ class PairChips(QObject):
         self._target.set_text(server.model, f"on {server.kind}", told_words(pair))
         self._draft.set_text("the server's")
         why = (
-            f"The server at {at} answers, and drafts by its own settings. Apply goes back to the models here."
+            f"The server at {at} answers and drafts with its own settings. Apply returns to the models here."
         )
         self._draft.set_unused(why)
         self._draft.panel.facts.set_unused(why)
@@ -158,7 +158,7 @@ class PairController(QObject):
 
     def _may_load(self, panel: ModelPanel) -> bool:
         if self._session.activity in BUSY:
-            panel.tell("The engine is still at work.", "Stop the answer first.")
+            panel.tell("The engine is busy.", "Stop the answer first.")
             return False
         return True
 
@@ -304,8 +304,10 @@ class PairController(QObject):
                 self._settings.change(strategy=strategy)
                 self.load(self._settings.now.target, draft)
 
-        message = f"{name[0].upper()}{name[1:]} was not kept as the draft: the target has another vocabulary."
-        hint = "It could draft through text only, and few of its tokens would be accepted."
+        message = (
+            f"{name[0].upper()}{name[1:]} was removed as the draft: the target has a different vocabulary."
+        )
+        hint = "It could draft only through text, and few of its tokens would be accepted."
         way_out = WayOut("Use it as the draft", use)
         self._notices.tell(message, hint, way_out, cause=LEFT_OUT)
         self._draft.panel.tell(message, hint, way_out)

@@ -63,7 +63,7 @@ def with_workers(options: ModelOptions, rpc: str) -> ModelOptions:
     return dataclasses.replace(options, rpc=",".join(after), device=device, tensor_split="", main_gpu=0)
 
 
-SHARE = Param("share", float, 1.0, "Its share of the layers, relative to the other shares.", 0, 1_000_000)
+SHARE = Param("share", float, 1.0, "Share of the layers, relative to the other shares.", 0, 1_000_000)
 
 
 class DeviceRow(QWidget):
@@ -113,7 +113,7 @@ class DeviceRow(QWidget):
 def describe_device(device: Device | None) -> str:
     """What it is and where."""
     if device is None:
-        return "Not on this machine, nor on its workers"
+        return "Not on this machine or its workers"
     parts = [f"worker at {device.endpoint}" if device.endpoint else device.kind, device.description]
     return " · ".join(dict.fromkeys(part for part in parts if part and part != device.endpoint))
 
@@ -148,7 +148,7 @@ class Placement(QWidget):
         self._shares.picked.connect(self._shares_picked)
         self._shares_row = _row("tensor_split", self._shares)
         self._main = QuietCombo()
-        self._main.setAccessibleName("The one device in use")
+        self._main.setAccessibleName("The only device in use")
         self._main.activated.connect(self._main_picked)
         self._main_row = _row("main_gpu", self._main)
         self._error = kit.label("", "error", plain=True)
@@ -289,10 +289,10 @@ class Placement(QWidget):
 
 def _words(known: bool, there: bool, chosen: Sequence[str]) -> str:
     if not known:
-        return "Devices are listed once the engine is ready."
+        return "Devices are listed when the engine is ready."
     if not there:
-        return "There is no device besides the CPU."
-    return "" if chosen else "None is chosen: the CPU computes all layers."
+        return "The CPU is the only device."
+    return "" if chosen else "None is chosen, so all layers are on the CPU."
 
 
 def _row(name: str, control: QWidget) -> QWidget:

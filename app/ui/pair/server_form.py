@@ -14,7 +14,7 @@ from app.ui.widgets import kit
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.words import parameters
 
-ASKING = "Asking the server. It is asked for one token."
+ASKING = "Contacting the server. It is asked for one token."
 
 
 class ServerForm(QWidget):
@@ -33,7 +33,7 @@ class ServerForm(QWidget):
         self.address = kit.field("Address of the server", "http://127.0.0.1:8080", entered=self._act)
         self.act = kit.button(action, self._act)
         self.key = kit.field("Key of the server", "Key", entered=self._act, secret=True)
-        self.keep = QCheckBox("Keep it in the system's keyring")
+        self.keep = QCheckBox("Save it in the system's keyring")
         self.notice = Notice(theme)
         self.facts = kit.label(
             "", "secondary", wrap=True, plain=True, selectable=True

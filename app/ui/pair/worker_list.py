@@ -18,8 +18,8 @@ from app.ui.widgets.labels import ElidedLabel
 from app.ui.widgets.notice import Notice, WayOut
 
 WARNING = (
-    "The protocol has no protection of its own: no encryption, no password. Anyone who reaches a worker's "
-    "port can use that machine and read what passes. Use workers only in a network that you trust."
+    "The protocol has no encryption and no password. Anyone who can reach a worker's port can use that "
+    "machine and read the traffic. Use workers only on a network that you trust."
 )
 HOW = f"On the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAULT_PORT}"
 

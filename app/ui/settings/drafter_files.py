@@ -23,8 +23,8 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.words import file_name
 
 WARNING = (
-    "A drafter file is Python code: it runs with all your rights, as soon as it is added and at every start. "
-    "Add only files that you trust."
+    "A drafter file is Python code. It runs with your permissions, as soon as you add it and at every "
+    "start. Add only files that you trust."
 )
 
 
@@ -49,7 +49,7 @@ class DrafterFiles(QWidget):
         self.notice = Notice(theme)
         add = kit.button("Add file…", self._add, name="Add a drafter file")
         self._reload = kit.button(
-            "Reload", self._read_again, tip="Read changed files again", name="Reload the drafter files"
+            "Reload", self._read_again, tip="Reload changed files", name="Reload the drafter files"
         )
         kit.column(
             kit.label(WARNING, "secondary", wrap=True),
@@ -137,7 +137,7 @@ class DraftersController(QObject):
         """Use exactly these drafter files; what they bring is offered at once."""
         settings = self._settings
         if self._session.activity in BUSY:
-            self._files.notice.tell("The engine is still at work.", "Stop the answer first.")
+            self._files.notice.tell("The engine is busy.", "Stop the answer first.")
             return
         if files == settings.now.drafters:  # nothing added or removed: to be tried again
             self._drafters.forget()
@@ -148,5 +148,5 @@ class DraftersController(QObject):
             StrategySpec.parse(before)
         except SettingError:
             settings.change(strategy=settings.now.usual_strategy)
-            self._files.notice.tell(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
+            self._files.notice.tell(f"{before} was in use.", f"The strategy is now {settings.now.strategy}.")
         self.used.emit()

@@ -54,12 +54,9 @@ class SettingsSection(QWidget):
         self._form.addRow(label, contents)
 
 
-REPORT = (
-    "Versions, devices, settings and the last lines of the log, as text for a message. Nothing that was said "
-    "is in it."
-)
-CHECK = "Looks for what is damaged or left over in chats, lists and measurements. Nothing is changed."
-COPIED = "The report is on the clipboard."
+REPORT = "Copies versions, devices, settings and the last lines of the log as text. It contains no chat text."
+CHECK = "Looks for damaged or leftover files in chats, lists and measurements. Nothing is changed."
+COPIED = "Report copied to the clipboard."
 
 
 class CareSettings(SettingsSection):
@@ -72,14 +69,14 @@ class CareSettings(SettingsSection):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.report_words = kit.label(REPORT, wrap=True, plain=True, selectable=True)
-        self._texts = Switch(theme, "With the system prompt and the stop strings")
-        self._texts.setToolTip("Otherwise the report has only their lengths")
+        self._texts = Switch(theme, "Include the system prompt and the stop strings")
+        self._texts.setToolTip("Otherwise the report contains only their lengths")
         copy = kit.button("Copy a report", lambda: self.report_requested.emit(self._texts.isChecked()))
         self.check_words = kit.label(CHECK, wrap=True, plain=True, selectable=True)
         self._check = kit.button("Check my data", self.check_requested)
         self.asking = AskFirst()
         report = _beside(self.report_words, copy)
-        told = "With the system prompt and the stop strings of the settings"
+        told = "Include the system prompt and the stop strings of the settings"
         label = kit.label(told, wrap=True, plain=True, selectable=True)
         report.addLayout(kit.row(self._texts, (label, 1), spacing=12))
         check = _beside(self.check_words, self._check)
@@ -105,7 +102,7 @@ def _beside(words: QLabel, button: QPushButton) -> QVBoxLayout:
 
 NO_TOKEN = "No token is saved. Gated repositories ask for one when you fetch them."
 REMOVE = (
-    "Remove it from this computer? Other programs that use it lose it too. On the Hub it stays valid until "
+    "Remove it from this computer? Other programs that use it lose it too. It stays valid on the Hub until "
     "you revoke it there."
 )
 
@@ -176,7 +173,7 @@ class NetworkSettings(SettingsSection):
 T = TypeVar("T")
 
 _IDLE = (Activity.EMPTY, Activity.READY)
-_BUSY = "not asked for: the engine is at work"
+_BUSY = "unknown: the engine is busy"
 SHOWN = 12
 """Findings that are listed; the command lists all."""
 
@@ -215,7 +212,7 @@ class CareController(QObject):
                 put(f"not known: {answer.message} {answer.hint}")
 
         if self._session.activity in _IDLE:
-            self._view.report_words.setText("The report is being made…")
+            self._view.report_words.setText("Making the report…")
             self._session.questions.list_devices("", told)
         else:
             pair = self._session.pair
@@ -223,12 +220,14 @@ class CareController(QObject):
 
     def tell_bug(self, what: str) -> None:
         """Say that a part of this program failed."""
-        hint = "What was said is kept. Where something looks wrong now, start Draftscope again."
+        hint = "Your chats are safe. If something looks wrong, restart Draftscope."
         self._tell_with_report(f"Something went wrong in Draftscope: {what}.", hint, "bug")
 
     def tell_death(self, how: str) -> None:
         """Say that an earlier window ended without being closed."""
-        hint = "What was said is kept. The log says where it was, and a report holds the log's end."
+        hint = (
+            "Your chats are safe. The log says where it happened, and a report includes the end of the log."
+        )
         self._tell_with_report(f"Draftscope ended unexpectedly: {how}.", hint, "death")
 
     def _tell_with_report(self, message: str, hint: str, cause: str) -> None:
@@ -241,7 +240,7 @@ class CareController(QObject):
 
     def check(self) -> None:
         """Look for what is wrong, and say what would be done about it."""
-        self._view.show_check("Looking through your data…", busy=True)
+        self._view.show_check("Checking your data…", busy=True)
         self._query(self._found).ask(partial(_look, self._paths))
 
     def _found(self, findings: tuple[DataFault, ...]) -> None:

@@ -82,13 +82,13 @@ class SettingsPage(QScrollArea):
         scale = next(param for param in params_of(Settings) if param.name == "text_scale")
         self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
         self._scale.setAccessibleName("Text size")
-        self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
+        self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 restores the system size")
         self._scale.edited.connect(self._scale_edited)
         self._scale_error = kit.label("", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
         form.addRow(self._label("Palette"), _left(self._palette))
         form.addRow(self._label("Motion"), _left(self._motion))
-        row = _left(self._scale, QLabel("times the system's"), self._scale_error)
+        row = _left(self._scale, QLabel("× system size"), self._scale_error)
         row.setSpacing(8)
         form.addRow(self._label("Text size"), row)
 
@@ -99,7 +99,7 @@ class SettingsPage(QScrollArea):
         self._column.addWidget(self.network)
 
     def _add_drafters(self) -> None:
-        self._title("Your own drafters")
+        self._title("Your drafters")
         self.drafters = DrafterFiles(self._theme)
         self._column.addWidget(self.drafters)
 
@@ -115,7 +115,7 @@ class SettingsPage(QScrollArea):
         trash = kit.button(
             "Empty the trash",
             self.empty_trash_requested,
-            tip="Deleted chats are kept for 7 days. This removes them now, for good.",
+            tip="Deleted chats are kept for 7 days. This deletes them now, permanently.",
         )
         form.addRow(self._label("Deleted chats"), _left(trash))
 

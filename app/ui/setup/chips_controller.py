@@ -77,7 +77,7 @@ class ChipsController(QObject):
             pair = None  # the panel is about the pair here
         else:
             self._strategy.set_text(settings.strategy + synthetic)
-        here = "A server answers, and drafts by its own settings. This strategy is that of the models here."
+        here = "A server answers and drafts with its own settings. This strategy applies to the models here."
         self._strategy.set_unused(here if server is not None else "")
         self._sampling.set_text(*chip_words(settings.sampling))
         around = StrategyContext(
@@ -109,7 +109,7 @@ class ChipsController(QObject):
         pair = (preset.target, preset.draft)
         is_other = pair != (settings.now.target, settings.now.draft) or bool(settings.now.server)
         if is_other and self._session.activity in BUSY:
-            raise UserError("The engine is still at work.", "Stop the answer first.")
+            raise UserError("The engine is busy.", "Stop the answer first.")
         StrategySpec.parse(preset.strategy)  # its drafter may be gone: nothing is changed then
         settings.change(
             strategy=preset.strategy, sampling=preset.sampling, max_tokens=preset.max_tokens, stop=preset.stop

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from app.ui.setup.strategy_panel import StrategyPanel
 
 WORDS = (
-    "Texts like the answers that you expect: documents, code, earlier answers. ngram-cache then drafts what "
-    "followed each pair of tokens there."
+    "Choose texts like the answers you expect: documents, code, earlier answers. ngram-cache then drafts "
+    "the token that followed each pair of tokens there."
 )
 
 
@@ -48,7 +48,7 @@ class LookupMaker(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.button = kit.button("Make a lookup cache from texts…", self._ask)
+        self.button = kit.button("Make a lookup cache…", self._ask)
         self.told = kit.label(WORDS, "caption", wrap=True, plain=True)
         kit.column((self.button, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=4, on=self)
 
@@ -84,7 +84,7 @@ class LookupCacheController(QObject):
 
     def _make(self, texts: tuple[str, ...], output: str) -> None:
         if self._session.activity is not Activity.READY or self._session.server is not None:
-            self._maker.show_failure("It needs a model that is loaded here and writes nothing at the moment.")
+            self._maker.show_failure("It needs a loaded model that is not writing an answer.")
             return
         self._session.questions.count_texts(texts, output, partial(self._told, output))
 

@@ -104,7 +104,7 @@ class PresetRow(QWidget):
             control.setVisible(not shown)
 
 
-EMPTY = "No presets yet. Name what is in use now, to bring it back with one click."
+EMPTY = "No presets yet. Save the current setup to restore it with one click."
 
 
 class PresetsPanel(QWidget):
@@ -123,7 +123,7 @@ class PresetsPanel(QWidget):
         self._theme = theme
         self.rows: list[PresetRow] = []
         self._keys = GridKeys(self, lambda: [row.controls for row in self.rows])
-        help_line = kit.label("A preset keeps the pair, the strategy and the sampling.", "caption")
+        help_line = kit.label("A preset saves the models, the strategy and the sampling.", "caption")
         self._empty = kit.label(EMPTY, "secondary", wrap=True)
         self.notice = Notice(theme)
         self._list = kit.column(spacing=2)

@@ -81,7 +81,7 @@ class SamplingPanel(QWidget):
         self._limit = NumberField(next(param for param in params_of(Settings) if param.name == "max_tokens"))
         self._limit.edited.connect(self._edited)
         stop_help = kit.label(
-            "The answer ends before any of these texts. One per line; \\n is a line break.",
+            "The answer ends before any of these texts. One per line; write \\n for a line break.",
             "caption",
             wrap=True,
         )

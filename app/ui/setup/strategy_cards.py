@@ -80,7 +80,7 @@ class StrategyCard(QFrame):
     def _show_memory(self) -> None:
         """Say what the strategy keeps with the settings shown."""
         most = self.kind.memory_at(self.part().params, self._n_ctx) if self.kind is not None else 0
-        self.memory.setText(f"Keeps up to {file_size(most)} of main memory with these settings.")
+        self.memory.setText(f"Uses up to {file_size(most)} of main memory with these settings.")
         self.memory.setVisible(most > 0)
 
     def valid(self) -> bool:
@@ -276,7 +276,7 @@ class StrategyCards(QWidget):
         if kind.needs_draft:
             if kind.is_head:
                 return "needs a draft that reads this target"
-            return "draft model" if self._has_draft else "needs a draft model, none is chosen"
+            return "draft model" if self._has_draft else "needs a draft model; none is chosen"
         return "from outside" if isinstance(kind, ForeignKind) else ""
 
     def _restyle(self) -> None:

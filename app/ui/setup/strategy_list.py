@@ -191,7 +191,7 @@ class StrategyPicker(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"Strategy {name}")
         self.setAccessibleDescription(summary)
-        self.setToolTip("Choose another strategy")
+        self.setToolTip("Choose a different strategy")
         title = kit.label(name, "mono")
         self._chevron = QLabel()
         self.summary = kit.label(summary, "caption", wrap=True)

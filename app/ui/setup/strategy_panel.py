@@ -37,7 +37,7 @@ from app.ui.widgets.labels import OneOf
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.segmented import Segmented
 
-IDLE = "No effect: strategy none drafts nothing."
+IDLE = "Not used: strategy none drafts nothing."
 
 
 class RuleChoice(QWidget):
@@ -137,8 +137,8 @@ def check_together(spec: StrategySpec, context: StrategyContext) -> None:
     spec.check_lengths()
     if spec.needs_draft and context.draft is None:
         raise SettingError(
-            "This strategy needs a draft model, and none is chosen.",
-            "Choose one from the draft chip, or another strategy.",
+            "This strategy needs a draft model, but none is chosen.",
+            "Choose a draft at the top of the window, or a different strategy.",
         )
     if context.vocabulary.startswith(FitKind.THROUGH_TEXT):
         for part in spec.parts:

@@ -51,7 +51,7 @@ class PurposeChoice(QWidget):
         self.compare = kit.button(
             "Compare it",
             lambda: self.compared.emit(self._spec),
-            tip="Sets up Compare: no drafting, the strategy in use and this one",
+            tip="Set up Compare with no drafting, the current strategy and this one",
         )
         self._comparable = False
         kit.column(
@@ -117,7 +117,7 @@ class SpecText(QWidget):
         self._spec = ""
         self.line = kit.field("Strategy as text")
         self.line.setProperty("kind", "mono")
-        self.line.setToolTip("name:key=value, joined by + in order of precedence")
+        self.line.setToolTip("name:key=value, joined by + in the order they are asked")
         self._typing = Typing(self.line, self.line.textEdited)
         self._typing.settled.connect(lambda: self.typed.emit(self.line.text()))
         copy = IconButton(theme, "copy", "Copy the strategy", act=self._copy)
@@ -149,10 +149,10 @@ class SpecText(QWidget):
         QGuiApplication.clipboard().setText(self._spec)
 
 
-TITLE = "Read a command or a log"
+TITLE = "Import from a command or a log"
 WORDS = (
-    "A command of llama-server, llama-cli, llama-speculative or vLLM, Python with LLM(…), or lines of a log. "
-    "It is read here and not run."
+    "Paste a command for llama-server, llama-cli, llama-speculative or vLLM, Python with LLM(…), or log "
+    "lines. It is only read, never run."
 )
 LONGEST = 500_000  # characters that are read here; draftscope explain reads longer files
 _LINES = 5  # of the field

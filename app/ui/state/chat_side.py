@@ -168,7 +168,7 @@ class ChatSide:
         """Load models that were chosen elsewhere, or tell why not. Strategies that need a draft go with it. A
         target of our own brings its draft and the strategy that suits it."""
         if self.engine.activity in BUSY:
-            tell(UserError("The engine is still at work.", "Stop the answer first."))
+            tell(UserError("The engine is busy.", "Stop the answer first."))
             return
         now = self.settings.now
         target = now.target if change.target is KEEP else ModelOptions(change.target)

@@ -156,7 +156,7 @@ class EngineSession(QObject):
         """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
         while no answer is being written. A load that is asked for meanwhile is done afterwards."""
         self._kept = self._load or self._kept
-        self._leave(Activity.LENT, "A measurement is using the engine.", "Ask again when it is over.", gone)
+        self._leave(Activity.LENT, "A measurement is using the engine.", "Try again when it ends.", gone)
 
     def _leave(
         self, activity: Activity, message: str, hint: str, gone: Callable[[], None] | None = None
@@ -213,7 +213,9 @@ class EngineSession(QObject):
         if is_address(target.path) is not self._at_server:
             self._at_server = is_address(target.path)
             self._kept = None
-            self._leave(Activity.LOADING, "Another pair is being loaded.", "Ask again when it is there.")
+            self._leave(
+                Activity.LOADING, "Different models are being loaded.", "Try again when they are loaded."
+            )
             self._thread.start()
         # An engine that has just been started may take longer to answer.
         at_hand = self._load is not None or (self.activity is Activity.READY and not self._at_server)
@@ -312,7 +314,7 @@ class EngineSession(QObject):
     def _dispatch(self, event: Event) -> None:
         if isinstance(event, Failed) and not event.expected:
             # The message of a bug may quote what the engine was working on.
-            words = event.message if event.gone else "The engine met an unexpected error."
+            words = event.message if event.gone else "The engine had an unexpected error."
             log.error("%s\n%s", words, event.details)
         if not isinstance(event, LoadProgress) or (self._load is not None and event.run == self._load.run):
             self._stuck.stop()

@@ -46,7 +46,7 @@ class LabThread(QThread):
         except Exception:  # a bug: it is logged, and the page says that the measurement broke
             log.exception("The measurement broke")
             self._post(
-                Broken("The measurement broke.", "What was measured is kept; the log has the details.")
+                Broken("The measurement broke.", "The finished runs are kept. The log has the details.")
             )
 
 

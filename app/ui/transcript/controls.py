@@ -71,7 +71,7 @@ class VersionBar(QWidget):
         )
         self.before.setEnabled(version > 0)
         self.after.setEnabled(version + 1 < versions)
-        self.compare = IconButton(theme, "compare", "Compare the versions")
+        self.compare = IconButton(theme, "compare", "Compare versions")
         number = QLabel(f"{version + 1}/{versions}")
         number.setAccessibleName(f"Version {version + 1} of {versions}")
         set_role(number, role="secondary")
@@ -196,7 +196,7 @@ class EmptyState(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.title = QLabel("Ask, and watch the draft being judged", self)
+        self.title = QLabel("Ask, and watch every draft being judged", self)
         self.line = QLabel(
             "Every token of the answer shows where it came from: drafted and accepted,"
             " corrected by the target, or a bonus.",

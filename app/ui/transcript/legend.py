@@ -23,13 +23,13 @@ class Legend(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
-        self.drafts_shown = QuietSwitch(theme, "drafts shown", self)
+        self.drafts_shown = QuietSwitch(theme, "Show drafts", self)
         self.drafts_shown.setChecked(True)
         self.drafts_shown.setToolTip(
-            "Show rejected and ignored drafts in place, struck through.\n"
-            "They are never part of what is copied, found or sent."
+            "Show rejected and ignored drafts in place, struck through.\nThey are never copied, searched "
+            "or sent."
         )
-        self.rendered = QuietSwitch(theme, "rendered", self)
+        self.rendered = QuietSwitch(theme, "Formatted text", self)
         self.rendered.setToolTip("Show answers as formatted text instead of tokens.")
         row = WrapLayout(self, gap=12)
         for sample in self.samples.values():

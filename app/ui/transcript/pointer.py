@@ -355,11 +355,11 @@ class Pointer(QObject):
 
 
 KEYS: KeyTable[Pointer] = KeyTable(
-    ("Alt+Left", "Answer: the token before", lambda pointer: pointer.walk(-1)),
-    ("Alt+Right", "Answer: the next token", lambda pointer: pointer.walk(1)),
-    ("Alt+Up", "Answer: the round before", lambda pointer: pointer.walk_rounds(-1)),
-    ("Alt+Down", "Answer: the next round", lambda pointer: pointer.walk_rounds(1)),
-    ("Return Enter", "Answer: keep the token's round shown", lambda pointer: pointer.enter()),
+    ("Alt+Left", "Answer: previous token", lambda pointer: pointer.walk(-1)),
+    ("Alt+Right", "Answer: next token", lambda pointer: pointer.walk(1)),
+    ("Alt+Up", "Answer: previous round", lambda pointer: pointer.walk_rounds(-1)),
+    ("Alt+Down", "Answer: next round", lambda pointer: pointer.walk_rounds(1)),
+    ("Return Enter", "Answer: keep showing the token's round", lambda pointer: pointer.enter()),
     ("Space", "Answer: fold reasoning", lambda pointer: pointer.fold_seen()),
-    ("Escape", "Answer: let go of token and selection", lambda pointer: pointer.escape()),
+    ("Escape", "Answer: clear token and selection", lambda pointer: pointer.escape()),
 )

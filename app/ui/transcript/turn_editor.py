@@ -12,7 +12,7 @@ from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import focus_ring
 from app.ui.widgets import kit
 
-_HINT = "Enter sends  ·  Shift+Enter starts a line  ·  Esc cancels"
+_HINT = "Enter to send  ·  Shift+Enter for a new line  ·  Esc to cancel"
 _MOST_LINES = 12
 GAP_WORDS = "The answer goes here"
 

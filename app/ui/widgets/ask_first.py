@@ -14,7 +14,7 @@ from shiboken6 import isValid
 from app.ui.widgets import kit
 from app.ui.widgets.labels import ElidedLabel
 
-CHANGED = "That has changed meanwhile: nothing was done."
+CHANGED = "This changed in the meantime, so nothing was done."
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class RunStrip(QWidget):
             kit.label("", role, wrap=True, plain=True, selectable=True) for role in ("", "secondary")
         )
         self.left = kit.label("", "secondary")
-        self.follow = kit.button("Follow the run", kind="flat", tip="Show what is being measured again")
+        self.follow = kit.button("Follow the run", kind="flat", tip="Return to the running measurement")
         self.follow.hide()
         self.pause = kit.button("Pause", tip="The current run will restart when the measurement resumes")
-        self.cancel = kit.button("Cancel", tip="Stop for good; finished runs are kept")
+        self.cancel = kit.button("Cancel", tip="Stop the measurement; finished runs are kept")
         self.bar = kit.progress(1000)
         keeps = self.bar.sizePolicy()
         keeps.setRetainSizeWhenHidden(True)  # the part below does not jump when it comes

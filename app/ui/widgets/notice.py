@@ -229,7 +229,7 @@ class Remark(MessageStrip):
         super().__init__(theme)
         for button in self._buttons:
             set_role(button, kind="flat")
-        self._close.set_tooltip("Dismiss this remark")
+        self._close.set_tooltip("Dismiss this notice")
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         side = kit.column(

@@ -244,7 +244,7 @@ class QuietSwitch(QAbstractButton):
         self.update()
 
 
-OFFLINE = "No network use. Models already here still work."
+OFFLINE = "Draftscope does not use the network. Downloaded models still work."
 FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
 
 

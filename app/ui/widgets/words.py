@@ -85,7 +85,7 @@ def load_warning(info: ModelInfo, role: Role) -> str:
     if info.n_ctx <= info.n_ctx_train:
         return ""
     return (
-        f"The context is longer than the {info.n_ctx_train:,} tokens that the model was trained on: "
+        f"The context is longer than the {info.n_ctx_train:,} tokens the model was trained on: "
         f"{'expect nonsense' if role is Role.TARGET else 'few of its tokens will pass'} beyond those."
     )
 

@@ -116,7 +116,7 @@ def commands(window: MainWindow) -> tuple[AppAction, ...]:
         AppAction("Chat", "regenerate", "Regenerate", ("Ctrl+R",), controller.regenerate, only_in_chat=True),
         AppAction("Chat", "stop", "Stop", (), controller.stop),
         AppAction("Chat", "clear", "Clear", (), controller.clear, only_in_chat=True),
-        AppAction("Chat", "undo", "Take back a deletion", ("Ctrl+Z",), page.chats.undo, only_in_chat=True),
+        AppAction("Chat", "undo", "Undo a deletion", ("Ctrl+Z",), page.chats.undo, only_in_chat=True),
         AppAction("Chat", "find", "Find in the chat", ("Ctrl+F",), find, only_in_chat=True),
         AppAction("Chat", "quit", "Quit", ("Ctrl+Q",), window.close),
         AppAction("View", "chat", "Chat", (), partial(window.go, "chat")),
@@ -125,7 +125,7 @@ def commands(window: MainWindow) -> tuple[AppAction, ...]:
         AppAction("View", "instruments", "Instruments", ("Ctrl+I",), fold, only_in_chat=True),
         AppAction("View", "larger", "Larger text", ("Ctrl++", "Ctrl+="), lambda: look.scale_by(0.1)),
         AppAction("View", "smaller", "Smaller text", ("Ctrl+-",), lambda: look.scale_by(-0.1)),
-        AppAction("View", "usual", "The system's text size", ("Ctrl+0",), lambda: look.set_scale(1.0)),
+        AppAction("View", "usual", "System text size", ("Ctrl+0",), lambda: look.set_scale(1.0)),
         AppAction("Help", "help", "Help", ("F1",), window.help.toggle),
         AppAction("Help", "tour", "Take the tour", (), window.chat_side.tour),
         *(

@@ -28,8 +28,8 @@ EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
 HELD = "Waiting for a step"
 _AUDIT = "Audit text"
-_AUDIT_HELP = "Answers with and without drafting, and finds out whether drafting changes the text."
-_MEASURE_HELP = "Answers again, without drafts and with them in turns, and compares the speeds."
+_AUDIT_HELP = "Answer with and without drafting, to check whether drafting changes the text."
+_MEASURE_HELP = "Answer again, alternating with and without drafts, and compare the speeds."
 _WORDS = {
     Activity.EMPTY: "No model loaded",
     Activity.LOADING: "Loading",
@@ -95,7 +95,7 @@ class StatusBar(QWidget):
         self._recorded = False
         self._server: ServerInfo | None = None
         self.state = GivingLabel()
-        self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
+        self.alpha = Readout("α", "0.888", "", definitions.ALPHA)
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = GivingLabel()
@@ -104,7 +104,7 @@ class StatusBar(QWidget):
         for button in (self.measure, self.audit):
             button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.context = Readout("context", "8,888 / 8,888", "", definitions.CONTEXT)
-        tip = "Threads of the target, and the devices that hold its layers."
+        tip = "The target's threads, and the devices with its layers."
         self.device = kit.label(tip=tip)
         self._numbers = Throttle(self._show_numbers, self)
 
@@ -222,14 +222,14 @@ class StatusBar(QWidget):
     def _why_not(self, answered: bool) -> str:
         """Why the answer cannot be repeated now; "" where it can."""
         if self._auditing:
-            return "Answering with and without drafting, and reading the text again."
+            return "Answering with and without drafting, and checking the text."
         if self._measuring is not None:
-            return "Answering again, without drafts and with them in turns, until the difference is clear."
+            return "Answering again with and without drafts, until the difference is clear."
         if not answered:
-            return "Needs an answer to measure against."
+            return "Ask something first."
         if self._server is not None and not self._server.has_baseline:
             return baseline_words(self._server)
-        return "Possible once the engine is ready." if self._busy else ""
+        return "Available when the engine is ready." if self._busy else ""
 
     @property
     def _busy(self) -> bool:

@@ -154,7 +154,7 @@ def test_the_same_pair_or_none(windows: Windows, tiny_file: Callable[[Tiny], Pat
     desk.load(target=tiny_file(Tiny(name="other", n_ctx=1024)))
     desk.until_ready()
     desk.window.status.measure_baseline_requested.emit()
-    assert desk.error().startswith("This answer was made with another pair")
+    assert desk.error().startswith("This answer was made with different models")
     assert desk.session.activity is Activity.READY
 
 

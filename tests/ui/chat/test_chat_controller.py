@@ -201,7 +201,7 @@ def test_enter_says_why_nothing_is_sent(windows: Windows) -> None:
     desk.press(Qt.Key.Key_Return)
     assert desk.error() == "", "nothing was to be sent"
     desk.type("and then")
-    assert "still at work" in desk.error() and desk.page.prompt.text() == "and then"
+    assert "busy" in desk.error() and desk.page.prompt.text() == "and then"
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
     assert desk.error() == "" and desk.page.prompt.text() == "and then"
@@ -514,7 +514,7 @@ def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk.controller.new_chat()
     assert desk.system_prompt().text() == ""
     desk.press(Qt.Key.Key_Right, named(desk.page.prompt, "Mode: chat", Segmented))
-    assert "only this is sent" in desk.prompt.placeholderText()
+    assert "nothing else is sent" in desk.prompt.placeholderText()
     desk.ask("Once upon")
     trace = desk.trace
     assert trace is not None and trace.header.prompt == "Once upon"

@@ -55,7 +55,7 @@ def test_a_server_answers_in_the_chat_and_nothing_untold_is_shown(windows: Windo
         and "thread" not in status.device.text()
     )
     assert status.alpha.value.text() == "0.500"
-    assert "does not tell how long its passes" in words_in(desk.page.instruments.cost)
+    assert "does not report how long its passes" in words_in(desk.page.instruments.cost)
     assert "The server's own draft" in words_in(desk.page.instruments.table)
     assert not status.measure.isEnabled() and "cannot leave drafting out" in status.measure.toolTip()
     assert desk.notes() == ["The answer reached its length limit."] and not desk.items()[-1].note.action
@@ -85,7 +85,7 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     rounds = {round.index: round for round in desk.trace.rounds}
     header = desk.trace.header
     for facts in (facts_of(rounds[span.round], span, header) for span in answer.spans):
-        assert facts.word == "untold" and facts.verdict[0] == "The server does not report what it drafted."
+        assert facts.word == "unknown" and facts.verdict[0] == "The server does not report what it drafted."
     status, instruments = desk.window.status, desk.page.instruments
     assert status.alpha.value.text() == status.tau.value.text() == NOTHING
     assert status.speed.value.text() != NOTHING
@@ -105,7 +105,14 @@ def test_sums_over_untold_answers_have_no_rounds_and_no_rates_of_them() -> None:
         request = GenerationRequest(prompt="a", strategy=SERVER, max_tokens=5)
         untold = AnswerModel(trace_of(client.generate(request)))
     shown = {name: words(Sums.over([untold])) for name, _, words in ROWS}
-    for unknown in ("rounds", "accepted / drafted", "accepted / emitted", "judged α", "τ", "tokens per pass"):
+    for unknown in (
+        "rounds",
+        "accepted / drafted",
+        "accepted / emitted",
+        "α (of judged tokens)",
+        "τ",
+        "tokens per pass",
+    ):
         assert shown[unknown] == NOTHING, unknown
     assert shown["tokens"] == "5" and shown["tokens/s"] != NOTHING
 

@@ -37,7 +37,7 @@ def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> No
     assert desk.texts() == kept, "the other chat's tokens stay out of this one"
     assert desk.busy()
     desk.type("not now")
-    assert "still at work" in desk.error() or desk.page.prompt.text() == "not now"
+    assert "busy" in desk.error() or desk.page.prompt.text() == "not now"
     desk.page.chats.chat_chosen.emit(answering)
     assert desk.page.transcript.live and desk.texts()[0] == "long"
     before = desk.tokens()
@@ -110,7 +110,7 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     desk.page.transcript.regenerate_requested.emit(desk.items()[-1].turn)
     assert "read from a trace file" in desk.error()
     desk.window.status.measure_baseline_requested.emit()
-    assert "Only an answer of this chat" in desk.error()
+    assert "Only answers in this chat" in desk.error()
     desk.ask("a chat of its own")
     assert len(desk.items()) == 2 and desk.texts()[0] == "a chat of its own"
     desk.window.show_trace(read, tmp_path / "a.jsonl")

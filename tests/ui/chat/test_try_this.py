@@ -300,7 +300,7 @@ def test_while_an_answer_is_written_nothing_is_changed(bundled: Windows) -> None
     press_shortcut(desk)
     row(desk, "Copied").click()
     notice = desk.page.prompt.try_panel.notice
-    assert notice.isVisible() and "at work" in notice.message, "said where it was chosen"
+    assert notice.isVisible() and "busy" in notice.message, "said where it was chosen"
     assert in_use(desk)[0] == "none" and desk.controller.shown.id == chat
     desk.controller.stop()
     desk.until_ready()
@@ -325,7 +325,7 @@ def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
     assert said(desk) == ("", "", ""), "another question"
     desk.ask("Warm abcabc")  # typed
     assert said(desk)[0] == look("Warm")
-    named(desk.page.prompt.remark, "Dismiss this remark", IconButton).click()
+    named(desk.page.prompt.remark, "Dismiss this notice", IconButton).click()
     desk.controller.regenerate()
     desk.answered()
     assert said(desk) == ("", "", ""), "dismissed"

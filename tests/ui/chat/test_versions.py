@@ -105,7 +105,7 @@ def test_versions_are_reached_by_the_menu_key_and_not_while_one_is_written(windo
     }
     assert menu["Previous version"].isEnabled() and not menu["Next version"].isEnabled()
     menu["Previous version"].trigger()
-    assert "still at work" in desk.error() and number(desk) == "2/2"
+    assert "busy" in desk.error() and number(desk) == "2/2"
     desk.controller.stop()
     desk.until_ready()
     menu["Previous version"].trigger()

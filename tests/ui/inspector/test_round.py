@@ -166,10 +166,10 @@ def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
     alone = [card for token, card, best in cards if token.id not in best]
     assert alone and len(alone) < len(cards)
     for token, card, best in cards:
-        told = any("q of the others is not known" in note for note in card.notes)
+        told = any("q of the others is unknown" in note for note in card.notes)
         assert told == (token.id not in best)
     drafted = next(round for round in hidden.rounds if round.drafted)
-    assert "does not hold q of the others" in source_words(drafted, hidden.header)
+    assert "q was not recorded" in source_words(drafted, hidden.header)
     assert draft_heading(drafted, hidden.header) == "draft_p"
 
 

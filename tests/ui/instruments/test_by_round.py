@@ -37,11 +37,11 @@ def test_the_most_frequent_comes_first_and_nothing_is_lost(qtbot: QtBot) -> None
     assert shown.sizeHint().height() == height  # nothing jumps
     assert shown.text() == "1,200× at n_max · 31× no match · 4× below p_min"
     assert shown.toolTip().splitlines()[1:] == ["1,200× at n_max", "31× no match", "4× below p_min"]
-    assert shown.lines(2000) == [f"drafts ended: {shown.text()}"]
+    assert shown.lines(2000) == [f"drafts stopped: {shown.text()}"]
     for width in range(40, 500, 20):
         lines = shown.lines(width)
         assert len(lines) <= 2
-        assert " · ".join(lines) == f"drafts ended: {shown.text()}"
+        assert " · ".join(lines) == f"drafts stopped: {shown.text()}"
         if len(lines) == 2 and " · " in lines[0]:
             assert shown.fontMetrics().horizontalAdvance(lines[0]) <= width
 

@@ -180,7 +180,7 @@ def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
     panel.answer.measure(measurement(2.13, 64))
     assert panel.speed.note.text().startswith("2.13× measured, ")
     assert panel.speed.value.text() == "213" != own
-    assert f"came at {own}" in panel.speed.value.toolTip()
+    assert f"ran at {own}" in panel.speed.value.toolTip()
     panel.speed.canvas.hovered.emit(40)
     assert panel.speed.canvas.reading == f"round 40: 213{numbers.SPACE}tok/s, baseline 100"
     show(panel, trace(20))
@@ -222,7 +222,7 @@ def test_reset_counts_from_the_next_round(panel, qtbot) -> None:
     qtbot.waitUntil(panel.head.reset.isEnabled, timeout=PATIENCE)
     QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
     assert values(panel) == ["–", "–", "–"]
-    assert panel.acceptance.message.text() == "Begins with the next round."
+    assert panel.acceptance.message.text() == "Starts with the next round."
     panel.answer.add(rounds[40:])
     panel.answer.end(totals(rounds))
     assert panel.answer.statistics == Statistics.of(rounds[40:])

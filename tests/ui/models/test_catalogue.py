@@ -55,8 +55,8 @@ def test_while_free_memory_is_not_known_words_say_so_and_no_dot_lights(qtbot: Qt
     card, row = FitLight(theme), FitLight(theme, light_words, unknown="")
     for light in (card, row):
         qtbot.addWidget(light)
-    assert (card.words.text(), row.words.text()) == ("Free memory is not known yet", "")
-    assert card.toolTip() == row.toolTip() == "Free memory is not known yet"
+    assert (card.words.text(), row.words.text()) == ("Free memory is unknown so far", "")
+    assert card.toolTip() == row.toolTip() == "Free memory is unknown so far"
     assert colours(row) == 1
     row.set_fit(fit_in(1_000_000, Room(memory=10**9)))
     assert colours(row) > 1 and row.words.text() == "Fits in memory"
@@ -88,7 +88,7 @@ def own_model(paths: Paths, pair_files: tuple[Path, Path], monkeypatch: pytest.M
 
 def test_a_draft_that_came_with_draftscope_is_not_fetched(own_model: Path, shop: Shop) -> None:
     card, alone = shop.card(), shop.card(ALONE)
-    shop.until(lambda: card.state == "Confirmed with the Hub." and alone.state == "The file is here.")
+    shop.until(lambda: card.state == "Confirmed with the Hub." and alone.state == "The file is downloaded.")
     assert alone.use.isVisible() and not alone.button.isVisible()
     assert own_model.stem in told(card) and told(card).count("· here") == 1
     shop.click(card.button)
@@ -176,7 +176,7 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     shop.until(lambda: page.notice.message)
     assert (
         "has a problem" in page.notice.message
-        and page.state.text() == "Names and sizes as listed, not confirmed"
+        and page.state.text() == "Names and sizes from the built-in list, not confirmed"
     )
     assert all(card.notice.message == card.state == "" for card in page.cards)
     assert len(stocked.requests("api")) <= 3  # the same answer is not asked for nine times
@@ -195,7 +195,7 @@ def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
     shop.until(shop.card().use.isVisible)
     shop.click(shop.place.offline)
     page = shop.place.catalogue
-    assert page.state.text().startswith("Offline: names and sizes as listed. Pairs can be fetched")
+    assert page.state.text().startswith("Offline: names and sizes are from the built-in list. Turn off")
     other = page.cards[-1]
     assert other.state == "" and not other.button.isEnabled()
     shop.click(shop.card().use)
@@ -227,7 +227,7 @@ def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
         commit.mkdir(parents=True)
         (commit / name).write_bytes(b"GGUF")
     shop = make_shop(offline=True)
-    assert shop.card().state == "Both files are here."
+    assert shop.card().state == "Both files are downloaded."
     shop.click(shop.card().use)
     target, draft = shop.loaded()
     assert target is not None and target.endswith("renamed-Q4_K_M.gguf")
@@ -281,7 +281,9 @@ def told(card: QWidget) -> str:
 def test_a_pair_says_what_others_measured_or_that_nobody_did(shop: Shop) -> None:
     for card in shop.place.catalogue.cards:
         published = card.pair.published
-        assert (f"Published: {published}" if published else "No published figure for this pair") in told(card)
+        assert (f"Published: {published}" if published else "No published speed-up for this pair") in told(
+            card
+        )
 
 
 def test_a_target_alone_says_what_drafts_for_it_before_it_is_fetched(

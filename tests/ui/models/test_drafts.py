@@ -26,7 +26,7 @@ from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 
 pytestmark = pytest.mark.usefixtures("hub_home")
-TABLE = "Drafts, the largest predicted speed-up first; Enter uses one in the chat"
+TABLE = "Drafts, fastest predicted first; press Enter to use one in the chat"
 
 
 class Trials:
@@ -113,7 +113,7 @@ def test_noisy_drafts_of_the_bundled_pair_are_ordered_and_shown_again(
     trials = Trials(desk, monkeypatch)
     desk.until(trials.rows)
     trials.add(noisy)
-    assert trials.words == "Nothing was measured for this target."
+    assert trials.words == "Nothing has been measured for this target."
     assert trials.row("noise-60")[3:] == ["–"] * 5
     trials.measure()
     alphas = {row[0]: float(row[3].split()[0]) for row in trials.rows()}
@@ -163,7 +163,7 @@ def test_cancelling_gives_the_chat_its_models_back_at_once(
     assert trials.words == "Ending…"
     trials.until_over()
     assert desk.session.pair is not None
-    assert trials.words == "Nothing was measured for this target."
+    assert trials.words == "Nothing has been measured for this target."
     assert trials.top_of_the_table() == top
     assert trials.row("same.gguf")[3:] == ["–"] * 5
 
@@ -254,8 +254,8 @@ def test_results_are_copied_and_exported(
     monkeypatch.setattr(
         QFileDialog, "getSaveFileName", lambda _w, _t, name, _p: (str(files[Path(name).suffix]), "")
     )
-    menu["Everything as JSON…"].trigger()
-    menu["Table as CSV…"].trigger()
+    menu["Save all as JSON…"].trigger()
+    menu["Save table as CSV…"].trigger()
     report = json.loads(files[".json"].read_text())
     table = list(csv.DictReader(files[".csv"].read_text().splitlines()))
     assert [draft["file"] for draft in report["drafts"]] == [row["file"] for row in table]

@@ -121,16 +121,16 @@ def test_drafts_stand_best_first_with_their_reasons(
     assert "It cannot draft, because broken.gguf is not a GGUF file" in said[-1]
     assert any("Works, because" in words for words in said)
     assert details.drafts.current == 0
-    assert details.best.isEnabled() and details.best.toolTip().startswith("Judge all drafts")
+    assert details.best.isEnabled() and details.best.toolTip().startswith("Compare all drafts")
     details.drafts.select(len(said) - 1)
     assert not details.pair.isEnabled()  # a candidate that cannot draft
     details.drafts.select(0)
     shop.click(details.pair)
     assert shop.used == [PairChange(BUNDLED_TARGET, str(details.candidates[0].model.path))]
     shop.select(mine / "small.gguf")
-    assert "2 layers with the output" in words_in(details)
+    assert "2 layers including output" in words_in(details)
     shop.select(mine / "other.gguf")
-    assert not details.best.isEnabled() and details.best.toolTip().startswith("Needs a model here")
+    assert not details.best.isEnabled() and details.best.toolTip().startswith("Needs a model with")
 
 
 def test_a_draft_that_cannot_serve_the_new_target_is_taken_away(
@@ -157,7 +157,7 @@ def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None
     shop.in_use = (str(mine / "own-Q8_0.gguf"), "")
     shop.click(details.delete)
     assert "own-Q8_0.gguf" in details.asking.words
-    assert "The chat uses it now" in details.asking.words
+    assert "The chat is using it" in details.asking.words
     shop.qtbot.keyClick(details.asking.no, Qt.Key.Key_Escape)
     assert not details.asking.isVisible() and (mine / "own-Q8_0.gguf").exists()
     shop.click(details.delete)

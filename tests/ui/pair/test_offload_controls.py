@@ -142,13 +142,13 @@ def pick(qtbot: QtBot, placement: Placement, choice: str) -> None:
 
 
 def test_devices_are_listed_with_their_memory(placement: Placement) -> None:
-    assert "once the engine is ready" in words(placement)
+    assert "when the engine is ready" in words(placement)
     placement.set_devices((NEAR, FAR, HERE))
     assert "worker at box:7" in words(placement)
     assert "5.00 GB free of 6.00 GB" in words(placement)
     assert "AMD" not in words(placement)
     placement.set_devices((HERE,))
-    assert "no device besides the CPU" in words(placement)
+    assert "the only device" in words(placement)
 
 
 def test_all_some_and_no_devices(qtbot: QtBot, placement: Placement) -> None:
@@ -159,7 +159,7 @@ def test_all_some_and_no_devices(qtbot: QtBot, placement: Placement) -> None:
     assert not placement.findChild(Segmented).isVisible(), "there is nothing to split"
     check(qtbot, placement, "RPC1")
     assert put(placement).device == "none"
-    assert "the CPU computes all" in words(placement)
+    assert "all layers are on the CPU" in words(placement)
     check(qtbot, placement, "RPC1")
     check(qtbot, placement, "RPC0")
     assert put(placement).device == ""
@@ -188,7 +188,7 @@ def test_shares(qtbot: QtBot, placement: Placement) -> None:
 def test_one_device_of_several(qtbot: QtBot, placement: Placement) -> None:
     placement.set_devices((NEAR, FAR, HERE))
     placement.set_value(ModelOptions("m", split_mode="none", main_gpu=1))
-    main = named(placement, "The one device in use", QComboBox)
+    main = named(placement, "The only device in use", QComboBox)
     assert main.currentText() == "RPC1"
     assert not placement.findChild(Segmented).isVisible()
     qtbot.keyClick(main, Qt.Key.Key_Up)
@@ -331,10 +331,10 @@ def test_every_option_survives_the_form(form: ModelForm) -> None:
 
 def test_someone_without_a_gpu_reads_one_line(form: ModelForm) -> None:
     form.set_devices((HERE,), ("RPC", "CPU"))
-    assert "The CPU computes all layers" in words(form)
+    assert "ll layers are on the CPU" in words(form)
     assert not form.layers.isVisible() and not form.placement.isVisible()
     form.set_devices((NEAR, HERE), ("RPC", "CPU"))
-    assert form.layers.isVisible() and "The CPU computes all layers" not in words(form)
+    assert form.layers.isVisible() and "ll layers are on the CPU" not in words(form)
     form.devices_fold.button.click()
     assert form.placement.isVisible()
 

@@ -145,7 +145,7 @@ def test_without_devices_there_is_one_line_and_one_bar(windows: Windows) -> None
     desk = windows.open()
     panel = open_panel(desk, "target")
     desk.until(lambda: TAKEN in words(panel.memory))
-    assert "The CPU computes all layers" in words(panel.form)
+    assert "All layers are on the CPU" in words(panel.form)
     assert not panel.form.layers.isVisible() and not panel.form.placement.isVisible()
     assert words(panel.memory).count("Main memory") == 1
     pair = desk.session.pair
@@ -165,7 +165,7 @@ def test_what_would_be_taken_is_told_before_loading(windows: Windows) -> None:
     assert "Lower ctx_size" in words(panel.memory)
     box.lineEdit().selectAll()
     desk.qtbot.keyClicks(box.lineEdit(), "x")
-    desk.until(lambda: "every setting is valid" in words(panel.memory))
+    desk.until(lambda: "all settings are valid" in words(panel.memory))
     box.lineEdit().selectAll()
     desk.qtbot.keyClicks(box.lineEdit(), "0")
     desk.until(lambda: TAKEN in words(panel.memory))
@@ -223,7 +223,7 @@ def test_nothing_is_measured_while_an_answer_is_written(windows: Windows) -> Non
     desk.type("hello")
     desk.until_streaming()
     panel = open_panel(desk, "target")
-    desk.until(lambda: "once the engine is free" in words(panel.memory))
+    desk.until(lambda: "when the engine is free" in words(panel.memory))
     desk.controller.stop()
     desk.until(lambda: TAKEN in words(panel.memory))
 
@@ -286,7 +286,7 @@ def test_target_and_draft_go_where_each_was_sent(
     row.check.click()
     desk.press(Qt.Key.Key_Escape, panel)
     draft = open_panel(desk, "draft")
-    assert "The target's changes are loaded too" in words(draft.head)
+    assert "The target's changes are also loaded" in words(draft.head)
     desk.until(lambda: draft.form.layers.isVisible() and draft.form.layers.most == 3)
     draft.form.layers.none.click()
     desk.until(lambda: shown_layers(draft, "draft") == {"CPU": 3})
@@ -295,7 +295,7 @@ def test_target_and_draft_go_where_each_was_sent(
     assert pair is not None and pair.draft is not None
     assert layers(pair.target) == {"RPC0": LAYERS}
     assert layers(pair.draft) == {"CPU": 3}
-    assert "changes are loaded too" not in words(draft.head)
+    assert "changes are also loaded" not in words(draft.head)
 
 
 def test_fit_for_me_sets_both_models(

@@ -52,7 +52,7 @@ def test_a_report_is_copied_without_what_was_said(desk: Desk) -> None:
     report = copied(desk)
     assert "CPU: CPU" in report and "1, of them 0 damaged" in report
     assert SECRET not in report
-    named(care(desk), "With the system prompt and the stop strings", Switch).setChecked(True)
+    named(care(desk), "Include the system prompt and the stop strings", Switch).setChecked(True)
     assert copied(desk).count(SECRET) == 1
 
 
@@ -62,7 +62,7 @@ def test_a_report_is_copied_while_the_engine_is_at_work(slow: Callable[..., Desk
     desk.until_streaming()
     desk.window.go("settings")
     report = copied(desk)
-    assert "not asked for: the engine is at work" in report
+    assert "unknown: the engine is busy" in report
     assert desk.busy(), "a report stops no answer"
 
 

@@ -115,7 +115,7 @@ def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None
     desk.until_streaming()
     row(desk, "Alone").button.click()
     assert desk.session.activity is Activity.GENERATING and panel(desk).isVisible()
-    assert "still at work" in panel(desk).notice.message
+    assert "busy" in panel(desk).notice.message
     assert desk.window.settings.now.strategy == kept.strategy
     row(desk, "Pair").button.click()  # the same pair: nothing to load
     assert not panel(desk).isVisible()

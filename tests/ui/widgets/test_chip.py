@@ -337,12 +337,12 @@ def test_a_row_gives_its_chips_what_its_buttons_leave(qtbot: QtBot, theme: Theme
 def test_the_draft_is_dimmed_where_the_strategy_uses_none(windows: Windows) -> None:
     desk = windows.open(strategy="draft-simple")
     lit = desk.header.draft.grab().toImage()
-    assert "does not draft with a model" not in desk.header.draft.toolTip()
+    assert "does not use a draft model" not in desk.header.draft.toolTip()
     desk.window.settings.change(strategy="suffix")
-    assert "suffix, does not draft with a model" in desk.header.draft.toolTip()
+    assert "suffix, does not use a draft model" in desk.header.draft.toolTip()
     assert desk.header.draft.grab().toImage() != lit
     desk.window.settings.change(strategy="suffix+draft-simple")
-    assert "does not draft with a model" not in desk.header.draft.toolTip()
+    assert "does not use a draft model" not in desk.header.draft.toolTip()
 
 
 def test_a_pair_of_one_name_is_told_apart(windows: Windows, pair_files: tuple[Path, Path]) -> None:

@@ -75,7 +75,7 @@ def test_an_error_is_told_and_logged_and_the_window_stays(home: Path, act: str, 
     ended = window(home, act)
     assert ended.returncode == 0
     assert "Something went wrong in Draftscope: ValueError" in ended.stdout and where in ended.stdout
-    assert "What was said is kept" in ended.stdout
+    assert "Your chats are safe" in ended.stdout
     assert "my secret question" in ended.stderr, "the terminal sees all of it"
     log = home / "logs" / NAME
     assert "ValueError" in log.read_text() and "my secret question" not in log.read_text()

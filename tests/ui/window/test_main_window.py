@@ -168,8 +168,8 @@ def test_a_draft_that_does_not_belong_to_another_target_is_offered_only(
     assert desk.trace is not None and desk.trace.header.pair.draft is None
     assert desk.trace.header.strategy == desk.window.settings.now.strategy == "ngram-mod"
     assert desk.window.settings.now.draft is None and chip_text(desk.header.draft) == "none"
-    assert "was not kept as the draft" in desk.error()
-    assert "was not kept as the draft" in desk.panel_error(desk.header.draft_panel)
+    assert "was removed as the draft" in desk.error()
+    assert "was removed as the draft" in desk.panel_error(desk.header.draft_panel)
     named(desk.page.prompt.notices, "Use it as the draft", QPushButton).click()
     desk.until_ready()
     pair = desk.session.pair

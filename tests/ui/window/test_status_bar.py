@@ -59,7 +59,7 @@ def test_before_the_first_answer(bar) -> None:
         assert readout.value.text() == "–"
     assert bar.measure.isVisible()
     assert not bar.measure.isEnabled()
-    assert bar.measure.toolTip() == "Needs an answer to measure against."
+    assert bar.measure.toolTip() == "Ask something first."
 
 
 def test_the_numbers_of_an_answer(bar, qtbot) -> None:
@@ -123,7 +123,7 @@ def test_measuring_is_possible_when_an_answer_is_there_and_nothing_runs(bar, qtb
     bar.show_engine(EngineState(Activity.GENERATING))
     fed(bar)
     assert not bar.measure.isEnabled()
-    assert bar.measure.toolTip() == "Possible once the engine is ready."
+    assert bar.measure.toolTip() == "Available when the engine is ready."
     bar.show_engine(EngineState(Activity.READY))
     assert bar.measure.isEnabled()
     bar.measure.setFocus(Qt.FocusReason.TabFocusReason)

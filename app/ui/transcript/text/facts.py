@@ -135,7 +135,7 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
     word = "accepted" if passed else "rejected"
     instead = round.emitted[place] if not passed and place < len(round.emitted) else None
     if token.u is not None and token.p is not None and token.q is not None:
-        yield f"{_drafted(round, token)} Target gives it {_percent(token.p)}: {word}."
+        yield f"{_drafted(round, token)} The target gave it {_percent(token.p)}: {word}."
         (p, q), ratio = add_up((token.p, token.q), lambda p, q: p / q)
         held = compared(token.u, min(1.0, token.p / token.q)) if token.q else ratio
         yield f"p / q = {p} / {q} = {ratio}. u: {held}."
@@ -144,7 +144,7 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
     if passed:
         own = f"the same {_chance(token.p)}"
     else:
-        own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
+        own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "a different token"
     yield f"{_drafted(round, token)} Target {how} {own}: {word}."
     if token.drawn is not None:
         yield f"The target's draw: {_drawn(token.drawn)}."
@@ -207,7 +207,7 @@ def _ignored(round: Round, place: int) -> Iterator[str]:
     else:
         where = "after the end of the answer"
     if round.drafted[place].p is None:
-        yield f"Never judged: it comes {where}."
+        yield f"Not judged: it comes {where}."
     else:
         yield _block_judgement(round, place)
         yield f"It comes {where}."
@@ -239,7 +239,7 @@ def _drawn(draw: Race | Draw, name: str = "v ") -> str:
         return f"{name}{drawn(draw)}"
     score = f"log p + luck {signed(draw.score)}"
     if draw.rival is None:
-        return f"{score}, no other token could win"
+        return f"{score}; no other token could win"
     return f"{score}, “{visible(draw.piece, draw.label)}” {written(draw.gap)} behind"
 
 
