@@ -272,7 +272,7 @@ class HelpPanel(QWidget):
     # ------------------------------------------------------------------ open and closed
 
     def toggle(self) -> None:
-        """Open it; where it is open, take the focus there, and where that is, close it."""
+        """Open it. If it is open, take the focus there; if it has the focus, close it."""
         if self.isHidden():
             self.open_at("words")
         elif self.isAncestorOf(QApplication.focusWidget() or self):

@@ -35,7 +35,7 @@ HELD = "Paused before the first round. Step or play it in the Inspector."
 class Answering(QObject):
     """Takes the events of one run (a RunSink): every round goes into the store and into the answer's model.
 
-    The question is in the store before the engine is asked. Where the engine refuses it, it is taken out of
+    The question is in the store before the engine is asked. If the engine refuses it, it is taken out of
     the store again.
     """
 
@@ -219,7 +219,7 @@ class Answering(QObject):
         return self._recorder.trace if self._recorder is not None else ""
 
     def _remember(self, answer: Answer) -> None:
-        """Take the answer into the chat even where it could not be saved: the next question continues from
+        """Take the answer into the chat even if it could not be saved: the next question continues from
         there."""
         kept = self.chat.turns[: self.at]
         answer = again(self._former, answer, self._begun is not None)

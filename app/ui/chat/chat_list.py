@@ -334,7 +334,7 @@ class ChatListController(QObject):
         self._page.chats.set_chats(self.heads())
 
     def heads(self) -> list[ChatHead]:
-        """All chats; empty where the folder cannot be read, and the error is shown."""
+        """All chats; empty if the folder cannot be read, and the error is shown."""
         try:
             heads = self._store.heads()
         except UserError as error:

@@ -175,7 +175,7 @@ class PromptBox(QWidget):
         self._refresh()
 
     def set_pair(self, pair: PairInfo | None) -> None:
-        """Offer what the loaded pair can do; None where none is loaded."""
+        """Offer what the loaded pair can do; None if none is loaded."""
         for message, _hint in self._why_not.values():
             self.notices.withdraw(message)
         self._why_not = {}

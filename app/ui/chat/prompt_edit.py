@@ -107,7 +107,7 @@ class PromptEdit(QPlainTextEdit):
         self.ensureCursorVisible()
 
     def recall(self) -> bool:
-        """Ask for the last message; False where there is text, in which Up moves the cursor."""
+        """Ask for the last message; False if there is text, in which Up moves the cursor."""
         empty = self.is_empty()
         if empty:
             self.recall_requested.emit()

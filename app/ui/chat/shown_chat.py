@@ -83,7 +83,7 @@ class ShownChat(QObject):
         return known[-1].context_used if known else 0
 
     def answer_at(self, turn: int) -> AnswerModel | None:
-        """The model of the answer at a turn of the chat; None where it is no answer."""
+        """The model of the answer at a turn of the chat; None if it is no answer."""
         return next((shown.answer for shown in self._turns if shown.at == turn), None)
 
     @property
@@ -306,7 +306,7 @@ def _said_before(header: TraceHeader) -> list[Turn]:
 
 
 def _around(chat: Conversation, question: Question | None) -> tuple[str, str | None]:
-    """The text that the answer to a question continues, "" in a chat, and the text after it, None where the
+    """The text that the answer to a question continues, "" in a chat, and the text after it, None if the
     answer fills no gap."""
     if question is None:
         return "", None
@@ -315,7 +315,7 @@ def _around(chat: Conversation, question: Question | None) -> tuple[str, str | N
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
-    """The note below an answer whose tokens are not all known; None where they are."""
+    """The note below an answer whose tokens are not all known; None if they are."""
     if not turn.trace:
         return Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
     why = found.damage.message if found.damage is not None else ""

@@ -246,7 +246,7 @@ class TryController(QObject):
         self._dismissed = self._chat.question
 
     def _asked(self) -> DemoPrompt | None:
-        """The prompt that the chat on the screen asks. Where several ask the same, the one whose settings are
+        """The prompt that the chat on the screen asks. If several ask the same, the one whose settings are
         in use, or else one of the target in use."""
         settings = self._settings.now
         mode = self._chat.shown.chat.head.mode
@@ -282,7 +282,7 @@ class TryController(QObject):
             box.remark.tell(f"This prompt was written for {name}.", hint, ask, *offers)
 
     def _offer(self, target: str) -> None:
-        """Offer the prompts of the target in use, or where it has none, the first model's."""
+        """Offer the prompts of the target in use, or if it has none, the first model's."""
         self._box.try_panel.set_loaded(target)
         prompts = self._prompts.values()
         targets = {demo.target for demo in prompts}

@@ -41,7 +41,7 @@ class VersionsPanel(QWidget):
     inspect_asked = Signal(int)  # the version
 
     def __init__(self, traces: Sequence[Trace | None], shown: int) -> None:
-        """`traces` has None where a trace cannot be read; `shown` is the version in the chat."""
+        """`traces` has None if a trace cannot be read; `shown` is the version in the chat."""
         super().__init__()
         grid = kit.grid((16, 8), stretch=len(_TITLES) - 1, on=self)
         for column, title in enumerate(_TITLES):

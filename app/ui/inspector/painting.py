@@ -277,7 +277,7 @@ def paint_line(painter: QPainter | None, room: QRectF, line: DrawLine | RaceBars
 
 
 def paint_sum(painter: QPainter | None, line: QRectF, content: Sum, fate: str, ink: Ink) -> float:
-    """A sum on a line; where it is too long for that, below its name, on as many lines as it needs."""
+    """A sum on a line; if it is too long for that, below its name, on as many lines as it needs."""
     palette = ink.theme.palette
     sans, mono = QFontMetricsF(ink.sans), QFontMetricsF(ink.mono)
     line = QRectF(line.left(), line.top(), line.width(), mono.height() * 1.2)

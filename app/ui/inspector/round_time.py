@@ -34,13 +34,13 @@ class RoundTime:
     """What the tokens of a round or of an answer took, and what they take without drafts."""
 
     drafted: tuple[TimeBlock, ...]
-    alone: tuple[TimeBlock, ...]  # empty where no pass over a single token was measured
+    alone: tuple[TimeBlock, ...]  # empty if no pass over a single token was measured
     tokens: int
     measured: float | None = None  # the speed-up of the whole answer
 
     @classmethod
     def of(cls, round: Round, cost: CostModel) -> RoundTime | None:
-        """None where nothing was drafted, or the times of a round's parts are not known."""
+        """None if nothing was drafted, or the times of a round's parts are not known."""
         k, tokens = len(round.drafted), len(round.emitted)
         if not k or not round.verify_seconds:
             return None

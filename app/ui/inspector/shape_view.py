@@ -116,7 +116,7 @@ class ShapeView(InspectorPart):
         )  # fmt: skip
 
     def _move(self) -> None:
-        """Follow the cursor; where it went back and no mark is near, once it rests: alternatives are folded
+        """Follow the cursor; if it went back and no mark is near, once it rests: alternatives are folded
         again then. While it moves it has the time of a frame for itself."""
         self._fold_soon.stop()
         cursor = self.answer.cursor

@@ -36,7 +36,7 @@ from app.ui.widgets.words import count, ratio, significant
 _SIDE = 24  # left and right of the bars
 _TOKENS, _TIMES, _TRACK = 48, 20, 22  # heights in pixels at text scale 1
 _GAP = 2
-_LEAST = 3  # pixels of a bar; where there are fewer, rounds are grouped
+_LEAST = 3  # pixels of a bar; if there are fewer, rounds are grouped
 _MOST_BINS = 1000
 _ZOOM = 1.25
 

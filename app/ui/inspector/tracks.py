@@ -148,13 +148,13 @@ class BarPainter:
         self._painter.drawRects([QRect(int(self._left[at]), gap, int(self._width[at]), _CUT) for at in cut])
 
     def shares(self, track: QRectF, shares: Floats, colour: str) -> None:
-        """A bar for each share in [0, 1]; none where it is not known."""
+        """A bar for each share in [0, 1]; none if it is not known."""
         self._stack(track, [(np.nan_to_num(shares) * track.height(), colour)])
 
     def steps(self, track: QRectF, values: Floats, top: float, colour: str) -> None:
         """A stepped line through the values; `top` is the value at the upper edge. A smooth line would take
         ten times as long to paint."""
-        known = np.flatnonzero(np.isfinite(values))  # not where no time passed
+        known = np.flatnonzero(np.isfinite(values))  # not if no time passed
         heights = np.clip(values[known] / top, 0, 1) * (track.height() - _LINE)
         y = np.rint(track.bottom() - _LINE - heights).astype(int)
         x, room = self._left[known] + round(track.left()), self._room[known]

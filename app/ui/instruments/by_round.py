@@ -80,7 +80,7 @@ class DraftEnds(QLabel):
             place.translate(0, metrics.height())
 
 
-_DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; where there is less, rounds are grouped
+_DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; if there is less, rounds are grouped
 _BAR_PIXELS = 3
 _LINE_PIXELS = 2
 _MOST_BINS = 1000

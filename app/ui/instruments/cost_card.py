@@ -297,7 +297,7 @@ class CostPlot(PlotCard):
         return names, ((k, alpha, cost.c, cost.v(k), factor) for k, factor in enumerate(self._factors()))
 
     def _factors(self) -> list[float]:
-        """The predicted factor of every k; empty where too little was measured."""
+        """The predicted factor of every k; empty if too little was measured."""
         alpha, cost = self.answer.statistics.alpha, self.answer.priced
         if alpha is None:
             return []

@@ -250,7 +250,7 @@ class InstrumentsPanel(QScrollArea):
             card.read_aloud(at)
 
     def _counted(self, index: int) -> int | None:
-        """The nearest counted round; None where no round counts."""
+        """The nearest counted round; None if no round counts."""
         answer = self.answer
         return min(max(index, answer.start), answer.last) if answer.last >= answer.start else None
 

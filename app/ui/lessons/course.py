@@ -43,7 +43,7 @@ class Course(QObject):
         self.path: Sequence[StepAt] = self.every
         """The steps that are gone through."""
         self._place = 0  # in the path
-        self._answered: dict[StepAt, int | None] = {}  # the choice; None where the answer was just shown
+        self._answered: dict[StepAt, int | None] = {}  # the choice; None if the answer was just shown
         self._answers = [AnswerModel(told.trace) for told in lessons]
         for answer, told in zip(self._answers, lessons, strict=True):
             answer.measure(told.measurement)

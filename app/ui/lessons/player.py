@@ -136,7 +136,7 @@ class LessonPlayer(QWidget):
         QTimer.singleShot(0, self, self._reveal)  # once the words are laid out
 
     def _reveal(self) -> None:
-        """Scroll to what the step is about: its card; where the cards stand below the words, its answer."""
+        """Scroll to what the step is about: its card; if the cards stand below the words, its answer."""
         self._cards.verticalScrollBar().setValue(0)
         course, cards = self.course, self.round.grid.cards
         if not self._wide:
@@ -148,7 +148,7 @@ class LessonPlayer(QWidget):
             self._cards.ensureWidgetVisible(own if course.step.place is None else cards[course.step.place])
 
     def scroll_by(self, action: QScrollBar.SliderAction) -> None:
-        """Scroll the cards, or where they stand below the words both."""
+        """Scroll the cards, or if they stand below the words both."""
         (self._cards if self._wide else self._words_area).verticalScrollBar().triggerAction(action)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

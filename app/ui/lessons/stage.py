@@ -59,7 +59,7 @@ class StageText(AnswerText):
 
     @property
     def last_rect(self) -> QRectF | None:
-        """Where the last token of the step's round stands in the viewport; None where none is laid out."""
+        """Where the last token of the step's round stands in the viewport; None if none is laid out."""
         at = self.course.answer.inspected
         for turn in self.turns:
             index = self.stack.index_of(turn)

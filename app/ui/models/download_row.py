@@ -147,7 +147,7 @@ class DownloadRow(QWidget):
             self.asking.ask(self._confirmation)
 
     def _confirmation(self) -> Confirmation | None:
-        """What to ask before files are deleted; None where nothing is deleted, or the user was asked
+        """What to ask before files are deleted; None if nothing is deleted, or the user was asked
         before."""
         download = self.download
         if download.trouble is Trouble.NOT_DELETED:

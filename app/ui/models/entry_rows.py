@@ -45,7 +45,7 @@ class EntryRows(QAbstractListModel):
         self._entries: tuple[ListEntry, ...] = ()
 
     def set_entries(self, entries: Sequence[ListEntry]) -> None:
-        """Show these entries; where there are as many as before, the selection stays."""
+        """Show these entries; if there are as many as before, the selection stays."""
         new = tuple(entries)
         if new == self._entries:
             return

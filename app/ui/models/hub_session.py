@@ -123,7 +123,7 @@ class HubSession(QObject):
         self.downloads_queue().add(wanted)
 
     def downloads_queue(self) -> DownloadQueue:
-        """The queue, taken over as soon as it is free; raises UserError where another window uses it. Safe
+        """The queue, taken over as soon as it is free; raises UserError if another window uses it. Safe
         from any thread."""
         with self._queue_lock:
             if self.queue is None:

@@ -69,7 +69,7 @@ class LibraryRows(QAbstractTableModel):
         super().__init__(parent)
         self._theme = theme
         self.models: tuple[LocalModel, ...] = ()
-        self.names: tuple[str, ...] = ()  # distinct, also where two models have one name
+        self.names: tuple[str, ...] = ()  # distinct, also if two models have one name
         self._by = NAME, Qt.SortOrder.AscendingOrder
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
@@ -183,7 +183,7 @@ class LibraryTable(QTableView):
         return self.rows.models[rows[0].row()] if rows else None
 
     def select(self, path: Path) -> bool:
-        """Select the model that has this file; False where there is none."""
+        """Select the model that has this file; False if there is none."""
         for row, model in enumerate(self.rows.models):
             if path in model.files:
                 index = self.rows.index(row, NAME)
@@ -260,7 +260,7 @@ def _sort_key(model: LocalModel, column: int) -> Any:
 
 
 def ask_for_files(parent: QWidget) -> Sequence[str]:
-    """Let the user choose model files with the system's dialog; empty where none was chosen."""
+    """Let the user choose model files with the system's dialog; empty if none was chosen."""
     kinds = "GGUF models (*.gguf);;All files (*)"
     return QFileDialog.getOpenFileNames(parent, "Add models", str(Path.home()), kinds)[0]
 

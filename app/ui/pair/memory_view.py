@@ -37,7 +37,7 @@ class MemoryRow:
 
     @property
     def excess(self) -> int:
-        """Bytes that are missing; 0 where the pair fits, or where the device's free memory is not known."""
+        """Bytes that are missing; 0 if the pair fits, or if the device's free memory is not known."""
         return max(0, self.needed - self.device.free) if self.device.total else 0
 
     @property

@@ -74,7 +74,7 @@ class LayersField(QWidget):
         self.set_most(None)
 
     def value(self) -> int:
-        """The option; raises SettingError where the box holds no such number."""
+        """The option; raises SettingError if the box holds no such number."""
         if self.most is not None:
             self._box.value()
         return self._value

@@ -68,7 +68,7 @@ class ModelFacts(QWidget):
         self._unused.setVisible(bool(why))
 
     def set_verdict(self, line: str, comes: bool = False) -> None:
-        """Say how well the file shown would draft; "" where that is not known. Where it `comes` later, its
+        """Say how well the file shown would draft; "" where that is not known. If it `comes` later, its
         room is kept: what stands below would move away from under the pointer."""
         if comes:
             self._verdict.setMinimumHeight(_VERDICT_LINES * self._verdict.fontMetrics().lineSpacing())
@@ -289,7 +289,7 @@ class ModelPanel(QWidget):
         self._recent_title.setVisible(self._recent.count() > 0)
 
     def options(self) -> ModelOptions | None:
-        """What Apply would load; raises SettingError where the form is wrong."""
+        """What Apply would load; raises SettingError if the form is wrong."""
         if self._path is None:
             return None
         shown = self.form.value() if self._has_form() else self._value

@@ -96,7 +96,7 @@ CAUSE, LEFT_OUT = "pair", "draft left out"  # of notices
 
 
 class PairController(QObject):
-    """Loads what the panels ask for. Where a file fails, the previous pair stays in use."""
+    """Loads what the panels ask for. If a file fails, the previous pair stays in use."""
 
     changed = Signal()
     """The pair was loaded, or could not be loaded."""
@@ -169,7 +169,7 @@ class PairController(QObject):
             panel.set_beside(other.can_load() and other.pending() and not other.failed)
 
     def wanted(self, panel: ModelPanel) -> tuple[ModelOptions, ModelOptions | None]:
-        """The pair that a panel's Apply would load; raises SettingError where its form is wrong."""
+        """The pair that a panel's Apply would load; raises SettingError if its form is wrong."""
         options, settings = panel.options(), self._settings.now
         if panel is self._draft.panel:
             target = self._beside(self._target.panel, settings.target)

@@ -32,7 +32,7 @@ def device_option(chosen: Sequence[str], there: Sequence[str]) -> str:
 
 
 def read_shares(text: str, chosen: Sequence[str]) -> dict[str, float] | None:
-    """Device name -> its share; None where they go by free memory, or where the text is no list of shares."""
+    """Device name -> its share; None if they go by free memory, or if the text is no list of shares."""
     try:
         numbers = [float(word) for word in re.split(r"[,/]", text)] if text.strip() else []
     except ValueError:
@@ -101,7 +101,7 @@ class DeviceRow(QWidget):
         return self._box.error() if self._box.isVisibleTo(self) else None
 
     def set_share(self, share: float | None, total: float) -> None:
-        """Show a share of `total`; None where shares go by free memory. Text that is being typed stays."""
+        """Show a share of `total`; None if shares go by free memory. Text that is being typed stays."""
         self._box.setVisible(share is not None)
         self._percent.setVisible(share is not None)
         if share is not None:

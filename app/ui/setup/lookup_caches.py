@@ -30,7 +30,7 @@ WORDS = (
 
 
 def ask_for_texts(parent: QWidget) -> tuple[str, ...]:
-    """Let the user choose text files with the system's dialog; none where nothing was chosen."""
+    """Let the user choose text files with the system's dialog; none if nothing was chosen."""
     return tuple(QFileDialog.getOpenFileNames(parent, "Choose texts in UTF-8", str(Path.home()))[0])
 
 

@@ -319,7 +319,7 @@ class PresetsController(QObject):
             self._panel.focus_row(preset.name)
 
     def _change(self, change: Callable[[Presets], Presets]) -> bool:
-        """Change the list on disk and show it; False where that failed."""
+        """Change the list on disk and show it; False if that failed."""
         self._panel.notice.clear()
         try:
             self.presets = self._store.change(change, self.presets)

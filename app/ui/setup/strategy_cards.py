@@ -73,7 +73,7 @@ class StrategyCard(QFrame):
         self._show_memory()
 
     def set_context(self, n_ctx: int) -> None:
-        """Set the size of the context in tokens, 0 where it is not known."""
+        """Set the size of the context in tokens, 0 if it is not known."""
         self._n_ctx = n_ctx
         self._show_memory()
 
@@ -100,13 +100,13 @@ class StrategyCard(QFrame):
         if self.form is None or params == self._shown:
             return
         self._shown = params
-        # Text that the user just typed stays as it is, also where it is wrong.
+        # Text that the user just typed stays as it is, also if it is wrong.
         if not self.form.valid() or self.form.value() != params:
             self.form.set_value(params)
         self._show_memory()
 
     def show_moves(self, up: bool, down: bool) -> None:
-        """Enable the moves that are possible; where none is, the buttons are hidden."""
+        """Enable the moves that are possible; if none is, the buttons are hidden."""
         for button, possible in ((self.up, up), (self.down, down)):
             button.setVisible(up or down)
             button.setEnabled(possible)
@@ -181,7 +181,7 @@ class StrategyCards(QWidget):
         self._has_draft = has_draft
 
     def set_context(self, n_ctx: int) -> None:
-        """Set the size of the context in tokens, 0 where it is not known."""
+        """Set the size of the context in tokens, 0 if it is not known."""
         self._n_ctx = n_ctx
         for card in self._cards.values():
             card.set_context(n_ctx)

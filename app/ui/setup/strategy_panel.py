@@ -132,7 +132,7 @@ def _rules() -> dict[str, str]:
 
 
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:
-    """Raise SettingError where a strategy cannot be used in this context."""
+    """Raise SettingError if a strategy cannot be used in this context."""
     spec.verification_at(context.sampling.temperature)
     spec.check_lengths()
     if spec.needs_draft and context.draft is None:
@@ -203,7 +203,7 @@ class StrategyPanel(QWidget):
         return str(self._spec)
 
     def set_spec(self, text: str) -> None:
-        """Show a spec, without emitting a signal; raises SettingError where it cannot be parsed."""
+        """Show a spec, without emitting a signal; raises SettingError if it cannot be parsed."""
         self._spec = StrategySpec.parse(text)
         self._show()
 

@@ -252,7 +252,7 @@ class CommandText(QWidget):
         self.set_commands(CopiedCommand(""), CopiedCommand(""))
 
     def set_commands(self, llama: CopiedCommand, vllm: CopiedCommand) -> None:
-        """Show the commands; where one has no text, its differences say why."""
+        """Show the commands; if one has no text, its differences say why."""
         commands = {LLAMA_CPP: llama, VLLM: vllm}
         if commands != self._commands:
             self._commands = commands

@@ -154,7 +154,7 @@ class AnswerModel(QObject):
 
     @property
     def prompt_speed(self) -> float | None:
-        """Prompt tokens per second, cached tokens not counted; None where it is unknown."""
+        """Prompt tokens per second, cached tokens not counted; None if it is unknown."""
         if self.header is None or self.totals is None:
             return None
         read, seconds = self.header.prompt_tokens - 1 - self.header.cached_tokens, self.totals.prompt_seconds
@@ -207,13 +207,13 @@ class AnswerModel(QObject):
 
     @property
     def predicted(self) -> Factor | None:
-        """The predicted factor of the rounds so far, drafted or not; None where too little was measured."""
+        """The predicted factor of the rounds so far, drafted or not; None if too little was measured."""
         measured, cost = self.measurement, self.priced
         return predicted(measured.statistics if measured is not None else self.statistics, cost)
 
     @property
     def speed_up(self) -> float | None:
-        """The measured factor; None where no baseline was measured, or where its pairs show no difference."""
+        """The measured factor; None if no baseline was measured, or if its pairs show no difference."""
         measurement = self.measurement
         return measurement.factor if measurement and measurement.verdict in (FASTER, SLOWER) else None
 
@@ -267,7 +267,7 @@ class AnswerModel(QObject):
             self.grew.emit(first, len(self.trace.rounds) - 1)
 
     def end(self, totals: Totals | None, note: Note | None = None) -> None:
-        """End the answer. `totals` is None where it broke off; the rounds so far stay."""
+        """End the answer. `totals` is None if it broke off; the rounds so far stay."""
         if self.trace is not None:
             self.trace.totals = totals
         self.live, self.progress, self.note = False, "", note

@@ -84,7 +84,7 @@ class Inspection(QObject):
 
 
 def dropped_trace(event: QDropEvent) -> Path | None:
-    """The trace file that is being dropped; None where it is anything else."""
+    """The trace file that is being dropped; None if it is anything else."""
     urls = event.mimeData().urls()
     file = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
     return file if file is not None and file.suffix == ".jsonl" else None

@@ -135,7 +135,7 @@ class EngineSession(QObject):
 
     @property
     def server(self) -> ServerInfo | None:
-        """The server that answers; None where the models here do, or nothing is loaded."""
+        """The server that answers; None if the models here do, or nothing is loaded."""
         return self.pair.server if self.pair is not None else None
 
     def start(self) -> None:
@@ -246,7 +246,7 @@ class EngineSession(QObject):
 
     @property
     def held(self) -> bool:
-        """Whether the rounds of the current run are held back; where there is none, those of the next."""
+        """Whether the rounds of the current run are held back; if there is none, those of the next."""
         return self.state.held if self._run is not None else self.holds_next
 
     def forget(self) -> None:
@@ -274,7 +274,7 @@ class EngineSession(QObject):
         return self._ids
 
     def _set(self, **changes: Any) -> None:
-        """Change fields of the state together, then notify. Where a listener changes the state again, all
+        """Change fields of the state together, then notify. If a listener changes the state again, all
         listeners are notified of the first change before the second."""
         before, self.state = self.state, replace(self.state, **changes)
         if self.state.activity is not before.activity:

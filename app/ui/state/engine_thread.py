@@ -151,7 +151,7 @@ class EngineQuestions:
             self._send(Stop(run))
 
     def answer(self, event: Event) -> bool:
-        """Pass on the answer to a question; False where the event is none."""
+        """Pass on the answer to a question; False if the event is none."""
         if event.run not in self._open:
             return False
         if isinstance(event, Reply):

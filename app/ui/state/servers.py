@@ -44,7 +44,7 @@ class _Inquiry:
 
 class Servers(QObject):
     """Asks servers what they are, each on a thread of its own. A typed key is known until the window closes;
-    the system's keyring keeps it only where that was asked for."""
+    the system's keyring keeps it only if that was asked for."""
 
     changed = Signal(str)  # the address of a server that is being asked, has answered or has failed
 
@@ -139,6 +139,6 @@ class Servers(QObject):
     ) -> None:
         del self._inquiries[address]
         before = self.known(address)
-        # What it told before is no longer so where it fails; where the inquiry was stopped, it still is.
+        # What it told before is no longer so where it fails; if the inquiry was stopped, it still is.
         kept = before.info if info is None and problem is None else info
         self._set(address, KnownServer(info=kept, problem=problem, wants_key=wants_key))

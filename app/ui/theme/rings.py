@@ -96,7 +96,7 @@ class FocusBefore:
 
     def give_back(self, otherwise: QWidget | None = None) -> None:
         """Before it closes: a focus that is inside goes back to where it was, or else to `otherwise`, with a
-        ring only where there was one."""
+        ring only if there was one."""
         if not self._holds(QApplication.focusWidget()):
             return
         for widget in (self._widget, otherwise):

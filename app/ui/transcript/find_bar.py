@@ -50,7 +50,7 @@ class Finder:
 
     @property
     def number(self) -> int:
-        """The number of the current match, from 1; 0 where there is none."""
+        """The number of the current match, from 1; 0 if there is none."""
         index = self._index()
         return 0 if index is None else index + 1
 

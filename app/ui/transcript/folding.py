@@ -35,7 +35,7 @@ class Folding:
             self._view.refresh()
 
     def toggle_seen(self) -> bool:
-        """Fold or unfold the text pointed at, else the first on the screen; False where there is none."""
+        """Fold or unfold the text pointed at, else the first on the screen; False if there is none."""
         top = self._view.scroller.top
         place = self._stack.first_fold(top, top + self._view.scroller.room)
         token = self._view.hover.token
@@ -74,7 +74,7 @@ class Folding:
 
     def fold_over(self, answer: AnswerItem) -> bool:
         """Fold finished reasoning, and drafts where hardly any was accepted, except while the reader has
-        scrolled up; True where that changed anything."""
+        scrolled up; True if that changed anything."""
         if not self._view.scroller.following or not answer.fold_over():
             return False
         answer.count()
@@ -116,7 +116,7 @@ class Scroller:
         self._stack = stack
         self._bar = area.verticalScrollBar()
         self._bar.setSingleStep(_STEP)
-        # The bar is always visible; its handle only where there is something to scroll.
+        # The bar is always visible; its handle only if there is something to scroll.
         self._bar.setStyleSheet("QScrollBar::handle:disabled { background: transparent; }")
         self._anchor: Anchor | None = None
         self._placing = False
@@ -146,7 +146,7 @@ class Scroller:
         self._place(top)
 
     def moved(self, by: int) -> int:
-        """Handle a change of the bar's value by `by`; returns by how many pixels the text moves down, 0 where
+        """Handle a change of the bar's value by `by`; returns by how many pixels the text moves down, 0 if
         the scroller made the change itself."""
         if self._placing or self._anchor is None:
             return 0
@@ -177,7 +177,7 @@ class Scroller:
         return index, (self.top - self._stack.top(index)) / self._stack.items[index].height
 
     def go_to_place(self, place: tuple[int, float]) -> None:
-        """Go back to a result of `place`, even where the item's height has changed."""
+        """Go back to a result of `place`, even if the item's height has changed."""
         index, share = place
         if index < 0 or self.following:
             self.to_end()

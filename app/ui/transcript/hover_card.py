@@ -261,7 +261,7 @@ class Hover(QObject):
         self._show_card()
 
     def clear(self) -> bool:
-        """Point at nothing; False where nothing was pointed at."""
+        """Point at nothing; False if nothing was pointed at."""
         was = self.token is not None
         self._set(None)
         self._hide_card()

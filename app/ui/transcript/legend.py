@@ -64,7 +64,7 @@ class FateSample(QWidget):
         theme.follow(self._theme_changed)
 
     def explain(self, undrawn: bool) -> None:
-        """Say what the fate means, at temperature 0 where `undrawn`."""
+        """Say what the fate means, at temperature 0 if `undrawn`."""
         fate = FATES[self._fate]
         self.setToolTip(fate.explained(self._fate, undrawn))
         self.setAccessibleDescription((undrawn and fate.undrawn) or fate.definition)

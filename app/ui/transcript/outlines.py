@@ -19,7 +19,7 @@ _RADIUS = 4
 
 
 class Outlines(QObject):
-    """Paints the lines. Where they change, the text around stays as it was painted."""
+    """Paints the lines. If they change, the text around stays as it was painted."""
 
     def __init__(
         self, viewport: QWidget, stack: Stack, hover: Hover, to_viewport: Callable[[QRectF], QRectF]
@@ -41,7 +41,7 @@ class Outlines(QObject):
         self.framed = self.copied = None
 
     def framed_token(self) -> Token | None:
-        """The first token of the framed round; None where nothing is framed."""
+        """The first token of the framed round; None if nothing is framed."""
         if self.framed is None:
             return None
         turn, index = self.framed

@@ -249,7 +249,7 @@ class Pointer(QObject):
         return KEYS.act(self, event)
 
     def enter(self) -> bool:
-        """Choose the token pointed at, or fold the reasoning in sight; False where there is neither."""
+        """Choose the token pointed at, or fold the reasoning in sight; False if there is neither."""
         token = self._hover.token
         if token is None:
             return self.fold_seen()
@@ -264,11 +264,11 @@ class Pointer(QObject):
             self._view.token_clicked.emit(self._stack.items[token.item].turn, span.round, place)
 
     def fold_seen(self) -> bool:
-        """Fold or unfold the reasoning in sight; False where there is none."""
+        """Fold or unfold the reasoning in sight; False if there is none."""
         return self._view.folding.toggle_seen()
 
     def escape(self) -> bool:
-        """End the pointing at a token, or the selection, one at a time; False where there is neither."""
+        """End the pointing at a token, or the selection, one at a time; False if there is neither."""
         if self._hover.clear():
             return True
         if self._selection.empty:

@@ -1,6 +1,6 @@
 """The surface that the transcript is painted on: it scrolls, selects, marks matches, points at tokens.
 
-All text is painted by hand and laid out only where it is visible, so that a chat of any length scrolls
+All text is painted by hand and laid out only if it is visible, so that a chat of any length scrolls
 equally well and a batch of rounds costs only what it adds.
 """
 
@@ -255,7 +255,7 @@ class Surface(QAbstractScrollArea):
         self.viewport().update()
 
     def text_of(self, turn: Turn) -> str:
-        """A turn's text, as it was emitted; KeyError where there is no such turn."""
+        """A turn's text, as it was emitted; KeyError if there is no such turn."""
         return self.stack.items[self.stack.index_of(turn)].text
 
     def copy_turn(self, turn: Turn) -> None:

@@ -66,7 +66,7 @@ class TranscriptView(Surface):
         self.scroll_to_end()
 
     def remove_from(self, turn: Turn) -> None:
-        """Remove a turn and all turns after it; KeyError where there is no such turn."""
+        """Remove a turn and all turns after it; KeyError if there is no such turn."""
         index = self.stack.index_of(turn)
         self._leave(self.stack.items[index:])
         self._forget_places()
@@ -99,7 +99,7 @@ class TranscriptView(Surface):
 
     @property
     def _live(self) -> AnswerItem | None:
-        """The answer that is still being written, which is the last one; None where there is none."""
+        """The answer that is still being written, which is the last one; None if there is none."""
         item = self.stack.items[-1] if self.stack.items else None
         return item if isinstance(item, AnswerItem) and item.live else None
 

@@ -53,7 +53,7 @@ class AskFirst(QWidget):
         return self._words.text()
 
     def ask(self, look: Callable[[], Confirmation | None]) -> None:
-        """Ask the question that `look` gives; nothing where it gives None."""
+        """Ask the question that `look` gives; nothing if it gives None."""
         if (asked := look()) is None:
             return
         self._look, self._subject = look, asked.subject

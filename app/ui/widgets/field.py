@@ -45,7 +45,7 @@ class NumberBox(QAbstractSpinBox):
         self.set_value(param.default)
 
     def value(self) -> Value:
-        """The number; raises SettingError where the text is no number, or out of range."""
+        """The number; raises SettingError if the text is no number, or out of range."""
         return self._param.parse(self._plain())
 
     def set_value(self, value: Value) -> None:
@@ -131,7 +131,7 @@ class NumberBox(QAbstractSpinBox):
         return text if "." in text else text.replace(",", ".")  # many keyboards have a decimal comma
 
     def _number(self) -> float | int | None:
-        """The number in the box, also where it is out of range."""
+        """The number in the box, also if it is out of range."""
         text = self._plain()
         try:
             number = int(text) if self._param.kind is int else float(text)
@@ -192,7 +192,7 @@ class Field(QWidget):
             grid.addWidget(control, 0, 1, 2, 1, right | top)
 
     def value(self) -> Value:
-        """The value; raises SettingError where the control holds no valid one."""
+        """The value; raises SettingError if the control holds no valid one."""
         raise NotImplementedError
 
     def set_value(self, value: Value) -> None:

@@ -243,5 +243,5 @@ def _is_other_choice(widget: QWidget) -> bool:
     if not isinstance(widget, QRadioButton) or widget.isChecked():
         return False
     group = widget.group()
-    # Qt gives None where there is none, whatever its annotations say.
+    # Qt gives None if there is none, whatever its annotations say.
     return bool(group) and bool(group.checkedButton())

@@ -133,7 +133,7 @@ class StatusBar(QWidget):
         self._show_baseline()
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show the numbers of another answer; None where there is none."""
+        """Show the numbers of another answer; None if there is none."""
         reconnect(self._slots, self.answer, answer)
         self.answer = answer
         self._numbers.now()
@@ -156,7 +156,7 @@ class StatusBar(QWidget):
         self._show_baseline()
 
     def set_context(self, used: int | None, size: int | None) -> None:
-        """Show how many tokens are in the target's cache, and its size; None where unknown."""
+        """Show how many tokens are in the target's cache, and its size; None if unknown."""
         if used is None or size is None:
             self.context.set_value(numbers.NONE)
             return
@@ -175,7 +175,7 @@ class StatusBar(QWidget):
         self.device.setText(text)
 
     def set_server(self, server: ServerInfo | None) -> None:
-        """A server answers, which may not be able to answer without drafts; None where none does."""
+        """A server answers, which may not be able to answer without drafts; None if none does."""
         self._server = server
         self._show_baseline()
 

@@ -90,8 +90,8 @@ class AnswerItem(SectionedItem):
         return self._seen != self._state()
 
     def catch_up(self) -> bool:
-        """Show the current state of the answer. True where the text only grew at its end, which costs only
-        what was added; False where the answer was laid out anew."""
+        """Show the current state of the answer. True if the text only grew at its end, which costs only
+        what was added; False if the answer was laid out anew."""
         answer = self.answer
         ends = answer.whole and not (self._finished and answer.cursor == self._shown)
         same = self._header is answer.header and not (ends and self._words is not None)
@@ -124,7 +124,7 @@ class AnswerItem(SectionedItem):
                 self._marks.append(Mark(end, len(self._spans), *states))
 
     def _go_back(self) -> bool:
-        """Show the rounds up to an earlier cursor, from the last mark before it; False where there is none.
+        """Show the rounds up to an earlier cursor, from the last mark before it; False if there is none.
         Blocks that come out as they were keep their layouts."""
         if not self._is_plain:
             return False
@@ -173,7 +173,7 @@ class AnswerItem(SectionedItem):
         return self.drafts.offered and self._view_setting.drafts_shown and not self.rendered
 
     def fold_drafts(self, folded: bool | None = None) -> bool:
-        """Fold drafts as the reader chose, or (None) where hardly any was accepted; True where the layout
+        """Fold drafts as the reader chose, or (None) where hardly any was accepted; True if the layout
         changed."""
         if folded is None:
             self.drafts.judge(self.answer.statistics, self._finished)

@@ -61,7 +61,7 @@ class Heights:
         del self._offsets[rows + 1 :]
 
     def row_at(self, y: float) -> int:
-        """The row at y, beyond the edges the first or the last one; -1 where there are no rows."""
+        """The row at y, beyond the edges the first or the last one; -1 if there are no rows."""
         if not self._heights:
             return -1
         total = self.total  # makes all offsets valid
@@ -115,7 +115,7 @@ class Item(ABC):
         return self.body_top + self.heights.offset(block)
 
     def block_at(self, y: float) -> int:
-        """The block at y, beyond the edges the nearest one; -1 where there are no blocks."""
+        """The block at y, beyond the edges the nearest one; -1 if there are no blocks."""
         return self.heights.row_at(y - self.body_top)
 
     def set_setting(self, setting: Setting) -> None:
@@ -126,7 +126,7 @@ class Item(ABC):
         self._estimate()
 
     def measure(self, top: float, bottom: float, used: Callable[[Block], None]) -> bool:
-        """Lay out the blocks between two heights; True where a height differs from its estimate."""
+        """Lay out the blocks between two heights; True if a height differs from its estimate."""
         if not self.blocks or self.editor_height:
             return False
         changed = False

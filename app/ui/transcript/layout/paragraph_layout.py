@@ -217,8 +217,8 @@ class ParagraphLayout:
         return end < self._units and text.startswith(" ") and " " not in text.strip(" ") and text[-1:] != " "
 
     def _earlier_end(self, first: int, end: int) -> int | None:
-        """The number of characters to keep on a line that ends where no line may end; None where the line
-        ends well, or where there is no better place."""
+        """The number of characters to keep on a line that ends where no line may end; None if the line
+        ends well, or if there is no better place."""
         at = next((low for low, high in self._glued if low <= end <= high), None)
         if end >= self._units or at is None:
             return None

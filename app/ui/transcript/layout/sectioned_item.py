@@ -114,7 +114,7 @@ class SectionedItem(Item):
 
     @property
     def last_row(self) -> int:
-        """The row where the text grows; -1 where there are no blocks."""
+        """The row where the text grows; -1 if there are no blocks."""
         return len(self.blocks) - 1 - self._behind
 
     def set_rendered(self, rendered: bool) -> None:
@@ -141,7 +141,7 @@ class SectionedItem(Item):
     # ------------------------------------------------------------------------------------- reasoning
 
     def fold_over(self) -> bool:
-        """Fold finished reasoning, unless the reader chose otherwise; True where any was folded."""
+        """Fold finished reasoning, unless the reader chose otherwise; True if any was folded."""
         folding = [fold for fold in self.folds.values() if fold.over and fold.fold_by_itself()]
         for fold in folding:
             self._refit(fold)
@@ -185,7 +185,7 @@ class SectionedItem(Item):
         return None
 
     def block_of(self, span: Span, guess: int = -1) -> int:
-        """The block in which a token begins; -1 where none shows it. `guess` is that of a token before it."""
+        """The block in which a token begins; -1 if none shows it. `guess` is that of a token before it."""
         block = self.blocks[guess] if guess >= 0 else None
         if isinstance(block, ParagraphBlock) and block.holds(span):
             return guess
@@ -342,7 +342,7 @@ class SectionedItem(Item):
 
 
 def _first_round(block: Block) -> int | None:
-    """The round of the first token that begins in a block; None where none does."""
+    """The round of the first token that begins in a block; None if none does."""
     if not isinstance(block, ParagraphBlock):
         return None
     return next((span.round for span in block.paragraph.spans if span.fate), None)

@@ -95,7 +95,7 @@ class Stack:
         self._heights.set(index, self.items[index].height)
 
     def index_of(self, turn: Turn) -> int:
-        """The index of a turn; raises KeyError where there is no such turn."""
+        """The index of a turn; raises KeyError if there is no such turn."""
         for index, item in enumerate(self.items):
             if item.turn is turn:
                 return index
@@ -127,7 +127,7 @@ class Stack:
             index += 1
 
     def measure(self, top: float, bottom: float) -> bool:
-        """Lay out everything between two heights; True where a height differs from its estimate."""
+        """Lay out everything between two heights; True if a height differs from its estimate."""
         changed = False
         for index, item in self.visible(top, bottom):
             offset = self.top(index)

@@ -67,7 +67,7 @@ class ReasoningFold(TextFold):
         self.over = self._by_itself = False
 
     def fold_by_itself(self) -> bool:
-        """Fold reasoning that is over, unless the reader chose otherwise. False where that changes
+        """Fold reasoning that is over, unless the reader chose otherwise. False if that changes
         nothing."""
         was = self.folded
         self._by_itself = True

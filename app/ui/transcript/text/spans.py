@@ -233,7 +233,7 @@ def coloured(spans: Sequence[Span], text: str) -> list[Span]:
 
 
 def _same(wanted: str, text: str, position: int) -> str | None:
-    """The part of a token's text that `text` has from `position` on; None where it has another text."""
+    """The part of a token's text that `text` has from `position` on; None if it has another text."""
     for own in (wanted, wanted.replace(_INVALID, "")):  # bytes that are no text may have been left out
         if text.startswith(own, position):
             return own
@@ -270,7 +270,7 @@ class SpanList(list[Span]):
     """The spans as they are shown, in the order of their rounds. `drafts` asks for struck drafts too."""
 
     def of_round(self, index: int, drafts: bool) -> list[Span]:
-        """The spans of a round; empty where it shows no token."""
+        """The spans of a round; empty if it shows no token."""
         spans = takewhile(lambda span: span.round == index, self._since(index))
         shown = [span for span in spans if drafts or not span.struck]
         return shown if any(span.fate for span in shown) else []
@@ -324,7 +324,7 @@ class UserTurn:
     """What the user wrote: a message, the text that a completion continues, or the texts around a gap."""
 
     text: str
-    at: int | None = None  # its index in the chat; None where it belongs to no chat
+    at: int | None = None  # its index in the chat; None if it belongs to no chat
     suffix: str | None = None  # the text after the gap; None if there is no gap
     answered: bool = False  # an answer follows: it shows the texts around the gap that it fills
 
@@ -340,7 +340,7 @@ class AnswerTurn:
 
     answer: AnswerModel
     name: str  # name of the model
-    at: int | None = None  # its index in the chat; None where it belongs to no chat
+    at: int | None = None  # its index in the chat; None if it belongs to no chat
     text: str | None = None  # the text, where it is stored: the trace then only colours it
     goes_on_from: str = ""  # the text that it continues: a code fence may be open in it
     suffix: str | None = None  # the text after the gap that it fills: shown around it, all as code
