@@ -114,7 +114,7 @@ class DrawButton(QPushButton):
 
 
 _ROUND = 8.0
-_STEPS = "1  Does it pass?", "2  What comes instead?", "3  So the output follows the target"
+_STEPS = "1  Does it pass?", "2  What replaces it?", "3  So the output follows the target"
 _WIDE = 480  # pixels at text scale 1: from here on the token that came instead has a column of its own
 
 

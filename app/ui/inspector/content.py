@@ -305,7 +305,7 @@ def _asked(round: Round) -> str:
     why = round.draft_end and end_words(round.draft_end)
     if why and why.startswith("the draft ended"):  # a sentence of its own: the draft model ended the answer
         return f"{silent}{name} drafted; {why}."
-    ended = f"; the draft ended: {why}" if why else ""
+    ended = f"; it stopped: {why}" if why else ""
     return f"{silent}{name} drafted{ended}."
 
 

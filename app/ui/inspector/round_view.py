@@ -193,7 +193,7 @@ class CopiedLabel(QLabel):
             f"{_shown(copied.after)}…</div>"
         )
         self.setAccessibleDescription(
-            f"After {copied.matched!r}, as before this draft, stands {copied.copied!r}."
+            f"After {copied.matched!r}, as before this draft, comes {copied.copied!r}."
         )
 
 

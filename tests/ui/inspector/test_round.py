@@ -233,7 +233,7 @@ def test_cards_fit_the_width(view: RoundView) -> None:
 def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: Theme, qtbot: QtBot) -> None:
     card = view.grid.cards[0]
     button = card.draws
-    assert button.isVisible() and button.accessibleName() == "Draw it 1,000 times"
+    assert button.isVisible() and button.accessibleName() == "Draw 1,000 times"
     card.setFocus()
     QTest.keyClick(card, Qt.Key.Key_Tab)
     assert button.hasFocus()

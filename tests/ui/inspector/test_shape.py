@@ -73,7 +73,7 @@ def test_every_figure_has_the_numbers_of_the_statistics(mix: Trace) -> None:
 def test_a_wider_draft_is_told_with_its_doubt() -> None:
     folded = AlternativeStatistics(ranks=[6, 1, 1, 1], unranked=1)
     greedy = AnswerModel(make_trace([]))
-    assert "2 tokens a place would have held 70" in contents.draft_choices(greedy, folded).words
+    assert "top 2 in 70" in contents.draft_choices(greedy, folded).words
     assert "estimate" not in contents.draft_choices(greedy, folded).words
     drawn = AnswerModel(Trace(make_header(verification="block", temperature=0.8)))
     assert "estimate" in contents.draft_choices(drawn, folded).words
@@ -204,7 +204,7 @@ def test_where_the_answer_is_on_the_cost_curve(view: ShapeView, mix: Trace, shar
     assert "baseline" in view.cost.message.text()
     plain = answered(shared_engine, "abcabcabd abc" * 4, max_tokens=60, ignore_eos=True)
     answer.measure(Measurement(plain, mix))
-    assert not view.cost.message.text() and "pays from" in view.cost.facts.text()
+    assert not view.cost.message.text() and "pays" in view.cost.facts.text()
 
 
 def test_cards_stand_in_as_many_columns_as_have_room(view: ShapeView, mix: Trace, qtbot: QtBot) -> None:

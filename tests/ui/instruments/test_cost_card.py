@@ -139,7 +139,7 @@ def test_a_predicted_factor_yields_to_a_measured_one_and_to_one_that_says_nothin
     begin(panel, header())
     panel.answer.add(few)
     panel.answer.end(totals(few))
-    assert "pays from" not in panel.cost.facts.text()
+    assert "pays" not in panel.cost.facts.text()
     slow = [one_round(0, 0, 0.0, 1.0)] * 6 + [one_round(4, 3, 0.1, 64.5)] * 6  # no target's own time
     begin(panel, header())
     panel.answer.add(slow)
