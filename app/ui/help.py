@@ -74,7 +74,7 @@ class HelpEntry:
     path: Path | None = None  # a file or a folder that can be opened
 
     def holds(self, words: Iterable[str]) -> bool:
-        """Whether all these words, in small letters, stand in it."""
+        """Whether it contains all these words, given in lower case."""
         text = f"{self.head} {self.text}".lower()
         return all(word in text for word in words)
 
@@ -88,7 +88,7 @@ class HelpSection:
     entries: tuple[HelpEntry, ...]
 
     def found(self, typed: str) -> HelpSection:
-        """The section with the entries in which every typed word stands."""
+        """The section with the entries that contain every typed word."""
         words = typed.lower().split()
         return replace(self, entries=tuple(entry for entry in self.entries if entry.holds(words)))
 
@@ -96,8 +96,8 @@ class HelpSection:
 def help_sections(
     keys: Mapping[str, Iterable[tuple[str, str]]], paths: Paths, engine: str
 ) -> list[HelpSection]:
-    """What Help says. `keys` are rows of what keys do, and the keys, by place; `engine` says where the engine
-    runs."""
+    """The contents of Help. `keys`: place -> rows (what the keys do, the keys). `engine` says where the
+    engine runs."""
     by_place = (
         HelpSection("keys", f"Keys · {where}", entries)
         for where, rows in keys.items()
@@ -303,7 +303,7 @@ class HelpPanel(QWidget):
     # ------------------------------------------------------------------ what it shows
 
     def _show_page(self) -> None:
-        """Show the entries in which what was typed stands."""
+        """Show the entries that contain the typed words."""
         found = [section.found(self.field.text()) for section in self._sections]
         self.text.setHtml(_page(found, self._theme))
         for name, button in self._titles.items():
@@ -325,7 +325,7 @@ class HelpPanel(QWidget):
     # ------------------------------------------------------------------ keys and place
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc closes; what is typed anywhere goes into the search. No key is meant for what lies below."""
+        """Esc closes. Anything typed goes into the search. No key reaches the widgets below."""
         if event.key() == Qt.Key.Key_Escape:
             self.close_panel()
         elif event.text().isprintable() and event.text().strip() and not self.field.hasFocus():

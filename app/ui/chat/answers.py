@@ -55,7 +55,7 @@ class Answering(QObject):
         owed: Mapping[str, Trace] | None = None,
     ) -> None:
         """The answer to `question` in place of turn `at` and all turns after it; None answers the question
-        that stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
+        that is before `at` already. `target_name` is the name of the model that answers. `begun` is the
         part of the answer that exists already; the new rounds continue it. `owed` are traces of this chat's
         earlier answers, by name, that could not be written."""
         super().__init__()
@@ -81,7 +81,7 @@ class Answering(QObject):
         return self.at if self.question is None else self.at + 1
 
     def save_question(self) -> None:
-        """Save the question before the engine is asked, so that a crash does not lose it."""
+        """Save the question before the engine is asked, so a crash does not lose it."""
         with self._saving():
             self._ask()
 
@@ -228,8 +228,8 @@ class Answering(QObject):
 
 
 def continuing(reason: FinishReason, header: TraceHeader | None) -> str:
-    """The action that continues an answer which ended for this reason, "" where nothing can: a server begins
-    every answer anew."""
+    """The action that continues an answer that ended for this reason, or "". A server cannot continue
+    answers."""
     here = header is not None and header.pair.server is None
     return CONTINUE if reason is FinishReason.LENGTH and here else ""
 
@@ -240,9 +240,8 @@ def _moved(round: Round, rounds: int, seconds: float) -> Round:
 
 
 def totals_of_both(begun: Totals, added: Totals) -> Totals:
-    """The totals of an answer that went on; the second part's totals hold the whole text. Times before the
-    first token are the first part's, plus the prompt reading that a draft did only in a round of the second
-    part."""
+    """The totals of a continued answer. The second part's totals contain the whole text. Times before the
+    first token are the first part's, plus prompt reading that a draft did only in the second part."""
     in_rounds = begun.draft_prompt_in_rounds or added.draft_prompt_in_rounds
     return msgspec.structs.replace(
         added,
@@ -259,7 +258,7 @@ _AGAIN = 2000  # milliseconds between two tries to write what could not be writt
 
 
 class AnswersController(QObject):
-    """Runs one answer at a time, also while another chat is on the screen."""
+    """Runs one answer at a time, even if a different chat is on the screen."""
 
     saved = Signal()  # the list of chats changed
     asked = Signal(object)  # the AnswerModel of an answer that is being asked for
@@ -311,7 +310,7 @@ class AnswersController(QObject):
         return current if current is not None and current.chat.id == chat_id else None
 
     def unsaved(self, chat_id: str) -> Conversation | None:
-        """A chat as it was on the screen, where not all of it could be written."""
+        """A chat as it was on the screen, if not all of it could be saved."""
         unsaved = self._unsaved.get(chat_id)
         return unsaved.chat if unsaved is not None else None
 
@@ -332,7 +331,7 @@ class AnswersController(QObject):
                 self._page.prompt.notices.withdraw(self._told.popitem()[0])
 
     def remind(self) -> None:
-        """Tell again what could not be written, after the notices were cleared."""
+        """Report again what could not be saved, after the notices were cleared."""
         for cause, error in self._told.items():
             self._page.prompt.notices.tell(error, cause=cause)
 

@@ -22,8 +22,8 @@ def request_for(
     cold: bool = False,
 ) -> GenerationRequest:
     """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
-    answer to what stands before `at`. A completion continues exactly that text, and a gap is filled between
-    exactly its two texts; the rest of the chat is not part of it."""
+    answer to the turns before `at`. A completion contains only its text, and infill only its two texts; the
+    rest of the chat is left out."""
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
     asked = question or chat.question_before(at) or Question("")

@@ -1,8 +1,7 @@
-"""The baseline of an answer: its request with strategy none and with its own strategy in turns, all cold; and
-the remedies of the advice, tried on the answer on the screen and measured.
+"""The baseline of an answer: its request, run cold with strategy none and with its own strategy in turns.
+Also tries the advice's remedies on the answer on the screen, and measures them.
 
-The lab is imported where a measurement needs it: the start of the program leaves it out.
-"""
+The lab is imported only for a measurement, to keep the start fast."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since 
 
 
 def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> GenerationRequest | None:
-    """The request of the answer on the screen, if it can be answered again now; else the user is told why
+    """The request of the answer on the screen, if it can be answered again now; otherwise a notice says why
     not."""
     request, answer = chat.request_of_answer(), chat.shown.answer
     if session.activity is not Activity.READY:
@@ -206,9 +205,8 @@ class BaselineController(QObject):
 
     def measured_versions(self) -> dict[str, Tried]:
         """What was measured for the other versions of the answer on the screen, by strategy. Answers to other
-        questions of the chat do not count: what a strategy gains depends on the text, so one that lost there
-        may win here. Nor do versions of another pair or with another sampling, or unreadable measurements:
-        showing that version tells why."""
+        questions do not count, because the gain depends on the text. Versions with a different pair or
+        sampling and unreadable measurements do not count either; showing that version says why."""
         shown = self.chat.shown
         chat_id, answer, stored = shown.id, shown.answer, shown.stored
         if answer is None or answer.header is None or stored is None:
@@ -263,7 +261,7 @@ class BaselineController(QObject):
             answer.measure(measurement)
 
 
-_SLOW = 1.5  # from so many times the answer's own on, a kept time of a pass is timed again
+_SLOW = 1.5  # from this many times the answer's own on, a kept time of a pass is timed again
 _DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
 
 
@@ -305,7 +303,7 @@ class AdviceController(QObject):
         page.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Look for drafts anew when the chat is shown again: Models may have got one meanwhile."""
+        """Look for drafts again when the chat is shown again: Models may have got one meanwhile."""
         if event.type() == QEvent.Type.Show:
             self._searched = None
             self._look_for_drafts()
@@ -330,7 +328,7 @@ class AdviceController(QObject):
         )
 
     def _pair_changed(self) -> None:
-        """Advise anew if that makes a difference: the session tells every step of loading."""
+        """Advise again if that makes a difference: the session tells every step of loading."""
         if self._models() != self._card.models:
             self._refresh()
 

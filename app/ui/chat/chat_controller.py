@@ -77,7 +77,7 @@ class ChatController(QObject):
 
     @property
     def question(self) -> str:
-        """The last message on the screen, or the one that waits for the models; "" where there is none."""
+        """The last message on the screen, or the one that waits for the models; "" if there is none."""
         return self._waiting.whole if self._waiting is not None else self.shown.question
 
     @property
@@ -286,7 +286,7 @@ class ChatController(QObject):
         return self._store.new(last, settings.system_prompt)
 
     def new_chat(self) -> None:
-        """Begin an empty chat."""
+        """Start an empty chat."""
         self._leave()
         self._show(self._new())
         self._page.prompt.setFocus()
@@ -336,7 +336,7 @@ class ChatController(QObject):
         self.open_last(self._before_recording)
 
     def clear(self) -> None:
-        """Put the chat on the screen into the trash, where Undo finds it, and begin a new one."""
+        """Move the chat on the screen to the trash, where Undo finds it, and begin a new one."""
         if self.shown.chat.turns:
             self._page.prompt.tell_system()
             self.chats.delete(self.shown.chat.id)

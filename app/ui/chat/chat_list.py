@@ -41,7 +41,7 @@ class ChatList(QWidget):
     """(id, title)"""
     delete_requested = Signal(str)
     undo_requested = Signal()
-    """Bring back the chat that was deleted last."""
+    """Restore the chat that was deleted last."""
     fold_requested = Signal()
 
     def __init__(self, theme: Theme, search: Search) -> None:
@@ -286,7 +286,8 @@ class ChatList(QWidget):
 
 _UNREAD = "chats could not be read"  # the cause of a notice
 LOOK_MS = 1000
-"""How often the store is checked for changes by another window; a check reads the time of a single file."""
+"""How often the store is checked for changes by a different window. A check reads the time of a single
+file."""
 
 
 class ChatListController(QObject):
@@ -344,7 +345,7 @@ class ChatListController(QObject):
         return heads
 
     def delete(self, chat_id: str) -> None:
-        """Put a chat into the trash, where Undo finds it; an answer that is being written for it stops."""
+        """Move a chat to the trash, where Undo finds it; an answer that is being written for it stops."""
         head = next((head for head in self.heads() if head.id == chat_id), None)
         if self._answers.of(chat_id) is not None:
             self._session.stop()

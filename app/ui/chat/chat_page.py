@@ -95,7 +95,7 @@ CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 
 
 class ChatPage(QWidget):
-    """Holds the widgets of the Chat place; ChatController gives them their behaviour."""
+    """Contains the widgets of the Chat place; ChatController adds their behaviour."""
 
     sidebar_wanted = Signal(bool)
     """The user folded or unfolded the list of chats in a window that has room for it."""
@@ -130,7 +130,7 @@ class ChatPage(QWidget):
         theme.follow(self._fit)
 
     def set_sidebar(self, wanted: bool) -> None:
-        """Show the list of chats where there is room for it, or never."""
+        """Show the list of chats if there is room for it, or never."""
         self._sidebar = wanted
         self._show_sidebar(wanted and not self._narrow)
 
@@ -143,7 +143,7 @@ class ChatPage(QWidget):
             self.sidebar_wanted.emit(shown)
 
     def set_instruments(self, wanted: bool) -> None:
-        """Show the instruments where there is room for them, or never."""
+        """Show the instruments if there is room for them, or never."""
         self._instruments = wanted
         self._show_instruments(wanted and not self._cramped)
 

@@ -107,7 +107,7 @@ class PromptBox(QWidget):
         return self._edit.text()
 
     def set_text(self, text: str) -> None:
-        """Put a text into the field, in place of what stands there."""
+        """Replace the text in the field."""
         self._edit.set_text(text)
 
     def take_key(self, event: QKeyEvent) -> None:
@@ -121,7 +121,7 @@ class PromptBox(QWidget):
         return Question(self._edit.text(), self._suffix.edit.text() or None)
 
     def set_unsent(self, words: Question) -> None:
-        """Put what was typed in another chat into the fields."""
+        """Show the text that was typed in a different chat."""
         for field, text in ((self._edit, words.text), (self._suffix.edit, words.suffix or "")):
             if field.text() != text:
                 field.set_text(text)
@@ -208,7 +208,7 @@ class PromptBox(QWidget):
         self.mode_changed.emit("completion")
 
     def set_try_offered(self, offered: bool) -> None:
-        """Show the button for the prompts to try, where the pair has any."""
+        """Show the button for demo prompts, if the pair has any."""
         self._foot.set_try_offered(offered)
 
     # ------------------------------------------------------------------ what the user does
@@ -337,7 +337,7 @@ class UnsentWords(QObject):
         prompt.typed.connect(self._soon.request)
 
     def show(self) -> None:
-        """Put the words of another chat into the prompt box; those before were kept."""
+        """Show a different chat's draft message; the previous one was saved."""
         self._id, self._kept = self._chat_id(), NOTHING
         try:
             self._kept = self._unsent.read(self._id)
@@ -347,7 +347,7 @@ class UnsentWords(QObject):
         self._prompt.set_unsent(self._kept)
 
     def keep(self) -> None:
-        """Save the words, where they changed or their chat was saved for the first time."""
+        """Save the message, if it changed or its chat was saved for the first time."""
         chat_id, words = self._chat_id(), self._words()
         if (chat_id, words) != (self._id, self._kept):
             self._owed |= {self._id: NOTHING, chat_id: words}

@@ -1,4 +1,4 @@
-"""The text field of the prompt box: it grows with its text, sends on Enter, and holds megabytes."""
+"""The text field of the prompt box: it grows with its text, sends on Enter, and handles megabytes of text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PromptEdit(QPlainTextEdit):
             self.entered.emit()
 
     def break_line(self) -> None:
-        """Begin a new line."""
+        """Start a new line."""
         self.textCursor().insertBlock()
         self.ensureCursorVisible()
 
@@ -256,11 +256,8 @@ SUFFIX_LINES = 6
 
 
 class GapSuffix(QWidget):
-    """A line that marks the gap below the text before it, and a field for the text after it.
-
-    Where the cursor stands within the text before the gap, a button moves the gap there: code is pasted
-    whole more often than in two parts.
-    """
+    """A line that marks the gap, and a field for the text after it. If the cursor is within the text before
+    the gap, a button moves the gap there, because code is usually pasted whole."""
 
     moved = Signal()
     """The gap was moved by its button."""
@@ -288,7 +285,7 @@ class GapSuffix(QWidget):
         self._offer()
 
     def set_why_not(self, why: str) -> None:
-        """Say why the loaded target cannot fill the gap; "" where it can."""
+        """Say why the loaded target cannot fill the gap; "" if it can."""
         self._words.setText(why or GAP_WORDS)
 
     def _offer(self) -> None:

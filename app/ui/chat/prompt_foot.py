@@ -50,7 +50,7 @@ class _Efforts(QuietCombo):
 
 
 class ThinkingChoice(QWidget):
-    """A switch, or a choice of efforts where the template has no switch. Shown where it has either."""
+    """A switch, or a choice of efforts if the template has no switch. Hidden if it has neither."""
 
     picked = Signal(dict)
     """The options of the chat template that the user chose."""
@@ -185,7 +185,7 @@ class PromptFoot(QWidget):
         self._hint.setText(STOPPING_HINT)
 
     def set_try_offered(self, offered: bool) -> None:
-        """Show the button for the prompts to try, where the pair has any."""
+        """Show the button for demo prompts, if the pair has any."""
         if offered == self.try_this.isHidden():
             self.try_this.close_panel()
             self.try_this.setVisible(offered)

@@ -58,7 +58,7 @@ class ShownChat(QObject):
 
     @property
     def question(self) -> str:
-        """The last message on the screen; "" where there is none."""
+        """The last message on the screen; "" if there is none."""
         asked = self.live.question if self.live is not None else None
         asked = asked or self._last_question
         return asked.whole if asked is not None else ""
@@ -144,7 +144,7 @@ class ShownChat(QObject):
         self.context_changed.emit()
 
     def show_system(self) -> None:
-        """Show a changed system prompt, where nothing has been asked yet."""
+        """Show a changed system prompt, if nothing has been asked yet."""
         if not self.chat.turns:
             self._put(self._stored_turns())
 
@@ -226,7 +226,7 @@ class ShownChat(QObject):
             live.over.connect(self._ended)
 
     def asked(self) -> None:
-        """Take over the chat, which now holds the question."""
+        """Show the chat, which now contains the question."""
         if self.live is not None:
             self.chat = self.live.chat
             self.chat_changed.emit(self.id)
@@ -286,7 +286,7 @@ class ShownChat(QObject):
 
 
 def _at(turn: Turn) -> int:
-    """The index of a turn in the chat; -1 for the system prompt, which stands before all turns."""
+    """The index of a turn in the chat; -1 for the system prompt, which is before all turns."""
     return -1 if isinstance(turn, SystemTurn) or turn.at is None else turn.at
 
 

@@ -118,7 +118,7 @@ class TryPanel(QWidget):
         self._lay_out()
 
     def _rows_shown(self) -> Grid:
-        """The visible rows, beside each other where there is room, ordered row by row."""
+        """The visible rows, beside each other if there is room, ordered row by row."""
         columns = 2 if self.width() >= round(_TWO_COLUMNS * self._theme.scale) else 1
         shown = self.model.choice()
         rows = [row for title, row in self.rows.items() if TARGETS[self._targets[title]] == shown]
@@ -145,10 +145,9 @@ class TryController(QObject):
     """Connects the panel beside the prompt box, the empty chat, which offers the first prompts, and the
     settings.
 
-    A prompt's settings are lent: they are given back when its chat is left, and a new start does not know
-    them. The remark depends only on the last message on the screen and on the settings: it also appears for a
-    prompt that was typed, or in a chat that was opened again, and disappears with the chat.
-    """
+    A prompt's settings are temporary: they are undone when its chat is left, and are not saved. The notice
+    depends only on the settings and the last message on the screen. So it also appears for a prompt that was
+    typed, or in a chat that was reopened, and disappears with the chat."""
 
     def __init__(
         self,
@@ -325,7 +324,7 @@ def _pair(settings: Settings) -> dict[str, object]:
 
 
 def change_words(own: Settings, lent: Settings) -> str:
-    """What a prompt changed: "Changed for this demo: strategy none (before: suffix)."; "" where nothing."""
+    """What a prompt changed: "Changed for this demo: strategy none (before: suffix)."; "" if nothing."""
     before, now = _said(own), _said(lent)
     changed = [f"{name} {now[name]} (before: {before[name]})" for name in now if now[name] != before[name]]
     return f"Changed for this demo: {', '.join(changed)}." if changed else ""

@@ -9,7 +9,7 @@ round in detail is `AnswerModel.inspected`, so parts need not know each other: t
   draws a draft that was made in one pass.
 - `round_time.py`: the round in time, above its cards: its draft and one pass, against passes one by one.
 - `timeline.py`: all rounds on one axis; a click inspects a round.
-- `shape_view.py`: the whole answer in figures, such as acceptance by place; it stands below the round.
+- `shape_view.py`: the whole answer in figures, such as acceptance by place; it is below the round.
 - `transport.py`: the bar at the foot that steps, plays and scrubs. Its `Player` moves `AnswerModel.cursor`,
   so that every view of the answer follows. Behind the last round of an answer that is being written it holds
   the engine instead (`EngineSession.set_pace`): rounds then come one at a time. `WhatIfPanel`

@@ -38,7 +38,7 @@ _FIRST = f"Draw {DRAWS:,}"
 
 
 class DrawButton(QPushButton):
-    """Draws by a law, again and again; with less motion all at once. Every press draws anew."""
+    """Draws from a distribution again and again; with less motion, all at once. Every press starts over."""
 
     drew = Signal()
     """The tally has other numbers, or is gone."""
@@ -63,7 +63,7 @@ class DrawButton(QPushButton):
         self.set_law(None)
 
     def set_law(self, law: PlaceLaw | None) -> None:
-        """Draw by another law, or by none: what came is forgotten."""
+        """Draw from a different distribution, or from none. The tally is cleared."""
         self._timer.stop()
         self._law, self.tally = law, None
         self.setVisible(law is not None)
@@ -140,7 +140,7 @@ class Card(QWidget):
         return self._content
 
     def show_content(self, content: CardContent, chosen: bool = False) -> None:
-        """Show another content; `chosen` gives it a strong edge."""
+        """Show a different content; `chosen` gives it a strong edge."""
         self._chosen = chosen
         if content != self._content:
             self._content = content

@@ -131,7 +131,7 @@ class CardContent:
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """What the letters on the card stand for."""
+        """What the letters on the card mean."""
         heads = {"p": definitions.P, "q": definitions.Q, "draft_p": definitions.DRAFT_P}
         said = [heads[name] for name in self.headings if name in heads]
         names = {line.name for line in self.all_sums}
@@ -177,8 +177,8 @@ class CardContent:
 
 
 def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = None) -> tuple[TokenBar, ...]:
-    """A bar for each share of a law: what passes, then what p has above q, then what q has above p. `names`
-    are those of tokens without text."""
+    """A bar for each token: what passes, then the part of p above q, then the part of q above p. `names` are
+    for tokens without text."""
     bars = []
     for share in law.shares:
         odds = share.odds
@@ -197,7 +197,7 @@ def law_bars(law: PlaceLaw, chosen: set[int], names: dict[int, str] | None = Non
 
 
 def known_words(law: PlaceLaw) -> list[str]:
-    """How much of p and q the record tells by token, if that is not all."""
+    """How much of p and q is recorded per token, if it is not all."""
     p, q = (min(int(share * 100), 100) for share in law.named)
     return (
         [f"Single tokens are recorded for {p} % of p and {q} % of q. One bar shows the rest."]
@@ -348,7 +348,7 @@ def _by_law(header: TraceHeader) -> bool:
 
 
 def copied_words(copied: Copied, round: Round) -> str:
-    """Where the copied text stands, and what the trace does not determine."""
+    """Where the copied text comes from, and what the trace does not say."""
     name = round.strategy or "The strategy"
     places = f"{count(copied.places)} places" if copied.places > 1 else ""
     if round.match is None:

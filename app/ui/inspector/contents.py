@@ -41,9 +41,7 @@ def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardCont
     """A card for each drafted token, then one for the token that the target gave itself; if that was drawn
     from the residual, it is on the card of the rejected token.
 
-    Tokens behind the judged ones of which nothing is known share a card. A card shows the bars of at most
-    `rows` tokens.
-    """
+    Unknown tokens after the judged ones share a card. A card shows the bars of at most `rows` tokens."""
     heading = draft_heading(round, header)
     known = [
         token.p is not None or token.verdict in JUDGED or place < len(round.draft_top)
@@ -270,8 +268,8 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
 
 
 def proof_of(name: str, passes: float, refused: float, share: float) -> tuple[str, ...]:
-    """Why a token keeps its probability: `passes` is how often it comes from the draft, `refused` how often
-    another token is drawn instead of a drafted one, and `share` how often that is this token."""
+    """Why a token keeps its probability. `passes`: how often it is drafted and passes. `refused`: how often
+    any draft is replaced. `share`: how often the replacement is this token."""
     (first, second, third), p = add_up((passes, refused, share), lambda a, b, c: a + b * c)
     formula = f"{name}: q · min(1, p/q)", "+ (1 − Σ min(p, q)) · residual"
     return *formula, f"= {first} + {second} × {third} = {p} = p"

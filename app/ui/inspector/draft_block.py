@@ -94,7 +94,7 @@ class DraftBlock(QWidget):
         self.hide()
 
     def show_block(self, places: Sequence[PlaceInBlock], kind: str) -> None:
-        """Show another block of a draft of this kind; one without places hides it."""
+        """Show a different block of a draft of this kind; one without places hides it."""
         if (places, kind) == (self._places, self._kind):
             return
         self._places, self._kind = places, kind
@@ -150,7 +150,7 @@ class DraftBlock(QWidget):
         ink: Ink,
         before: QPointF | None,
     ) -> QPointF | None:
-        """Paint a place from the line of its heading down; returns where the way goes on."""
+        """Paint a place from the line of its heading down; returns where the way continues."""
         palette = self._theme.palette
         paint_text(painter, room, LEFT, f"{number + 1} {place.fate}", ink.small, palette.fate(place.fate))
         way: QPointF | None = None

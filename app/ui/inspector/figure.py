@@ -29,7 +29,7 @@ _CHOICES = 10  # recorded
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A labelled bar. Its parts stand side by side, or one before the other."""
+    """A labelled bar. Its parts are side by side, or one in front of the other."""
 
     label: str
     parts: tuple[float | None, ...]

@@ -49,7 +49,7 @@ class Ink:
 def paint_text(
     painter: QPainter, room: QRectF, align: Qt.AlignmentFlag, text: str, font: QFont, colour: str
 ) -> None:
-    """Write a text on one line, cut where it is too long."""
+    """Write a text on one line, cut if it is too long."""
     painter.setFont(font)
     painter.setPen(QColor(colour))
     cut = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, room.width() + 1)

@@ -39,7 +39,7 @@ class InspectorPart(QWidget):
         raise NotImplementedError
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show another answer; None shows none."""
+        """Show a different answer; None shows none."""
         before, self.answer = self.answer, answer if answer is not None else AnswerModel()
         reconnect(self._slots, before, self.answer)
         self._redraw()
@@ -92,7 +92,7 @@ def answer_facts(answer: AnswerModel, *, held: bool = False) -> str:
 def missing_rounds(
     answer: AnswerModel | None, *, held: bool = False, playing: bool = False
 ) -> tuple[str, str]:
-    """Why no round can be shown, and what helps; two empty texts where there are rounds, or soon will be.
+    """Why no round can be shown, and what helps; two empty texts if there are rounds, or soon will be.
     `held`: the engine waits for a step; `playing`: a recorded answer is replayed."""
     if answer is None:
         return EMPTY, EMPTY_HINT

@@ -276,7 +276,7 @@ class InspectorPlace(PlaceWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys before areas that would scroll with them, fit the text into a changed body, and
         settle all layouts before a frame of the window. They follow each other from the inside out, each in a
-        turn of its own: a frame would show half of a step, and the next one paint it anew. (Only here: where
+        turn of its own: a frame would show half of a step, and the next one paint it again. (Only here: where
         widgets are replaced, a layout that is settled too early lacks the new ones for a frame.)"""
         if watched is self.window():
             if event.type() == QEvent.Type.UpdateRequest:

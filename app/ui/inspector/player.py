@@ -179,8 +179,7 @@ class Player(QObject):
         self.changed.emit()
 
     def leave(self) -> None:
-        """Nobody watches any more: an answer that is being written goes on at true speed, unless it waits for
-        a step."""
+        """Stop watching: a live answer continues at true speed, unless it waits for a step."""
         if self.writing and self.speed.beat and self.playing:
             self.set_speed(TRUE_SPEED)
 

@@ -97,7 +97,7 @@ class RoundTimeView(QWidget):
         self.hide()
 
     def show_time(self, time: RoundTime | None) -> None:
-        """Show another round; None hides it."""
+        """Show a different round; None hides it."""
         if (time is None) != self.isHidden():
             self.setVisible(time is not None)
         if time != self.time:

@@ -78,7 +78,7 @@ class BlockChain(QWidget):
         self.hide()
 
     def show_links(self, links: Sequence[ChainLink]) -> None:
-        """Show another chain; an empty one hides it."""
+        """Show a different chain; an empty one hides it."""
         if links == self._links:
             return
         self._links = links
@@ -175,7 +175,7 @@ class CopiedLabel(QLabel):
         theme.follow(self._show)
 
     def show_copied(self, copied: Copied | None) -> None:
-        """Show another excerpt; None, or one that was not found, hides it."""
+        """Show a different excerpt; None, or one that was not found, hides it."""
         self._copied = copied
         self._show()
 
@@ -245,7 +245,7 @@ class RoundView(InspectorPart):
         self.setAccessibleName("Round")
 
     def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
-        return (  # a cursor may move with every frame; nobody reads cards as fast
+        return (  # a cursor may move with every frame; no one reads cards as fast
             (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
             (answer.moved, self._grow), (answer.pinned, self._redraw), (answer.measured, self._redraw),
         )  # fmt: skip
@@ -309,7 +309,7 @@ class RoundView(InspectorPart):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The keyboard goes on to the first card; the round itself has nothing to press."""
+        """The keyboard continues to the first card; the round itself has nothing to press."""
         super().focusInEvent(event)
         if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
             self.grid.step(1)

@@ -187,7 +187,7 @@ class ShapeView(InspectorPart):
         """Fold what is not folded yet, from the next turn of the event loop on."""
         behind = self._span[1] < self.answer.cursor
         if behind and not self._rests and not self._fold_soon.isActive():
-            self._fold_soon.start()  # begun anew by every drawing, it would never come to its turn
+            self._fold_soon.start()  # begun again by every drawing, it would never come to its turn
 
     def _fold(self) -> None:
         """Fold alternatives for a moment, and draw them where that makes a difference."""

@@ -1,4 +1,4 @@
-"""The rounds as bars: their height is the tokens by fate, below it stand draft, verify and sampling."""
+"""The rounds as bars. Top: tokens by fate. Below: time for draft, verify and sampling."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Timeline(InspectorPart):
         self._hovered: int | None = None  # the round under the mouse
         self._drag: float | None = None  # x of the mouse while it drags
         self._dragged = False
-        self._away = False  # somebody looks elsewhere than at the inspected round
+        self._away = False  # someone looks elsewhere than at the inspected round
         self._inspected: int | None = None  # as drawn before
-        self._pinned: int | None = None  # the same of the round that somebody chose
+        self._pinned: int | None = None  # the same of the round that someone chose
         self._most = 1  # tokens of the longest draft or round so far
         self._seen = 0  # rounds in `_most`
         self._times_top = self._rate_top = 1.0
@@ -101,7 +101,7 @@ class Timeline(InspectorPart):
         self.update()
 
     def _scale_tracks(self) -> None:
-        """Take the heights of the tracks from the rounds up to the cursor; of a long answer anew only with
+        """Take the heights of the tracks from the rounds up to the cursor; of a long answer again only with
         every thousandth of them, since a step of the cursor changes nothing that could be seen."""
         cursor = self.answer.cursor
         rounds = cursor - cursor % max(cursor // _MOST_BINS, 1)
@@ -124,7 +124,7 @@ class Timeline(InspectorPart):
 
     @property
     def grouped(self) -> int:
-        """How many rounds a bar stands for."""
+        """How many rounds a bar represents."""
         step = 1
         while self._axis.pitch * step < _LEAST:
             step *= 2
@@ -132,12 +132,12 @@ class Timeline(InspectorPart):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first round that is in sight, and the one behind the last."""
+        """The visible rounds: the first, and the one after the last."""
         axis = self._axis
         return int(axis.first), min(ceil(axis.first + axis.shown), axis.rounds)
 
     def round_rect(self, index: int) -> QRectF:
-        """Where the bars of a round stand, if it is in sight."""
+        """The position of a round's bars, if it is visible."""
         tokens, times = self._tracks()[:2]
         left = _SIDE + self._axis.x_of(index)
         return QRectF(left, tokens.top(), self._axis.pitch * 0.75, times.bottom() - tokens.top())
@@ -215,12 +215,12 @@ class Timeline(InspectorPart):
             super().keyPressEvent(event)
 
     def zoom_by(self, steps: int) -> None:
-        """Zoom in, or out where `steps` is negative, around the inspected round."""
+        """Zoom in, or out if `steps` is negative, around the inspected round."""
         index = self.answer.inspected or 0
         self._zoom(_ZOOM**steps, _SIDE + min(max(self._axis.x_of(index + 0.5), 0.0), self._axis.width))
 
     def page_by(self, pages: int) -> None:
-        """Inspect a round as many rounds on as are in sight."""
+        """Inspect a round one page further."""
         self._inspect((self.answer.inspected or 0) + pages * int(self._axis.shown))
 
     def _inspect(self, index: int) -> None:
@@ -242,7 +242,7 @@ class Timeline(InspectorPart):
             return
         painter = QPainter(self)
         first, end = self.span
-        if first < self.answer.cursor:  # otherwise somebody looks at rounds that are not shown yet
+        if first < self.answer.cursor:  # otherwise someone looks at rounds that are not shown yet
             self._paint_tracks(painter, min(end, self.answer.cursor))
         self._paint_head(painter)
 
@@ -308,7 +308,7 @@ class Timeline(InspectorPart):
         self._paint_legend(painter, x, head.bottom() - metrics.descent(), head.right() - taken - 24)
 
     def _paint_legend(self, painter: QPainter, x: float, base: float, end: float) -> None:
-        """What bars and colours stand for, where there is room for all of it."""
+        """What bars and colours stand for, if there is room for all of it."""
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
         words = f"{each}: tokens by fate (grey: drafted){line}; below"

@@ -28,14 +28,13 @@ _TIME_NAMES = ("draft", "verify", "sampling")
 class RoundAxis:
     """Places rounds in a width: round i covers `pitch` pixels from `x_of(i)` on.
 
-    Until somebody zooms, all rounds are shown where they fit, and otherwise those around the round asked for.
-    """
+    Until the user zooms, all rounds are shown if they fit, otherwise those around the requested round."""
 
     def __init__(self) -> None:
         self.width = 1.0  # pixels
         self.scale = 1.0  # of text
         self.rounds = 0
-        self._zoomed: float | None = None  # the pitch that somebody chose
+        self._zoomed: float | None = None  # the pitch that someone chose
         self._first = 0.0  # the round at the left edge, with its fraction
 
     @property
@@ -80,7 +79,7 @@ class RoundAxis:
         self._first = self.first
 
     def pan(self, pixels: float) -> None:
-        """Show what lies so many pixels to the right."""
+        """Scroll right by this many pixels."""
         self._first = self.first + pixels / self.pitch
 
     def show(self, index: int) -> None:
@@ -98,7 +97,7 @@ class RoundAxis:
         self._zoomed, self._first = 0.0, 0.0
 
     def reset(self) -> None:
-        """Begin again, for another answer."""
+        """Start again, for another answer."""
         self._zoomed, self._first = None, 0.0
 
 
@@ -182,7 +181,7 @@ class BarPainter:
 
 
 def _pixels(x: Floats) -> Floats:
-    """Whole pixels. Halves always go up, or bars would change by a pixel where the axis goes on."""
+    """Whole pixels. Halves always go up, or bars would change by a pixel where the axis continues."""
     whole: Floats = np.floor(x + (0.5 + 1e-6))
     return whole
 
@@ -193,7 +192,7 @@ def time_colours(palette: Palette) -> Sequence[str]:
 
 
 PaintRounds = Callable[[QPainter, int, int], None]
-"""Paints the rounds from one on up to, not including, another."""
+"""Paints a range of rounds: (painter, first round, the round after the last)."""
 
 
 class TrackPicture:
@@ -213,8 +212,8 @@ class TrackPicture:
         self, look: Hashable, ground: str, size: QSize, ratio: float, axis: RoundAxis, group: int, end: int,
         paint: PaintRounds,
     ) -> QPixmap:  # fmt: skip
-        """The rounds in sight before `end`. A bar stands for `group` rounds; that of a whole group never
-        changes. `look` is everything else that bars depend on, but for the place of the axis."""
+        """The visible rounds before `end`. A bar represents `group` rounds; the bar of a whole group never
+        changes. `look` is everything else that bars depend on, except the position of the axis."""
         look = look, ground, size, ratio, axis.pitch, group
         whole = QRect(0, 0, size.width(), size.height())
         shift = round((axis.first - self._first) * axis.pitch, 6)
@@ -253,13 +252,13 @@ class TimesLegend:
         self._texts: list[QStaticText] = []
 
     def forget(self) -> None:
-        """Lay the texts out anew when they are painted next: the font has changed."""
+        """Lay the texts out again when they are painted next: the font has changed."""
         self._texts = []
 
     def paint(
         self, painter: QPainter, font: QFont, palette: Palette, words: str, x: float, base: float, end: float
     ) -> None:
-        """Paint it between `x` and `end`, where there is room for all of it."""
+        """Paint it between `x` and `end`, if there is room for all of it."""
         metrics = QFontMetricsF(font)
         if not self._texts or self._texts[0].text() != words:
             self._texts = [_shaped(text, font) for text in (words, *_TIME_NAMES)]

@@ -108,7 +108,7 @@ def _grouped(step: int, mark: str) -> str:
 
 
 def length_words(at: LengthAt) -> str:
-    """What a draft length rule goes by."""
+    """The acceptance that a draft length rule uses."""
     return f"smoothed {numbers.ratio(at.acceptance)} · k {'≥ ' if at.at_least else ''}{numbers.count(at.k)}"
 
 

@@ -93,7 +93,7 @@ class Canvas(QWidget):
             from app.ui.instruments.view import PlotView
 
             self._view = PlotView(self, self.draw_over)
-            self._view.lower()  # below the words that stand in place of the plot
+            self._view.lower()  # below the words that are in place of the plot
             self._view.show()
             self._view.mark(self.marked)
             self._place_view()
@@ -244,7 +244,7 @@ class Canvas(QWidget):
             painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
         if self._reading is not None:
             return
-        # The name stands in the free middle of the axis, where no curve crosses it.
+        # The name is in the free middle of the axis, where no curve crosses it.
         metrics = QFontMetricsF(self._label_font)
         sample = 18
         width = sample + 5 + metrics.horizontalAdvance(text)

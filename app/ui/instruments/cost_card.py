@@ -78,7 +78,7 @@ _PIECE = re.compile(r"[^\s+:]*(?:[+:]|\s|$)")  # of a text: a strategy may be br
 
 
 class Remedies(QWidget):
-    """Buttons for the remedies that can be applied now; hidden where there are none."""
+    """Buttons for the remedies that can be applied now; hidden if there are none."""
 
     chosen = Signal(object)  # Remedy
 
@@ -249,7 +249,7 @@ class CostPlot(PlotCard):
         self._place_words()
 
     def _place_words(self) -> None:
-        """Keep the words clear of the ring and, where there is room, of the lines."""
+        """Keep the words clear of the ring and, if there is room, of the lines."""
         if not self.canvas.has_view or not self._words.isVisible():
             return
 
@@ -341,12 +341,12 @@ class CostCard(CostPlot):
     """The plot, with advice below. Advice takes a moment to work out, so space is reserved for it."""
 
     advised = Signal()
-    """The advice has another finding."""
+    """The advice has a new finding."""
 
     def set_up(self) -> None:
         super().set_up()
         self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
-        """The load options of target and draft, where the answer was made with them."""
+        """The load options of target and draft, if the answer was made with them."""
         self.drafts: Sequence[DraftFile] = ()
         """Files that suit the target as drafts, as far as known."""
         self.query: Query[Advice | None] | None = None

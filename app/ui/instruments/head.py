@@ -116,7 +116,7 @@ class RoundRange:
         self._zoomed = self._inside(at - share * width, at + (1 - share) * width)
 
     def pan(self, by: float) -> None:
-        """Move what is shown by so many rounds."""
+        """Move what is shown by this many rounds."""
         if self._zoomed is not None:
             self._zoomed = self._inside(self._zoomed[0] + by, self._zoomed[1] + by)
 

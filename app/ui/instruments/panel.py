@@ -59,7 +59,7 @@ class InstrumentsPanel(QScrollArea):
     def _lay_out(self) -> None:
         self._rule = QFrame()
         self._rule.setFixedHeight(1)
-        # Two lines stand below the last of the plots over the rounds.
+        # Two lines are below the last of the plots over the rounds.
         parts = (self.acceptance, 3), (self.speed, 3), (self.length, 4), (self.cost, 3), self._rule
         column = kit.column(self.head, *parts, (self.table, 4), margins=(20, 8, 20, 12), spacing=12)
         self.setWidget(kit.holder(column))
@@ -90,7 +90,7 @@ class InstrumentsPanel(QScrollArea):
     # --------------------------------------------------------------------- the answer that it shows
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show another answer; None shows the state before the first answer."""
+        """Show a different answer; None shows the state before the first answer."""
         before, self.answer = self.answer, answer if answer is not None else AnswerModel()
         reconnect(self._slots, before, self.answer)
         self.head.answer = self.answer

@@ -34,9 +34,9 @@ class PlotCard(Plot):
     empty = ""
     """Shown before the first answer: what will appear here."""
     none = ""
-    """Shown where the strategy drafts nothing and the plot would have nothing to show."""
+    """Shown if the strategy drafts nothing, so the plot would be empty."""
     untold = ""
-    """Shown for an answer of a server that does not tell what became of its drafts."""
+    """Shown if the server does not report what happened to its drafts."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -72,12 +72,12 @@ class PlotCard(Plot):
     # ------------------------------------------------------------- what a kind of plot says
 
     def set_up(self) -> None:
-        """Prepare the axes, and what stands below the plot."""
+        """Prepare the axes, and what is below the plot."""
         raise NotImplementedError
 
     def has_values(self) -> bool:
-        """Whether there are values, or will be: an answer has begun, and the time in which its prompt is read
-        is enough to import what draws them."""
+        """Whether there are values, or soon will be: an answer has started. Reading its prompt takes long
+        enough to import the plotting code."""
         return self.answer.header is not None
 
     def add_items(self, view: PlotView) -> None:

@@ -43,12 +43,12 @@ def round_rows(round: Round) -> tuple[RoundRow, ...]:
 
 
 def has_q(round: Round) -> bool:
-    """Whether a draft token was sampled: otherwise every q is 1 and tells nothing."""
+    """Whether a draft token was sampled. Otherwise every q is 1 and means nothing."""
     return any(token.q != 1 for token in round.drafted)
 
 
 def times_text(round: Round) -> str:
-    """The times of a round in a few words; a server does not tell those of its parts."""
+    """The times of a round in a few words. A server does not report them for each part."""
     if not round.verify_seconds:
         return duration(round.seconds)
     parts = [f"verify {duration(round.verify_seconds)}"]

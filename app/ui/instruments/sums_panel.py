@@ -24,7 +24,7 @@ from app.ui.widgets.words import NONE, count, percent, significant
 
 @dataclass(slots=True)
 class Sums:
-    """Answers, pooled: counts and times are sums, ratios are those of the sums."""
+    """Pooled answers: counts and times are sums, and ratios are computed from the sums."""
 
     statistics: Statistics = field(default_factory=Statistics)
     headers: tuple[TraceHeader, ...] = ()  # of the answers
@@ -83,7 +83,7 @@ class SinceReset(QObject):
         )
 
     def reset(self) -> None:
-        """Begin again with the next round."""
+        """Start again with the next round."""
         self._ended, self._last = Sums(), Statistics()
         self._folded = self._since = len(self._answer.rounds) if self._answer is not None else 0
         self.changed.emit()

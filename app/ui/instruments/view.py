@@ -98,7 +98,7 @@ class PlotView(pg.GraphicsView):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent")
-        # The canvas paints it anew: a scene that asked for that itself would paint every plot twice.
+        # The canvas paints it again: a scene that asked for that itself would paint every plot twice.
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)

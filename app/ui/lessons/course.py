@@ -1,4 +1,4 @@
-"""Where one is in the lessons, and the sentences of a step: its text, its question with the answers, and
+"""The position in the lessons, and the sentences of a step: its text, its question with the answers, and
 why."""
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class StepAt:
 
 
 class Course(QObject):
-    """The lessons, the step on the screen, and what was chosen where a step asks."""
+    """The lessons, the step on the screen, and the user's answers to its questions."""
 
     moved = Signal()  # another step, or a question was answered
-    finished = Signal()  # somebody went on behind the last step
+    finished = Signal()  # someone went on behind the last step
 
     def __init__(self, lessons: Sequence[ToldLesson]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class Course(QObject):
             self._go(self._place - 1)
 
     def choose(self, choice: int) -> None:
-        """Answer the question, where one is open and has that choice."""
+        """Answer the question, if one is open and has that choice."""
         if self.asking and 0 <= choice < len(self.step.choices):
             self._answer(choice)
 
@@ -174,7 +174,7 @@ class ChoiceRow(QAbstractButton):
         return f"{self.text()}  ({self._outcome})" if self._outcome else self.text()
 
     def _room(self, width: int) -> QRect:
-        """Where the words stand in a row of a width."""
+        """Where the words are in a row of a width."""
         pad = round(8 * self._theme.scale)
         metrics = QFontMetrics(self._theme.sans(LETTERS))
         left = 2 * pad + metrics.horizontalAdvance("0") + pad
@@ -224,7 +224,7 @@ class StepWords(QWidget):
         super().__init__()
         self._theme = theme
         self._course = course
-        self.says_where = not on_stage  # whether all cards of the round stand beside the words
+        self.says_where = not on_stage  # whether all cards of the round are beside the words
         self.keeps_question = not on_stage  # whether question and other answers stay beside the right one
         self.text, self.verdict, self.why = (QLabel() for _ in range(3))
         self.choices = [ChoiceRow(theme, number) for number in range(1, _CHOICES + 1)]

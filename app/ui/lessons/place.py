@@ -155,7 +155,7 @@ class LessonsPlace(PlaceWidget):
         self.list.stage.clicked.connect(self.open_stage)
 
     def open(self, lesson: int) -> None:
-        """Begin a lesson."""
+        """Start a lesson."""
         self.tour.stop()
         self._course.open(lesson)
         self._stack.setCurrentWidget(self.player)
@@ -166,12 +166,12 @@ class LessonsPlace(PlaceWidget):
         self.toy.bars[0].setFocus(Qt.FocusReason.TabFocusReason)
 
     def take_tour(self) -> None:
-        """Begin the tour."""
+        """Start the tour."""
         self.tour.start()
         self._stack.setCurrentWidget(self.player)
 
     def _finish(self) -> None:
-        """Behind the last step the tour goes on in the chat; otherwise the list is shown again."""
+        """Behind the last step the tour continues in the chat; otherwise the list is shown again."""
         if self.tour.running:
             self.stage.close()
             self.tour.show_parts()

@@ -55,7 +55,7 @@ class AnswerText(TranscriptView):
                 self.frame_round(turn, None)
 
 
-_WIDE = 820  # pixels at text scale 1: from here on the words stand beside the cards, not above them
+_WIDE = 820  # pixels at text scale 1: from here on the words are beside the cards, not above them
 _LEAST_LINES = 2.5  # of the answer's text that are always in sight
 _TEXT_SHARE = 0.24  # of the height, at most, for that text
 _SCROLL = QScrollBar.SliderAction
@@ -136,19 +136,19 @@ class LessonPlayer(QWidget):
         QTimer.singleShot(0, self, self._reveal)  # once the words are laid out
 
     def _reveal(self) -> None:
-        """Scroll to what the step is about: its card; if the cards stand below the words, its answer."""
+        """Scroll to what the step is about: its card; if the cards are below the words, its answer."""
         self._cards.verticalScrollBar().setValue(0)
         course, cards = self.course, self.round.grid.cards
         if not self._wide:
             if course.step.choices and not course.asking:
                 self._words_area.ensureWidgetVisible(self.words.why)
         elif cards and not course.asking and course.step.card != "none" and self.round.chain.isHidden():
-            # A block is judged by its chain, which stands above the cards.
+            # A block is judged by its chain, which is above the cards.
             own = next((card for card in cards if card.content is not None and card.content.own), cards[-1])
             self._cards.ensureWidgetVisible(own if course.step.place is None else cards[course.step.place])
 
     def scroll_by(self, action: QScrollBar.SliderAction) -> None:
-        """Scroll the cards, or if they stand below the words both."""
+        """Scroll the cards, or if they are below the words both."""
         (self._cards if self._wide else self._words_area).verticalScrollBar().triggerAction(action)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -170,7 +170,7 @@ class LessonPlayer(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Put the cards beside the words where there is room, else below; give the text its share of the
+        """Put the cards beside the words if there is room, else below; give the text its share of the
         height."""
         wide = self.width() >= _WIDE * self._theme.scale
         if wide != self._wide:

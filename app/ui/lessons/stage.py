@@ -59,7 +59,7 @@ class StageText(AnswerText):
 
     @property
     def last_rect(self) -> QRectF | None:
-        """Where the last token of the step's round stands in the viewport; None if none is laid out."""
+        """Where the last token of the step's round is in the viewport; None if none is laid out."""
         at = self.course.answer.inspected
         for turn in self.turns:
             index = self.stack.index_of(turn)
@@ -105,7 +105,7 @@ class StageText(AnswerText):
 class LessonStage(QWidget):
     """Shows the course's step: the line of the answer, the words, and the card that they are about.
 
-    Right, Space, Enter or Page Down go on, to the next lesson too; Left or Page Up go back; 1, 2 and 3
+    Right, Space, Enter or Page Down continue, to the next lesson too; Left or Page Up go back; 1, 2 and 3
     answer; D draws a place a thousand times; Esc leaves.
     """
 

@@ -46,7 +46,7 @@ class Tour(QObject):
         self._panel.closed.connect(self._closed)
 
     def start(self) -> None:
-        """Begin with the first step."""
+        """Start with the first step."""
         self.running = True
         self._course.follow(self._path)
 

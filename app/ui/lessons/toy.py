@@ -123,7 +123,7 @@ _WORDS = {
 
 
 class LawToy(QWidget):
-    """Bars of p and q to drag, and the picture of a judged place beside them."""
+    """Bars of p and q to drag, and beside them the picture of a judged position."""
 
     left = Signal()  # back to the list
 

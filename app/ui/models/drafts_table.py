@@ -154,7 +154,7 @@ GAP = 20  # pixels between columns, at text scale 1
 
 @dataclass(frozen=True, slots=True)
 class DraftLine:
-    """A row: a file, what is known of it, and a sentence where it has no numbers."""
+    """A row: a file, what is known about it, and a sentence if it has no numbers."""
 
     path: str
     name: str
@@ -286,7 +286,7 @@ class DraftList:
         self._added: list[Path] = []  # drafts that were chosen by hand, for any target
 
     def begin(self, target: str) -> None:
-        """List the drafts of another target."""
+        """List the drafts of a different target."""
         self.target = target
         self.candidates, self.reading, self.kept = (), True, None
 
@@ -305,8 +305,8 @@ class DraftList:
 
     @property
     def names(self) -> dict[str, str]:
-        """The drafts by path, each with a name of its own: those of the library, the chat's, those that were
-        chosen by hand, and those of earlier results."""
+        """The drafts by path, each with a unique name: from the library, the chat, the user's choice and
+        earlier results."""
         fitting = [candidate.model for candidate in self.candidates if candidate.shares_vocabulary]
         named = dict(zip((str(model.path) for model in fitting), names_apart(fitting), strict=True))
         pair = self._chat.pair()

@@ -59,7 +59,7 @@ class HubSession(QObject):
         use: Callable[[PairChange, Tell], None],
         measure: Callable[[], Room] = free_room,
     ) -> None:
-        """`use` loads models into the chat, or tells why not; `measure` gives the free memory of this
+        """`use` loads models into the chat, or says why not; `measure` gives the free memory of this
         machine, and may block."""
         super().__init__()
         self._use = use
@@ -158,7 +158,7 @@ class HubSession(QObject):
         self._room_question.ask(self._measure)
 
     def fit(self, size: int) -> Fit | None:
-        """Where so many bytes of model would run; None while the memory is not known."""
+        """Where a model of this many bytes would run; None while the memory is unknown."""
         return fit_in(size, self.room) if self.room is not None else None
 
     def _set_room(self, room: Room) -> None:
@@ -181,7 +181,7 @@ class HubSession(QObject):
         return self._brought(repo, wanted[0].name) if wanted else None
 
     def find_listed(self, entry: Entry) -> Path | None:
-        """The file to load of a complete model of the catalogue, where the Hub was not asked."""
+        """The file to load for a complete model of the catalogue, if the Hub was not asked."""
         return find_entry(self.cache, entry) or self._brought(entry.repo, entry.file)
 
     def own_file(self, entry: Entry) -> Path | None:
@@ -212,7 +212,7 @@ class HubSession(QObject):
     def use(
         self, tell: Tell, *, target: Path | str | Keep = KEEP, draft: Path | str | Keep | None = KEEP
     ) -> None:
-        """Load files of this machine into the chat, or tell why not; no draft takes that of the chat away."""
+        """Load files of this machine into the chat, or say why not; no draft takes that of the chat away."""
         self._use(
             PairChange(
                 KEEP if target is KEEP else self.as_setting(target),

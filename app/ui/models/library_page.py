@@ -56,7 +56,7 @@ COLUMNS = (
 )
 NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(COLUMNS))
 RIGHT = (PARAMETERS, CONTEXT, SIZE)
-# Hidden first where there is no room; the details beside the table show all of them.
+# Hidden first if there is no room; the details beside the table show all of them.
 GIVING_WAY = (ORIGIN, ARCHITECTURE, CONTEXT, QUANTISATION)
 MEASURED = 50  # the longest texts of a column, whose width is measured
 NAME_WIDTH = 180  # pixels at text scale 1, at least
@@ -73,7 +73,7 @@ class LibraryRows(QAbstractTableModel):
         self._by = NAME, Qt.SortOrder.AscendingOrder
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
-        """Show these models; the selection stays where the same files are listed."""
+        """Show these models. The selection stays if the same files are listed."""
         given = tuple(models)
         places = self._order(given)
         named = names_apart(given)
@@ -144,7 +144,7 @@ class LibraryRows(QAbstractTableModel):
 
 
 class LibraryTable(QTableView):
-    """One row per model; columns are hidden where there is no room for all."""
+    """One row per model; columns are hidden if there is no room for all."""
 
     chosen = Signal()
     """A different model is selected, or none."""

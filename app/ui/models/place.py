@@ -252,7 +252,7 @@ class ModelsPlace(PlaceWidget):
         self._offline_words.setToolTip(words)
 
     def _fit(self) -> None:
-        """Show the free memory where there is room for it."""
+        """Show the free memory if there is room for it."""
         others = self.views.sizeHint().width() + self._offline_words.sizeHint().width()
         others += self.offline.sizeHint().width() + 120
         self._room.setVisible(self._room.sizeHint().width() + others <= self.width())

@@ -1,5 +1,5 @@
-"""A repository on the Hub: what it is, its quantisations, and where it is gated, its conditions and the field
-for a token."""
+"""A repository on the Hub: what it is and its quantisations; if it is gated, also its conditions and a token
+field."""
 
 from __future__ import annotations
 
@@ -187,14 +187,14 @@ class RepoPage(QWidget):
         self._say(*EMPTY)
 
     def open(self, repo: str, file: str = "", revision: str = "main") -> None:
-        """Show a repository; `file` is marked and gets the focus, where the repository has it."""
+        """Show a repository; `file` is marked and gets the focus, if the repository contains it."""
         if (repo, revision) == (self._name, self._revision) and self._repo is not None and not file:
             return
         self._name, self._file, self._revision = repo, file, revision
         self.ask()
 
     def ask(self) -> None:
-        """Ask the Hub what the repository holds."""
+        """Ask the Hub what the repository contains."""
         self._repo = None
         self._say("", f"Asking the Hub for {self._name}…")
         self._question.ask(partial(read_repo, self._session.hub, self._name, self._revision))

@@ -44,7 +44,7 @@ class LibraryDrafts(QObject):
     # ------------------------------------------------------------------ files for a target
 
     def suiting(self, target: str) -> Files:
-        """The files that suit a target well, as found by `find`; their paths are those of the settings."""
+        """The files that suit a target well, as found by `find`, with the paths that the settings use."""
         return self._files.get(target, ())
 
     def find(self, target: str) -> None:

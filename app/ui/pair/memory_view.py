@@ -84,7 +84,7 @@ def _taken(info: ModelInfo) -> ModelMemory:
 
 
 def advice(rows: Sequence[MemoryRow]) -> str:
-    """What to lower where the pair does not fit; "" where it fits."""
+    """What to lower if the pair does not fit; "" if it fits."""
     over = [row for row in rows if row.excess]
     if not over:
         return ""
@@ -103,7 +103,7 @@ SAVES = "Each of these takes less memory:"
 
 
 class LighterOffers(QWidget):
-    """A button for each way; hidden where there is none."""
+    """A button for each way; hidden if there is none."""
 
     chosen = Signal(object)  # LighterPair
 
@@ -222,8 +222,8 @@ class MemoryView(QWidget):
         self._show()
 
     def wait(self, files: Files) -> None:
-        """Show that a pair is being measured. Numbers of the same files under other settings stay until then,
-        those of other files do not; the table stays where it is."""
+        """Show that a pair is being measured. Until then, numbers for the same files stay and numbers for
+        other files are removed. The table does not move."""
         self._title.setText(MEASURING)
         self.lighter.show_pairs(())
         if self.memory is None:

@@ -63,13 +63,13 @@ class ModelFacts(QWidget):
         kit.column(does, self._unused, 8, block, self._progress, spacing=8, on=self)
 
     def set_unused(self, why: str) -> None:
-        """Say why the model has no effect at the moment; "" where it has one."""
+        """Say why the model has no effect at the moment; "" if it has one."""
         self._unused.setText(why)
         self._unused.setVisible(bool(why))
 
     def set_verdict(self, line: str, comes: bool = False) -> None:
-        """Say how well the file shown would draft; "" where that is not known. If it `comes` later, its
-        room is kept: what stands below would move away from under the pointer."""
+        """Say how well the file shown would draft; "" if that is not known. If it `comes` later, its
+        room is kept: what is below would move away from under the pointer."""
         if comes:
             self._verdict.setMinimumHeight(_VERDICT_LINES * self._verdict.fontMetrics().lineSpacing())
         elif not line:
@@ -127,7 +127,7 @@ def ask_for_model(parent: QWidget, folder: str) -> str:
 
 
 class ModelPanel(QWidget):
-    """Shows the model in use and lets the user choose another; nothing is loaded before Apply."""
+    """Shows the model in use and lets the user choose a different one. Nothing is loaded before Apply."""
 
     applied = Signal(object)
     """The ModelOptions to load, or None for no draft."""
@@ -207,7 +207,7 @@ class ModelPanel(QWidget):
         self._refresh()
 
     def set_in_use(self, options: ModelOptions | None) -> None:
-        """Another model is in use than the one shown, which stays for Apply to load."""
+        """The model in use differs from the one shown, which Apply would load."""
         self._applied = options
         self._refresh()
 
@@ -217,7 +217,7 @@ class ModelPanel(QWidget):
         return self._path
 
     def set_server(self, address: str) -> None:
-        """A server answers in place of the model shown, which Apply loads; "" where none does."""
+        """Say that a server is used instead of the model shown, which Apply loads; "" for no server."""
         if self._server_form is not None:
             self._server_form.set_address(address, fixed=False)
             self._server.setChecked(bool(address))

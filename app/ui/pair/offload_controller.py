@@ -75,7 +75,7 @@ class OffloadController(QObject):
             panel.memory.lighter.chosen.connect(self._take_lighter)
 
     def look_for_drafts(self, library: LibraryDrafts) -> None:
-        """Offer smaller drafts of the library from now on, where a pair does not fit."""
+        """From now on, offer smaller drafts from the library if a pair does not fit."""
         self._library = library
         library.found.connect(self._drafts_found)
 
@@ -92,7 +92,7 @@ class OffloadController(QObject):
         self._timer.start(DELAY)
 
     def _wait(self) -> None:
-        """Clear numbers of another pair: they must not stand beside the name of this one."""
+        """Clear numbers of another pair: they must not be beside the name of this one."""
         panel = self._panel()
         if panel is None:
             return

@@ -182,9 +182,8 @@ class PairController(QObject):
         return panel.options() if panel.can_load() and not panel.failed else in_use
 
     def load(self, target: ModelOptions, draft: ModelOptions | None, carried: bool = False) -> None:
-        """Load this pair and save it in the settings; nothing happens while an answer is written. A draft
-        that was not chosen for this target is `carried` over, and only offered where its vocabulary is
-        another."""
+        """Load this pair and save it in the settings; nothing happens while an answer is written. `carried`:
+        the draft was not chosen for this target, and is only offered if its vocabulary differs."""
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)

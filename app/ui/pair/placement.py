@@ -1,4 +1,4 @@
-"""Which devices hold the layers, and how they are split over several."""
+"""Which devices the layers are on, and how they are split over several."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SHARE = Param("share", float, 1.0, "Share of the layers, relative to the other s
 
 
 class DeviceRow(QWidget):
-    """Whether the device is used, what it is, and its share where shares are set by hand."""
+    """Whether the device is used, what it is, and its share if shares are set by hand."""
 
     toggled = Signal()
     share_edited = Signal()

@@ -1,4 +1,4 @@
-"""The form for a running server: its address, its key where it wants one, and what it tells of itself."""
+"""The form for a running server: its address, its key if it needs one, and what it reports about itself."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ServerForm(QWidget):
 
 
 def told_words(info: PairInfo) -> str:
-    """What a server tells of itself, a sentence a line."""
+    """What a server reports about itself, one sentence per line."""
     assert info.server is not None
     target = info.target
     model = [target.quantisation, f"{parameters(target.n_params)} parameters" if target.n_params else ""]
@@ -111,7 +111,7 @@ def told_words(info: PairInfo) -> str:
 
 
 def told_line(info: PairInfo) -> str:
-    """What a server tells of itself, in a few words."""
+    """What a server reports about itself, in a few words."""
     assert info.server is not None
     target, server = info.target, info.server
     parts = [f"{server.model} {target.quantisation}".strip(), "+".join(server.speculation) or "no drafts"]

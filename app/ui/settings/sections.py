@@ -85,7 +85,7 @@ class CareSettings(SettingsSection):
         self.add_row("Check and repair", check)
 
     def show_check(self, words: str, *, busy: bool = False) -> None:
-        """Say what was found or done; while `busy` no second check begins."""
+        """Say what was found or done. While `busy`, no second check starts."""
         self.asking.withdraw()
         self.check_words.setText(words)
         self._check.setEnabled(not busy)

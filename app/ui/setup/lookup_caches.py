@@ -35,7 +35,7 @@ def ask_for_texts(parent: QWidget) -> tuple[str, ...]:
 
 
 def ask_for_output(parent: QWidget, folder: str) -> str:
-    """Let the user name the file to write; "" where nothing was named."""
+    """Let the user name the file to write; "" if nothing was named."""
     proposed = str(Path(folder) / "static.lookup")
     return QFileDialog.getSaveFileName(parent, "Save the lookup cache", proposed)[0]
 

@@ -88,8 +88,7 @@ class StrategyCard(QFrame):
         return self.form is None or self.form.valid()
 
     def part(self) -> StrategyPart:
-        """The strategy with its settings; with the defaults where the settings in the form do not go
-        together."""
+        """The strategy with its settings, or with the defaults if the settings in the form conflict."""
         assert self.kind is not None
         if self.form is None or not self.form.valid():
             return StrategyPart(self.name, self.kind.params())
@@ -177,7 +176,7 @@ class StrategyCards(QWidget):
             card.raise_()  # Tab follows the order of the parent's children
 
     def set_has_draft(self, has_draft: bool) -> None:
-        """Whether a draft model is chosen: the list says so where one is needed."""
+        """Whether a draft model is chosen. The list says if a strategy needs one."""
         self._has_draft = has_draft
 
     def set_context(self, n_ctx: int) -> None:

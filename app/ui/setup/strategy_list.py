@@ -101,7 +101,7 @@ class StrategyList(QFrame):
         self._view.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _place(self, anchor: QWidget) -> None:
-        """Inside the window where there is room, else anywhere on the screen."""
+        """Inside the window if there is room, else anywhere on the screen."""
         screen = anchor.screen().availableGeometry()
         window = anchor.window().frameGeometry().intersected(screen)
         width = min(round(WIDTH * self._theme.scale), screen.width())

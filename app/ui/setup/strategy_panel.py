@@ -64,7 +64,7 @@ class RuleChoice(QWidget):
         self._explain()
 
     def set_words(self, words: Mapping[str, str]) -> None:
-        """Offer these choices, of which plug-ins may bring or take some."""
+        """Offer these choices. Plug-ins may add or remove some."""
         if words == {choice: label.text() for choice, label in self._words.items()}:
             return
         for label in self._words.values():
@@ -81,7 +81,7 @@ class RuleChoice(QWidget):
         self._explain()
 
     def set_idle(self, idle: bool) -> None:
-        """Dim it where the rule has no effect; it can still be chosen."""
+        """Dim it if the rule has no effect; it can still be chosen."""
         self._idle = idle
         self.choices.set_dim(idle)
         set_role(self._heading, role="secondary" if idle else "strong")

@@ -102,7 +102,7 @@ class PurposeChoice(QWidget):
         self.use.setEnabled(not taken)
 
     def _use(self) -> None:
-        self.choice.setFocus()  # the button can no longer be pressed, and Qt would go on to just anything
+        self.choice.setFocus()  # the button can no longer be pressed, and Qt would focus just anything
         self.taken.emit(self._spec)
 
 
@@ -135,12 +135,12 @@ class SpecText(QWidget):
         self.show_error("")
 
     def accept(self, text: str) -> None:
-        """The typed text stands for this spec, and stays as it is written."""
+        """Keep the typed text as it is: it means this spec."""
         self._spec = text
         self.show_error("")
 
     def show_error(self, text: str) -> None:
-        """Say what is wrong with the typed text; "" where nothing is wrong with it."""
+        """Say what is wrong with the typed text; "" if nothing is wrong with it."""
         self.error.setText(text)
         self.error.setVisible(bool(text))
         set_role(self.line, state="wrong" if text else "")

@@ -33,8 +33,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AdviceQuestion:
-    """What advice on an answer is based on. Nothing of it changes, so that any thread may answer it, which
-    takes up to a second."""
+    """What advice on an answer is based on. It never changes, so any thread may compute the advice (up to a
+    second)."""
 
     trace: Trace = field(compare=False)
     rounds: int
@@ -192,7 +192,7 @@ class AnswerModel(QObject):
 
     @property
     def cost(self) -> CostModel:
-        """The cost of passes and drafts: from the measurement where there is one, else from this answer
+        """The cost of passes and drafts: from the measurement if there is one, else from this answer
         alone."""
         if self.measurement is not None:
             return self.measurement.cost
@@ -294,7 +294,7 @@ class AnswerModel(QObject):
             self.moved.emit()
 
     def step(self, by: int) -> None:
-        """Inspect the round `by` rounds on. Behind the last one shown, the cursor goes on to the next."""
+        """Inspect the round `by` rounds later. After the last one shown, the cursor moves to the next."""
         index = max((self.inspected if self.inspected is not None else -1) + by, 0)
         if index >= self.cursor:
             self.pin(None)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Inspection(QObject):
-    """The answer in the Inspector: the chat's, until another place opens one of its own."""
+    """The answer in the Inspector: the chat's, until a different place opens one."""
 
     changed = Signal()  # the answer or its name changed
     opened = Signal()  # the Inspector is to be shown
@@ -47,7 +47,8 @@ class Inspection(QObject):
         return self.answer is self._chat[0]
 
     def follow_chat(self, answer: AnswerModel | None, name: str) -> None:
-        """The chat chose another answer, or none. It is shown unless another place's answer is."""
+        """The chat chose a different answer, or none. It is shown, unless the answer of a different place
+        is."""
         showing = self.answer is self._chat[0]
         self._chat = answer, name
         if showing:
@@ -91,9 +92,9 @@ def dropped_trace(event: QDropEvent) -> Path | None:
 
 
 Tell = Callable[[UserError | str], None]
-"""Says what went wrong, where the user acted."""
+"""Shows an error where the user acted."""
 OpenTrace = Callable[[Path, Tell], None]
-"""Shows a trace file as soon as it is read, and tells what is damaged in it."""
+"""Shows a trace file as soon as it is read, and says what is damaged in it."""
 
 
 class Keep(Enum):
@@ -165,7 +166,7 @@ class ChatSide:
         return target.path, draft.path if draft is not None else ""
 
     def use_models(self, change: PairChange, tell: Tell) -> None:
-        """Load models that were chosen elsewhere, or tell why not. Strategies that need a draft go with it. A
+        """Load models that were chosen elsewhere, or say why not. Strategies that need a draft go with it. A
         target of our own brings its draft and the strategy that suits it."""
         if self.engine.activity in BUSY:
             tell(UserError("The engine is busy.", "Stop the answer first."))
@@ -184,7 +185,7 @@ class ChatSide:
             self._load(target, now.draft if change.draft is KEEP else ModelOptions(change.draft), carried)
 
     def compare(self, spec: str) -> None:
-        """Go to Compare with the strategy in use and another one as lanes; the baseline is always one."""
+        """Go to Compare with the current strategy and a second one as lanes, besides the baseline."""
         from app.lab.experiment import Lane
 
         self.compare_lanes(tuple(map(Lane, dict.fromkeys((self.settings.now.strategy, spec)))))
@@ -195,7 +196,7 @@ class ChatSide:
         self.go("compare")
 
     def take_lanes(self) -> AskedLanes:
-        """What Compare was asked to compare, once; no lanes where it was not asked."""
+        """The lanes that Compare was asked for, returned once; empty if there was no request."""
         taken, self._to_compare = self._to_compare, AskedLanes()
         return taken
 

@@ -38,8 +38,8 @@ from app.ui.state.mailbox import Mailbox
 log = logging.getLogger("draftscope")
 
 LOAD_STOP_MILLISECONDS = 5000
-"""Until an engine that does not come to a load is ended, so that another one does it: a damaged file can keep
-llama.cpp in one operation for ever, and an idle engine can hang unseen."""
+"""Seconds until an engine that does not start a load is replaced by a new one. A damaged file can block
+llama.cpp forever, and an idle engine can hang unseen."""
 STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
 
 
@@ -123,7 +123,7 @@ class EngineSession(QObject):
         self.holds_next = False  # the next answer of the chat waits before its first round
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
         self.passes_of: Callable[[PairInfo], PassSeconds | None] = lambda _pair: None
-        """What passes of a pair took here, where that was timed."""
+        """The measured times of a pair's passes on this machine, if known."""
 
     @property
     def activity(self) -> Activity:

@@ -42,7 +42,7 @@ class Bins:
     drafted: Floats  # means
     origins: dict[Origin, Floats]  # mean tokens emitted, by origin
     times: tuple[Floats, Floats, Floats]  # mean seconds of drafting, of verifying, of sampling
-    acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
+    acceptance: Floats  # accepted / drafted of the group; nan if nothing was drafted
     pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
     rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
     before: Floats  # tokens that the answer had before the rounds of `rate`
@@ -204,7 +204,7 @@ class RoundFolds:
         return folds
 
     def begin(self, start: int) -> None:
-        """Fold anew, from round `start` on; the series stay."""
+        """Fold again, from round `start` on; the series stay."""
         self._start = start
         self._forget()
 

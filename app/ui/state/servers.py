@@ -1,4 +1,4 @@
-"""The running servers that the window knows: what they tell of themselves, and their keys."""
+"""The running servers that the window knows: what they report about themselves, and their keys."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Servers(QObject):
         return self._keys.get(address) or find_key(address)
 
     def ask(self, address: str, key: str = "", *, keep: bool = False) -> None:
-        """Ask what the server is; `changed` tells the end. Nothing happens while it is being asked."""
+        """Ask what the server is; `changed` is emitted at the end. Does nothing while a request is
+        running."""
         if address in self._inquiries:
             return
         known = self.known(address)

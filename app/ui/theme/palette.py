@@ -70,11 +70,11 @@ class Palette:
         return LOOKS[fate].colours[self.name][self.dark]
 
     def tint(self, fate: str) -> str:
-        """The soft background behind a token of that fate; the ground where the fate is neutral."""
+        """The soft background of a token with that fate; the ground if the fate is neutral."""
         return self.ground if LOOKS[fate].neutral else self.soft(self.fate(fate))
 
     def area(self, fate: str) -> str:
-        """The colour of an area that stands for that fate."""
+        """The colour of an area that shows that fate."""
         return self.secondary if LOOKS[fate].neutral else self.fate(fate)
 
     def soft(self, colour: str) -> str:
@@ -191,5 +191,5 @@ LOOKS: dict[str, Look] = {
     Verdict.REJECTED: _look("strike", ("#B0306A", "#FF7AA8"), ("#B322E6", "#FF4F8F"), ("#A400CC", "#FF5A98")),
     Verdict.IGNORED: _grey("dashed strike", "secondary"),
 }
-"""One for each of FATES; the colours stand in the order of PALETTES. Outside the standard palette any two
+"""One for each of FATES; the colours are in the order of PALETTES. Outside the standard palette any two
 differ by at least 10 (CIEDE2000), also for eyes that lack one of the three kinds of cones."""

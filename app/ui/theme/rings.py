@@ -41,7 +41,7 @@ class FocusRings(QObject):
         if isinstance(now, QAbstractButton):
             now.installEventFilter(self)
         # Focus moves while the button is down; everything else, keys and code, may show its ring. What was
-        # clicked and went away hands its focus on: nobody pressed a key then either.
+        # clicked and went away hands its focus on: no one pressed a key then either.
         gone = old is not None and not old.isVisible()
         handed_on = gone and old is not None and old.property(PROPERTY) is False
         pressed = QApplication.mouseButtons() != Qt.MouseButton.NoButton

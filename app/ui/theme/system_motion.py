@@ -1,4 +1,4 @@
-"""Whether the desktop asks for less motion. Qt does not tell; on Linux the settings portal does."""
+"""Whether the desktop asks for less motion. Qt does not say; on Linux the settings portal does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _LESS = {
 
 
 class SystemMotion(QObject):
-    """Tells a theme what the portal says, now and whenever it changes. A desktop without one says nothing."""
+    """Passes the portal's setting to a theme, now and whenever it changes. Does nothing on a desktop without
+    a portal."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)

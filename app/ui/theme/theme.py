@@ -80,7 +80,7 @@ class Theme(QObject):
 
     @property
     def less_motion(self) -> bool:
-        """Whether nothing may glide, fade or fall by itself: one state follows another at once."""
+        """Whether animation is off: nothing may glide, fade or fall by itself."""
         return self._motion == "less" or (self._motion == "system" and self._system_motion_less)
 
     def set_mode(self, mode: str) -> None:
@@ -118,7 +118,7 @@ class Theme(QObject):
         return self._font("Inter", step, weight)
 
     def mono(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-        """The font for code and numbers that stand in columns."""
+        """The font for code and for numbers in columns."""
         return self._font("JetBrains Mono", step, weight)
 
     def _font(self, family: str, step: float, weight: QFont.Weight) -> QFont:

@@ -55,7 +55,7 @@ class Finder:
         return 0 if index is None else index + 1
 
     def search(self, text: str) -> None:
-        """Look for another text; empty ends the search."""
+        """Search for a different text; an empty one ends the search."""
         pattern = re.compile(re.escape(text), re.IGNORECASE) if text else None
         if pattern != self._pattern:
             self._current = None

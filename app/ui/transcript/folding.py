@@ -169,8 +169,8 @@ class Scroller:
         self._go_to(0)
 
     def place(self) -> tuple[int, float]:
-        """The item at the top of the viewport, and the share of its height that lies above; (-1, 0) in an
-        empty chat."""
+        """The item at the top of the viewport, and the share of its height above it; (-1, 0) in an empty
+        chat."""
         index = self._stack.index_at(self.top)
         if index < 0:
             return -1, 0.0
@@ -213,7 +213,7 @@ class Scroller:
         )
 
     def show_block(self, index: int, block: int) -> None:
-        """Scroll the top of a block into view where it is outside, and lay it out."""
+        """Scroll the top of a block into view if it is outside, and lay it out."""
         top = self._stack.block_top(index, block)
         if not self.top <= top < self.top + self.room:
             self._go_to(top - self.room / 3)

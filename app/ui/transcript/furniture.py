@@ -58,7 +58,7 @@ class Furniture(QObject):
         view.pointer_left.connect(self.leave)
 
     def rebuild(self) -> None:
-        """Make the notes anew, after turns or notes were added or removed."""
+        """Make the notes again, after turns or notes were added or removed."""
         former = {bar.turn.at: bar for bar in self._bars.values()}
         self._bars = {
             item: self._bar(item.turn)

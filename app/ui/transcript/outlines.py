@@ -33,7 +33,7 @@ class Outlines(QObject):
         self.framed: tuple[Turn, int] | None = None
         """A round with a frame."""
         self.copied: tuple[Turn, int, int, int] | None = None
-        """A round, a place in it, and how many emitted tokens from there on have a dashed line."""
+        """A round, a position in it, and how many emitted tokens from there have a dashed line."""
         hover.changed.connect(self.repaint)
 
     def forget(self) -> None:

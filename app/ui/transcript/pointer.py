@@ -51,7 +51,7 @@ class Selection:
         self._origin = self._range = None
 
     def start(self, position: Position, grain: Grain = Grain.CHARACTER) -> None:
-        """Begin a selection."""
+        """Start a selection."""
         self._grain = grain
         self._origin = self._range = self._grown(position)
 
@@ -82,8 +82,8 @@ class Selection:
             self._origin = self._range = Position(0, 0, 0), last
 
     def within(self, item: int, block: int, length: int) -> tuple[int, int] | None:
-        """The selected range of a block of that length, or None; it ends one behind the text where the
-        newline is selected."""
+        """The selected range of a block of that length, or None. It ends one after the text if the newline is
+        selected."""
         if self._range is None:
             return None
         first, end = self._range
@@ -95,7 +95,7 @@ class Selection:
         return (a, b) if a < b else None
 
     def text(self) -> str:
-        """The selected text as it is copied; an empty line stands between turns."""
+        """The selected text as it is copied, with an empty line between turns."""
         if self._range is None:
             return ""
         first, end = self._range
@@ -237,7 +237,7 @@ class Pointer(QObject):
         self._hover.point(None)
 
     def scrolled(self) -> None:
-        """The text was scrolled: another token may be under the pointer."""
+        """The text was scrolled, so a different token may be under the pointer."""
         inside = self._view.viewport().rect().contains(self._at)
         if inside and not self._selecting:
             self._hover.point(self._token(self._at))

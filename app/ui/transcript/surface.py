@@ -60,7 +60,7 @@ class Surface(QAbstractScrollArea):
         self._theme = theme
         self._styles = self.make_styles(theme)
         self._drafts_shown = True
-        self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
+        self.regenerates = True  # whether to offer it, and to continue; a recording cannot be answered again
         self.offers_end = True  # whether to offer a button to the end, where that is far
         self.inspects = False  # whether to offer to inspect rounds
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -124,7 +124,7 @@ class TranscriptView(Surface):
         return self.isVisible() or not self.window().isVisible()
 
     def _catch_up_in_sight(self) -> None:
-        """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out anew."""
+        """Follow a cursor while this is on the screen: reasoning that it goes back in is laid out again."""
         if self._in_sight:
             self.catch_up()
 

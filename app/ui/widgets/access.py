@@ -13,7 +13,7 @@ from typing_extensions import override
 
 
 class ChoiceAccess(QAccessibleWidget):
-    """A row of choices: the radio button that is on. Left and right choose another, as in a group of them."""
+    """A row of choices, read as the radio button that is on. Left and Right choose a different one."""
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget, QAccessible.Role.RadioButton)

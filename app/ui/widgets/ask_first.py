@@ -19,7 +19,7 @@ CHANGED = "This changed in the meantime, so nothing was done."
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question as it stands now. `subject` is what it asks about: another subject makes another
+    """A question as it is now. `subject` is what it asks about: a different subject makes a different
     question."""
 
     words: str

@@ -45,7 +45,7 @@ _GAP = 2  # between the lines
 
 
 class TwoLineButton(QAbstractButton):
-    """The name and, below it, the description; a check mark where it is in use."""
+    """The name and, below it, the description; a check mark if it is in use."""
 
     def __init__(self, theme: Theme, name: str, words: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

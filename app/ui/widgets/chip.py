@@ -76,7 +76,7 @@ class Chip(QAbstractButton):
             self.update()
 
     def set_unused(self, why: str) -> None:
-        """Dim a choice that has no effect at the moment; "" where it has one."""
+        """Dim a choice that has no effect at the moment; "" if it has one."""
         if why != self._unused:
             self._unused = why
             self._tell()
@@ -115,7 +115,7 @@ class Chip(QAbstractButton):
         return full, plain, bare, min(bare, 2 * self._pad() + value + self._caption_stays * caption)
 
     def set_bare(self, bare: bool) -> None:
-        """Leave the caption out, where there is too little room; the tooltip still has it."""
+        """Leave the caption out, if there is too little room; the tooltip still has it."""
         if bare != self._bare:
             self._bare = bare
             self._refresh()
@@ -283,7 +283,7 @@ class ChipRow(QWidget):
         return self.width() - margins.left() - margins.right() - gaps - taken
 
     def fit(self) -> None:
-        """Share the room anew; what is hidden waits until it is shown."""
+        """Share the room again; what is hidden waits until it is shown."""
         if self.isVisible():
             self.share_room()
 

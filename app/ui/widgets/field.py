@@ -159,7 +159,7 @@ class Field(QWidget):
     edited = Signal()
     """The user changed the value, which may be wrong; typed text is reported when it is settled."""
     control_below = False
-    """Whether the control has a row of its own, because what it holds is long."""
+    """Whether the control has its own row, because its content is long."""
 
     def __init__(self, param: Param, control: QWidget) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class Field(QWidget):
         return str(self.error() or "")
 
     def error_text(self) -> str:
-        """The error shown in place of the help; "" where nothing is wrong."""
+        """The error shown in place of the help; "" if nothing is wrong."""
         return self._error.text()
 
     def is_default(self) -> bool:
@@ -315,7 +315,7 @@ class TextField(Field):
 
 
 def ask_for_file(parent: QWidget, folder: str, use: FileUse) -> str:
-    """Let the user choose a file with the system's dialog; "" where nothing was chosen."""
+    """Let the user choose a file with the system's dialog; "" if nothing was chosen."""
     if use is FileUse.READ:
         return QFileDialog.getOpenFileName(parent, "Choose a file", folder)[0]
     keep = QFileDialog.Option.DontConfirmOverwrite  # the file is not overwritten
@@ -356,7 +356,7 @@ def make_field(theme: Theme, param: Param) -> Field:
 
 
 def short_range(param: Param) -> str:
-    """The allowed numbers in a few characters, with their unit; "" where the control shows them."""
+    """The allowed numbers in a few characters, with their unit; "" if the control shows them."""
     if param.kind not in (int, float) or param.choices:
         return ""
     unit = f" {param.unit}" if param.unit else ""

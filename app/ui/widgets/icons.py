@@ -50,7 +50,7 @@ def _image(name: str, colour: str, size: int) -> QImage:
 
 
 def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon:
-    """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` where it is on."""
+    """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` if it is on."""
     return QIcon(_IconEngine(name, colour, disabled, checked))
 
 
@@ -129,7 +129,7 @@ class IconButton(QToolButton):
         theme.follow(self._refresh)
 
     def set_icon(self, name: str) -> None:
-        """Show another icon."""
+        """Show a different icon."""
         if name != self._name:
             self._name = name
             self._refresh()

@@ -82,7 +82,7 @@ def fill(box: QBoxLayout, *parts: Part) -> None:
 
 
 def holder(layout: QLayout) -> QWidget:
-    """A widget that holds a layout."""
+    """A widget that contains a layout."""
     made = QWidget()
     made.setLayout(layout)
     return made
@@ -212,7 +212,7 @@ def progress(most: int = 100) -> QProgressBar:
 
 
 def line() -> QFrame:
-    """A line between what stands above and below."""
+    """A horizontal line."""
     made = QFrame()
     made.setProperty("kind", "line")
     return made
@@ -236,7 +236,7 @@ MARGIN = 80  # pixels of what lies around it
 
 
 def reveal(control: QWidget) -> None:
-    """Bring a control into view, where it lies in something that scrolls."""
+    """Scroll a control into view, if it is in a scroll area."""
     above = control.parentWidget()
     while above is not None and not isinstance(above, QScrollArea):
         above = above.parentWidget()

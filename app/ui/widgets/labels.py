@@ -23,7 +23,7 @@ def as_text(words: str) -> str:
 
 
 class ElidedLabel(QLabel):
-    """One line of plain text, cut where it does not fit."""
+    """One line of plain text, cut if it does not fit."""
 
     def __init__(
         self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, *, text: str = "", role: str = ""

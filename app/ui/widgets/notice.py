@@ -21,7 +21,7 @@ WIDTH = 440  # pixels
 
 
 class Placeholder(QWidget):
-    """A title, a sentence and, where there is something to do, buttons."""
+    """A title, a sentence and, if there is something to do, buttons."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class WayOut:
 
 
 class MessageStrip(QWidget):
-    """A message and its hint beside a line; hidden while there is nothing to say."""
+    """A message and its hint beside a line; hidden if there is none."""
 
     dismissed = Signal()
 
@@ -175,7 +175,7 @@ class Notices(QWidget):
 
     @property
     def message(self) -> str:
-        """The last message; "" where there is none."""
+        """The last message; "" if there is none."""
         return next((strip.message for strip in reversed(self._strips.values())), "")
 
     @property

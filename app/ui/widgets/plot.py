@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 
 Cell = int | float | str | None
 ChooseFile = Callable[[QWidget, str, str], str]
-"""(window, suggested file name, filter) -> chosen path, or "" where the choice was dismissed."""
+"""(window, suggested file name, filter) -> chosen path, or "" if the choice was dismissed."""
 
 _SCALE = 2  # pictures are for papers and slides
 _MARGIN = 12

@@ -71,7 +71,7 @@ class Popover(QWidget):
         return self._content
 
     def open_below(self, anchor: QWidget) -> None:
-        """Open below a control of some window, or above it where there is room only there; take the focus."""
+        """Open below a control of some window, or above it if there is room only there; take the focus."""
         window = anchor.window()
         if self.parentWidget() is not window:
             self.setParent(window)

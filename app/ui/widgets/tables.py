@@ -60,7 +60,7 @@ def selected_rows(view: QTableView) -> list[int]:
 
 
 def alignment(*, right: bool) -> Qt.AlignmentFlag:
-    """Where a cell's text stands: numbers at the right."""
+    """The alignment of a cell's text: numbers are at the right."""
     sides = Qt.AlignmentFlag
     return (sides.AlignRight if right else sides.AlignLeft) | sides.AlignVCenter
 
@@ -77,7 +77,7 @@ class TextTable(QTableWidget):
         left: Collection[int] = (0,),
         mono: Collection[int] = (0,),
     ) -> None:
-        """A column without a title holds no text. The texts of columns in `left` stand at the left, those of
+        """A column without a title holds no text. The texts of columns in `left` are at the left, those of
         columns in `mono` are code. A derived class with rows of its own calls `restyle` when it is ready."""
         super().__init__(0, len(titles))
         self._theme = theme
@@ -134,7 +134,7 @@ class TextTable(QTableWidget):
         self.fill()
 
     def copy(self) -> None:
-        """Copy the selected rows, or all where none is selected, as a table for spreadsheets."""
+        """Copy the selected rows, or all if none is selected, as a table for spreadsheets."""
         texts = self.texts()
         self._copy([texts[row] for row in selected_rows(self)] or texts)
 

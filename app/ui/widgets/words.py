@@ -1,6 +1,6 @@
 """Numbers, times, models and the ends of drafts as the window writes them.
 
-Units stand behind a no-break space, so that a line never ends between a number and its unit."""
+A no-break space is before each unit, so a line never ends between a number and its unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.engine.types import ModelInfo, PairInfo, Role
 
 
 def end_words(end: str) -> str:
-    """A round's reason in words: drafters give only the name of a setting where that ended a draft."""
+    """A round's reason in words. If a setting ended the draft, the drafter gives only its name."""
     return "; ".join(_words(reason) for reason in end.split("; "))
 
 
@@ -56,7 +56,7 @@ def parameters(count: int) -> str:
 
 
 def describe_model(info: ModelInfo) -> str:
-    """What the file holds."""
+    """What the file contains."""
     parts = [
         f"{info.architecture}",
         f"{parameters(info.n_params)} parameters",
@@ -73,7 +73,7 @@ def describe_load(info: ModelInfo) -> str:
 
 
 def where_words(pair: PairInfo) -> tuple[str, str]:
-    """What computes the answers: threads and devices, or a server, of which neither is known."""
+    """What computes the answers: threads and devices, or a server, whose threads and devices are unknown."""
     if pair.server is not None:
         return pair.server.kind, pair.server.address.partition("://")[2]
     threads = pair.target.threads
@@ -116,7 +116,7 @@ def full_words(info: ModelInfo, *more: str) -> str:
 
 
 def pair_words(pair: PairInfo) -> str:
-    """The models of a pair beside each other, with their quantisation: names alone may be equal."""
+    """The models of a pair with their quantisation, since their names may be equal."""
     models = filter(None, (pair.target, pair.draft))
     return " ← ".join(f"{model.name} {model.quantisation}".strip() for model in models)
 

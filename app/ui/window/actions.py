@@ -63,7 +63,7 @@ class WindowActions(QObject):
         return f"{action.text()} ({keys[0]})" if keys else action.text()
 
     def set_place(self, place: str) -> None:
-        """Switch the actions that belong to the chat off where it is not shown."""
+        """Disable the chat's actions if the chat is not shown."""
         self._place = place
         self._show_possible()
 

@@ -95,7 +95,7 @@ class Header(ChipRow):
         self.fit()
 
     def _go_where_bare(self) -> None:
-        """Hide the strip where it is empty."""
+        """Hide the strip if it is empty."""
         self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
 
     def share_room(self) -> None:

@@ -311,7 +311,7 @@ class MainWindow(QMainWindow):
         self.inspection.show_chat()
 
     def open_trace(self, file: Path, tell: Tell | None = None) -> None:
-        """Show a trace file instead of a chat, as soon as it is read and as far as it can be. `tell` is told
+        """Show a trace file instead of a chat, as soon as it is read and as far as it can be. `tell` receives
         what is damaged in it; None says it in the chat."""
         self.opener.open(file, tell or self.page.prompt.notices.tell)
 

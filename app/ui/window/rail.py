@@ -29,7 +29,7 @@ class Place:
 
 
 class Rail(QWidget):
-    """The buttons of the places; the last one stands at the foot, above Help."""
+    """The buttons of the places; the last one is at the foot, above Help."""
 
     place_chosen = Signal(str)
 

@@ -133,7 +133,7 @@ class StatusBar(QWidget):
         self._show_baseline()
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show the numbers of another answer; None if there is none."""
+        """Show the numbers of a different answer; None for none."""
         reconnect(self._slots, self.answer, answer)
         self.answer = answer
         self._numbers.now()
@@ -220,7 +220,7 @@ class StatusBar(QWidget):
         self.audit.setToolTip(why or _AUDIT_HELP)
 
     def _why_not(self, answered: bool) -> str:
-        """Why the answer cannot be repeated now; "" where it can."""
+        """Why the answer cannot be repeated now; "" if it can."""
         if self._auditing:
             return "Answering with and without drafting, and checking the text."
         if self._measuring is not None:
@@ -299,7 +299,7 @@ class StatusBar(QWidget):
 
 def measured_words(measurement: Measurement) -> str:
     """What was measured, and whether it is doubtful. The factor compares the measured runs; the answer itself
-    may have run at another speed."""
+    may have run at a different speed."""
     factor, low, high, whole = map(
         numbers.factor, (measurement.factor, measurement.low, measurement.high, measurement.end_to_end_factor)
     )

@@ -1,4 +1,4 @@
-"""Opens trace files: another thread reads them, and the window goes on meanwhile."""
+"""Opens trace files: another thread reads them, and the window continues meanwhile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TraceOpener(QObject):
         return self._query is not None
 
     def open(self, file: Path, tell: Tell) -> None:
-        """Show a file as far as it can be read; `tell` is told what is damaged in it."""
+        """Show a file as far as it can be read; `tell` receives what is damaged in it."""
         self.cancel()
         self._query = Query(
             self._askers, partial(self._take, file, tell), lambda error: self._failed(error, tell)
@@ -89,7 +89,7 @@ class TraceOpener(QObject):
         tell(error)
 
     def _take(self, file: Path, tell: Tell, read: _FoldedTrace | None) -> None:
-        """Show what was read; None says only that reading goes on."""
+        """Show what was read; None says only that reading continues."""
         if read is None:
             return
         self.cancel()

@@ -53,7 +53,7 @@ def test_bars_are_dragged_by_mouse_and_keys_and_the_others_give_way(toy: LawToy)
 def test_two_letters_show_what_a_block_gains(toy: LawToy) -> None:
     toy.kind.set_choice(TWO)
     toy.kind.picked.emit(TWO)
-    assert "Accepted letters a draft: 1.111 letter by letter, 1.222 as a block." in words_in(toy)
+    assert "Accepted letters per draft: 1.111 letter by letter, 1.222 as a block." in words_in(toy)
     content = toy.card.content
     assert content is not None and [each.token for each in content.bars] == ["AA", "AB", "BA", "BB"]
     letters = content.law

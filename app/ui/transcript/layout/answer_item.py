@@ -47,8 +47,8 @@ class AnswerItem(SectionedItem):
         self._seen: tuple[object, ...] = ()
         self._counted = 0  # rounds, as shown in the label
         self._builder = SpanBuilder()
-        self._marks: list[Mark] = []  # to go back without laying everything out anew
-        self._reached: Reached | None = None  # to go on again to where the cursor was
+        self._marks: list[Mark] = []  # to go back without laying everything out again
+        self._reached: Reached | None = None  # to continue again to where the cursor was
         if in_sight:
             self._begin()
             self.fold_over()
@@ -91,7 +91,7 @@ class AnswerItem(SectionedItem):
 
     def catch_up(self) -> bool:
         """Show the current state of the answer. True if the text only grew at its end, which costs only
-        what was added; False if the answer was laid out anew."""
+        what was added; False if the answer was laid out again."""
         answer = self.answer
         ends = answer.whole and not (self._finished and answer.cursor == self._shown)
         same = self._header is answer.header and not (ends and self._words is not None)
@@ -190,7 +190,7 @@ class AnswerItem(SectionedItem):
         return super().fold_over() or folded
 
     def _begin(self) -> None:
-        """Show the answer anew, from its first round on."""
+        """Show the answer again, from its first round on."""
         answer = self.answer
         self._header = answer.header
         self._builder = SpanBuilder(self._header.stop if self._header is not None else ())

@@ -173,7 +173,7 @@ class ParagraphBlock:
         return self._layout.rects(first, end) if self._layout is not None else []
 
     def holds(self, token: Span) -> bool:
-        """Whether a token, or the newline in it, stands in this block."""
+        """Whether a token, or the newline in it, is in this block."""
         end, spans = self.paragraph.end, self.paragraph.spans
         if end is not None and end.same_token(token):
             return True
@@ -195,5 +195,5 @@ class ParagraphBlock:
         return self._layout
 
     def tail(self, setting: Setting) -> QPointF:
-        """Where a paragraph that continues this one begins (see ParagraphLayout.tail)."""
+        """Where a paragraph that continues this one starts (see ParagraphLayout.tail)."""
         return self._laid(setting).tail

@@ -296,7 +296,7 @@ class ParagraphLayout:
         return self._box(line, self._x(line, self._units), _NEWLINE_WIDTH)
 
     def token_rects(self, span: Span) -> list[QRectF]:
-        """The rectangles of a token, one per line; a newline stands after the end of its line."""
+        """The rectangles of a token, one per line; a newline is after the end of its line."""
         pieces = [(run.start, run.end) for run in self.runs if run.span.same_token(span)]
         found = self._rects(pieces)
         if not found and self._end is not None and self._end.same_token(span):

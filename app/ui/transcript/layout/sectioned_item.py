@@ -104,7 +104,7 @@ class SectionedItem(Item):
 
     @property
     def text_with_gap(self) -> str:
-        """The emitted text between the texts around the gap that it fills; "" where it fills none."""
+        """The emitted text between the texts around the gap that it fills; "" if it fills none."""
         return super().text if self._gap is not None else ""
 
     @property
@@ -189,7 +189,7 @@ class SectionedItem(Item):
         block = self.blocks[guess] if guess >= 0 else None
         if isinstance(block, ParagraphBlock) and block.holds(span):
             return guess
-        # Blocks stand in the order of rounds; one that begins with an earlier round may hold the token.
+        # Blocks are in the order of rounds; one that begins with an earlier round may hold the token.
         first = bisect_left(range(len(self.blocks)), span.round, key=self._round_from)
         for row in range(max(first - 1, 0), len(self.blocks)):
             block = self.blocks[row]
@@ -201,7 +201,7 @@ class SectionedItem(Item):
         return -1
 
     def _round_from(self, row: int) -> int:
-        """The round of the first token in a block or after it; the largest number where there is none."""
+        """The round of the first token in a block or after it; the largest number if there is none."""
         for at in range(row, len(self.blocks)):  # not a slice: it would count up to the row
             begun = _first_round(self.blocks[at])
             if begun is not None:
@@ -211,7 +211,7 @@ class SectionedItem(Item):
     # --------------------------------------------------------------------------------------- growing
 
     def _rebuild(self) -> None:
-        """Lay all spans out anew."""
+        """Lay all spans out again."""
         self.blocks = []
         self.heights = Heights()
         self._behind = 0
@@ -305,7 +305,7 @@ class SectionedItem(Item):
 
     def _cut_back(self, mark: SectionMark) -> Callable[[], None]:
         """Return to how far the only section had grown. The function returned is called once it has grown
-        anew: blocks that came out as they were keep their layouts."""
+        again: blocks that came out as they were keep their layouts."""
         row = mark.paragraphs.paragraphs - 1
         before = [(block, self.heights[at]) for at, block in enumerate(self.blocks[row:], row)]
         self._sections[0].cut_back(mark)
@@ -324,7 +324,7 @@ class SectionedItem(Item):
         self._take_from(mark.paragraphs.paragraphs - 1)
 
     def _take_from(self, row: int) -> None:
-        """Make the blocks from a row on anew."""
+        """Make the blocks from a row on again."""
         del self.blocks[row:]
         self.heights.truncate(row)
         self._take(self._sections[0].paragraphs, row)

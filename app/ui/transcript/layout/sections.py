@@ -109,7 +109,7 @@ class Section:
 
 
 def _rendered_text(fold: ReasoningFold | None) -> RenderedText:
-    """Its modules read Markdown and colour code: they are imported once somebody wants that."""
+    """Its modules read Markdown and colour code: they are imported once someone wants that."""
     from app.ui.transcript.layout.rendered import RenderedText
 
     return RenderedText(fold)
@@ -139,7 +139,7 @@ class _Reading(Enum):
 
 
 class ReaderState(NamedTuple):
-    """What a reader goes on from."""
+    """What a reader continues from."""
 
     reading: _Reading
     section: int
@@ -185,7 +185,7 @@ class ReasoningReader:
         return self._read(final=False)
 
     def finish(self) -> list[Part]:
-        """The parts that were still held back."""
+        """The parts that were still withheld."""
         return self._read(final=True)
 
     def _read(self, final: bool) -> list[Part]:

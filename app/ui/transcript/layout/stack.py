@@ -41,7 +41,7 @@ class Token(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A block (-1: the item itself) and how far it stands below the viewport's top."""
+    """A block (-1: the item itself) and how far it is below the viewport's top."""
 
     item: int
     block: int
@@ -146,7 +146,7 @@ class Stack:
             oldest.drop()
 
     def anchor_at(self, y: float) -> Anchor | None:
-        """An anchor for what stands at y, to find it again after heights have changed."""
+        """An anchor for what is at y, to find it again after heights have changed."""
         index = self.index_at(y)
         if index < 0:
             return None

@@ -43,7 +43,7 @@ class TextStyle:
 
 
 class Styles:
-    """Everything that depends on the theme; made anew when the theme changes."""
+    """Everything that depends on the theme; made again when the theme changes."""
 
     def __init__(self, theme: Theme) -> None:
         self.palette: Palette = theme.palette
@@ -114,7 +114,7 @@ class FateShapes:
         self._cue(fate, left, right, bottom, self._snap(baseline - style.strike))
 
     def paint_tints(self, painter: QPainter, palette: Palette) -> None:
-        """Paint what lies behind the letters."""
+        """Paint the background of the letters."""
         painter.setPen(Qt.PenStyle.NoPen)
         for fate, rects in self._tints.items():
             painter.setBrush(_tint(palette, fate))

@@ -39,7 +39,7 @@ MAX_LENGTH = 200
 that laying out and painting the last one stays cheap however long a line grows."""
 
 MOST_JOINED = 32
-"""At most so many paragraphs share a line, because the start of each is known only once all before it are
+"""At most this many paragraphs share a line, because the start of each is known only once all before it are
 laid out. The next one begins on a new line."""
 
 _SLACK = 60
@@ -197,7 +197,7 @@ class ParagraphBuilder:
 
 
 def open_fence(text: str) -> str:
-    """The line that opened the code in which a text ends; "" where it ends in prose."""
+    """The line that opened the code in which a text ends; "" if it ends in prose."""
     fence = ""
     for line in text.split("\n"):
         if not fence:

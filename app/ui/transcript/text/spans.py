@@ -33,7 +33,7 @@ NEWLINE_MARK = "↵"
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """The text of a token, or the part of it that stands in a paragraph.
+    """The text of a token, or the part of it that is in a paragraph.
 
     `place` counts in the round's drafted tokens where the span is struck, else in its emitted ones.
     `control` marks a control token: its text is its name, shown but no part of the answer.
@@ -68,7 +68,7 @@ class PieceDecoder:
         self.pending = pending  # the beginning of a character
 
     def decode(self, piece: bytes, final: bool = False) -> str:
-        """The characters that are now known; what is no text, or is cut off where it is final, is U+FFFD."""
+        """The characters that are now known; what is no text, or is cut off if it is final, is U+FFFD."""
         if not self.pending and piece.isascii():  # nearly every token
             return str(piece, "ascii")
         piece = self.pending + piece
@@ -78,7 +78,7 @@ class PieceDecoder:
 
 
 class BuilderState(NamedTuple):
-    """What a builder of spans goes on from."""
+    """What a builder of spans continues from."""
 
     pending: bytes
     held: tuple[Span, ...]
@@ -330,7 +330,7 @@ class UserTurn:
 
     @property
     def question(self) -> Question:
-        """What was asked, as a chat holds it."""
+        """The question, as a chat contains it."""
         return Question(self.text, self.suffix)
 
 
