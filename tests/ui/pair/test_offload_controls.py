@@ -249,7 +249,7 @@ def test_a_wrong_address_is_told_and_kept(qtbot: QtBot, workers: WorkerList) -> 
 
 
 def test_the_missing_protection_is_said_before_anything_is_typed(workers: WorkerList) -> None:
-    assert "no protection of its own" in words(workers)
+    assert "no encryption and no password" in words(workers)
 
 
 def test_a_worker_that_does_not_answer_can_be_looked_for_again(qtbot: QtBot, workers: WorkerList) -> None:
@@ -283,7 +283,7 @@ def test_the_command_of_another_build(qtbot: QtBot, theme: Theme) -> None:
     qtbot.addWidget(made)
     made.set_backends(("RPC", "CPU"))
     made.show()
-    assert "the CPU alone, and on workers" in words(made)
+    assert "the CPU only, and on workers" in words(made)
     choice = made.findChild(Segmented)
     qtbot.keyClick(choice, Qt.Key.Key_Right)
     copy = made.findChild(QToolButton)

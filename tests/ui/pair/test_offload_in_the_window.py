@@ -323,7 +323,7 @@ def test_a_worker_that_is_not_there_is_told_beside_its_address(windows: Windows)
     add_worker(desk, panel, gone)
     desk.until(lambda: "There is no worker" in words(panel.form.workers))
     assert "does not answer" in words(panel.form.workers)
-    assert "Not measured" in words(panel.memory)
+    assert "not measured" in words(panel.memory)
     port = gone.rpartition(":")[2]
     remove = next(
         widget for widget in panel.form.workers.findChildren(QWidget) if widget.toolTip().endswith(f":{port}")
