@@ -13,9 +13,9 @@ MAX_SIZE_DIFFERENCE = 128
 FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ between conversions
 
 MTP = "mtp"
-"""What stands for the architecture of a file that holds an MTP head without the model below."""
+"""The architecture name of a file that contains an MTP head without its model."""
 DSPARK, DFLASH2 = "dspark", "dflash2"
-"""Names of our own for two relatives of DFlash: their files give "dflash" as the architecture too."""
+"""Our names for two relatives of DFlash, whose files also give "dflash" as the architecture."""
 ASSISTANT = "gemma4-assistant"
 HEAD_STRATEGIES = {
     "eagle3": "draft-eagle3",

@@ -32,7 +32,7 @@ def draft_alone(
 ) -> DraftedAlone:
     """The first draft that a strategy finds after the prompt, in order of precedence; empty if none does.
 
-    Raises UserError where the file, the prompt or the strategy cannot be used.
+    Raises UserError if the file, the prompt or the strategy cannot be used.
     """
     spec = StrategySpec.parse(request.strategy)
     if any(part.name.startswith("draft-") for part in spec.parts) or spec.is_synthetic or not spec.parts:

@@ -167,7 +167,7 @@ class Engine:
         timed, and the caches keep what they hold. `told` is called with the number of texts that are done, at
         first with 0; a `stop` counts from that first call on.
 
-        Raises UserError where there is no draft of the target's vocabulary, or a text does not fit.
+        Raises UserError if there is no draft of the target's vocabulary, or a text does not fit.
         """
         self.leave()
         self.abort.clear()

@@ -14,7 +14,7 @@ class UserError(Exception):
     """A user's request cannot be met.
 
     `message` says in one sentence what is wrong, `hint` what to do about it. Both are shown where the
-    user acted. `role` is the model of a pair that could not be opened; None where it was something else.
+    user acted. `role` is the model of a pair that could not be opened; None if it was something else.
     """
 
     role: Role | None = None

@@ -35,7 +35,7 @@ class Fate:
     undrawn: str = ""  # the definition at temperature 0, if that differs
 
     def explained(self, word: str, undrawn: bool = False) -> str:
-        """`word`, followed by the definition, at temperature 0 where `undrawn`."""
+        """`word`, followed by the definition, at temperature 0 if `undrawn`."""
         definition = (undrawn and self.undrawn) or self.definition
         return f"{word}: {definition[0].lower()}{definition[1:]}"
 

@@ -53,7 +53,7 @@ def compare(
     `told` is called with the number of texts that are done. Where no text has an answer, only passes of the
     target are timed, and no draft is needed.
 
-    Raises UserError where there is no draft of the target's vocabulary, a text does not fit, or a stop came.
+    Raises UserError if there is no draft of the target's vocabulary, a text does not fit, or a stop came.
     """
     target = models.target
     draft = _comparable_draft(models) if any(len(text.ids) > text.start for text in texts) else None
@@ -80,8 +80,8 @@ def compare(
 
 
 def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
-    """Time passes for about a second, behind what the caches hold and keep. A draft whose passes cannot be
-    timed alone is left out. Raises UserError where a stop came."""
+    """Time passes for about a second, after the text in the caches, which stays there. A draft whose passes
+    cannot be timed alone is left out. Raises UserError if a stop came."""
     target, draft = models.target, models.draft
     same = models.fit is not None and models.fit.kind in (FitKind.SAME, FitKind.PADDED)
     fits = same and not isinstance(draft, HeadContext)  # a head reads its target

@@ -1,4 +1,4 @@
-"""Places of an answer, judged again: the target reads the text anew, in passes of a chosen width.
+"""Places of an answer, judged again: the target reads the text again, in passes of a chosen width.
 
 What a place's row is depends a little on the tokens that share its pass, and on those that shared the passes
 before: kernels sum in another order. Reading one text in several widths shows how much.
@@ -50,7 +50,7 @@ def judged(
     as a prompt is, the others in passes of `width` tokens. `samplers` are that of the answer, and one without
     its filters.
 
-    Raises PromptError where the text does not fit, and UserError where a stop came.
+    Raises PromptError if the text does not fit, and UserError where a stop came.
     """
     if len(ids) > target.n_ctx:
         raise PromptError(

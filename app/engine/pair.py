@@ -235,7 +235,7 @@ class LoadedPair:
         return not self.parts
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
-        """What this pair holds on the devices of another one, by the names that they have there."""
+        """The memory that this pair uses on a different pair's devices, by that pair's device names."""
         held = [part.memory for part in self.parts]
         if self.parts and self.parts[0].options.rpc == target.rpc:
             return tuple(held)

@@ -36,5 +36,5 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a model, all its files together. Raises OSError where it is not there."""
+    """The bytes of a model, all its files together. Raises OSError if it is not there."""
     return sum(part.stat().st_size for part in parts_of(path)) or path.stat().st_size

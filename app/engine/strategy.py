@@ -20,7 +20,7 @@ from app.engine.types import Round
 NONE = "none"
 DRAFT_SIMPLE = "draft-simple"
 SERVER = "server"
-"""What stands for a strategy where a server drafts by its own settings. It is not part of the grammar."""
+"""The name in place of a strategy if a server drafts by its own settings. It is not part of the grammar."""
 SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
 """What every output says of a synthetic strategy."""
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
@@ -139,7 +139,7 @@ class StrategySpec:
         return rule
 
     def with_length(self, name: str) -> StrategySpec:
-        """The spec with another length rule; the rule in use keeps its settings."""
+        """The spec with a different length rule; the rule in use keeps its settings."""
         return self if name == self.length.name else replace(self, length=_parse_length({"length": name}))
 
     def limits(self, relative_size: float = 0.0) -> list[StrategyLimits]:
@@ -152,7 +152,7 @@ class StrategySpec:
         ]
 
     def length_fold(self) -> LengthFold | None:
-        """What its length rule went by in recorded rounds; None where a record does not say."""
+        """What its length rule went by in recorded rounds; None if a record does not say."""
         return self.length.fold(self.limits()) if self.parts else None
 
     def check_lengths(self) -> None:
@@ -169,7 +169,8 @@ class StrategySpec:
 
 
 def is_synthetic(spec: str) -> bool:
-    """Whether a written spec drafts from a rehearsal of the answer; False for a spec of another version."""
+    """Whether a written spec drafts from a rehearsal of the answer; False for a spec of a different
+    version."""
     try:
         return StrategySpec.parse(spec).is_synthetic
     except UserError:  # also a plug-in whose rule cannot be made
@@ -197,8 +198,8 @@ def drafting_with(strategy: str, architecture: str) -> str:
 
 
 def length_fold(strategy: str) -> LengthFold | None:
-    """What the length rule of a written spec went by in recorded rounds; None where a record does not say, or
-    the strategy is of another version."""
+    """What the length rule of a written spec went by in recorded rounds; None if a record does not say, or
+    the strategy is from a different version."""
     try:
         return StrategySpec.parse(strategy).length_fold()
     except UserError:  # also a plug-in whose rule cannot be made
@@ -206,13 +207,13 @@ def length_fold(strategy: str) -> LengthFold | None:
 
 
 def lengths_of(strategy: str, rounds: Iterable[Round]) -> list[LengthAt]:
-    """The state of the length rule at every round; empty where `length_fold` is None."""
+    """The state of the length rule at every round; empty if `length_fold` is None."""
     fold = length_fold(strategy)
     return [fold.add(round) for round in rounds] if fold is not None else []
 
 
 def longest_draft(strategy: str) -> int | None:
-    """The most tokens that a draft of a strategy spec may have; None where that is not known."""
+    """The most tokens that a draft of a strategy spec may have; None if that is not known."""
     try:
         parts = StrategySpec.parse(strategy).parts
     except SettingError:

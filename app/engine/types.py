@@ -33,7 +33,7 @@ DEFAULT_CTX = 8192
 """The largest context, in tokens, if no size is asked for."""
 _ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
 UNTOLD = -1
-"""The id of a token that a server does not tell."""
+"""The id of a token that a server does not report."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1.001)]
 """In [0, 1]; a little more is possible: they are single precision, summed."""
@@ -200,7 +200,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def untold(self) -> bool:
-        """Whether its strategy drafted and nobody knows what became of that: not every server tells."""
+        """Whether its strategy drafted with an unknown outcome: not every server reports it."""
         return self.strategy is not None and not self.drafted
 
     def fate_word(self, token: EmittedToken) -> str:
@@ -362,8 +362,8 @@ class GenerationRequest:
     template_options: TemplateOptions = field(default_factory=dict, hash=False)
     """Options for the chat template besides the messages; those that it does not read have no effect."""
     continues: tuple[int, ...] = ()
-    """Tokens that the answer already has and is continued from. `max_tokens` counts them; rounds are numbered
-    from 0 again, positions and the text go on."""
+    """Tokens that the answer already has and is continued from. `max_tokens` counts them; rounds are
+    numbered from 0 again, positions and the text continue."""
     repeat: int = 0
     """Which repeat of a measurement asks: the errors that a synthetic strategy plants differ between them."""
 
@@ -493,7 +493,7 @@ class ServerInfo(msgspec.Struct, frozen=True):
 
 
 class PairInfo(msgspec.Struct, frozen=True):
-    """A loaded target and, where there is one, its draft; or the model behind a server."""
+    """A loaded target and its draft, if there is one; or a server's model."""
 
     target: ModelInfo
     draft: ModelInfo | None = None
@@ -518,7 +518,7 @@ class TraceHeader(msgspec.Struct, frozen=True):
     verification: str  # the name of its rule
     sampling: Sampling
     seed: Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
-    """The seed in use, also where sampling.seed asked for a new one."""
+    """The seed in use, also if sampling.seed asked for a new one."""
     max_tokens: int
     pair: PairInfo
     prompt: str  # as handed to the tokenizer, template applied

@@ -24,8 +24,8 @@ Item = tuple[str | re.Pattern[str] | None, bool, bool]  # what it reads, may be 
 
 
 class Automaton:
-    """Regular expressions without groups: characters, `.`, `[a-z]`, `\\d` and the like, each with `*`, `+` or
-    `?` behind it; `|` between whole lines; `\\` makes a sign plain. A state is a place in the pattern."""
+    """Regular expressions without groups: characters, `.`, `[a-z]`, `\\d` and the like, each with `*`, `+`
+    or `?` after it; `|` between whole lines; `\\` makes a sign plain. A state is a place in the pattern."""
 
     def __init__(self, pattern: str) -> None:
         self._items: list[Item] = []
@@ -49,7 +49,7 @@ class Automaton:
         self.start = self._with_left_out(starts)
 
     def after(self, states: set[int], character: str) -> set[int]:
-        """The states behind one more character; none: the line does not follow any pattern."""
+        """The states after one more character; none: the line does not follow any pattern."""
         behind = set()
         for state in states:
             read, _left_out, again = self._items[state]
@@ -82,7 +82,7 @@ class PatternParams:
 
 
 class Pattern(Drafter):
-    """Follows the last line of the text through the automaton, and drafts what is certain behind it."""
+    """Follows the last line of the text through the automaton, and drafts what is certain after it."""
 
     def __init__(self, params: PatternParams, resources: Resources) -> None:
         self._params = params

@@ -60,8 +60,8 @@ class PhraseTrie(Drafter):
         self.reset()
 
     def reset(self) -> None:
-        """A cold run begins: the trie as it was. Many vocabularies have one token for a word behind a space
-        and another for it at the start of a line, so each phrase stands in it in several ways."""
+        """A cold run begins: the trie as it was. Many vocabularies have one token for a word after a space
+        and a second one for it at the start of a line, so each phrase is stored in several ways."""
         self._root = Node()
         self._path: list[Node] = []  # the nodes of the last proposal
         self._longest = 0

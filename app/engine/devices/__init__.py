@@ -7,7 +7,7 @@ adds the weights up by device; after loading, llama.cpp's own report says what e
 on a missing one and waits for ever on a busy one.
 
 `placement.py` changes a pair that does not fit: no draft, the draft on the CPU, a smaller cache or context.
-Each change is laid out anew, so what it saves is measured.
+Each change is laid out again, so its savings are measured.
 
 Target and draft are read at the same time where both stay in main memory; devices and workers are asked by
 one at a time. Every load ends with a self-test inside the engine process, so that kernels that fault do so
@@ -16,6 +16,6 @@ a fault while layers are on devices is taken for their driver's: flash attention
 devices, and the CPU's own kernels last.
 
 `cores.py`: a small file gets fewer threads where nobody chose a number. Each thread has at least 8 MiB of
-weights a pass to itself, because threads wait for each other behind every operation: two threads for the
+weights a pass to itself, because threads wait for each other after every operation: two threads for the
 bundled target and one for its draft are 1.9 times as fast as two for both.
 """

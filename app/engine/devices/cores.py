@@ -50,7 +50,7 @@ GPU_BUILDS = {"cuda": "CUDA", "vulkan": "Vulkan", "hip": "ROCm", "metal": "Metal
 """What `make run GPU=...` takes -> the backend's name in llama.cpp."""
 
 IS_PACKAGE = not __name__.startswith("app.")
-"""Whether this was installed: packages are imported by another name (packaging/wheel)."""
+"""Whether this was installed: packages are imported by a different name (packaging/wheel)."""
 
 SOURCE_FOLDER = (
     "a folder with Draftscope's source, because a package cannot be rebuilt"

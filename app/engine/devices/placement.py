@@ -55,7 +55,7 @@ Needs = Callable[[ModelOptions, ModelOptions | None], tuple[ModelMemory, ...]]
 
 
 class LighterPair(msgspec.Struct, frozen=True):
-    """A pair that needs less memory than another."""
+    """A pair that needs less memory."""
 
     words: str  # what differs, such as "the draft on the CPU"
     target: ModelOptions

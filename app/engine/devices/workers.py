@@ -1,6 +1,6 @@
 """Workers: other processes or machines that compute layers, spoken to in llama.cpp's RPC protocol.
 
-llama.cpp ends the process if a worker cannot be reached, and waits for ever if the worker serves another
+llama.cpp ends the process if a worker cannot be reached, and waits for ever if the worker serves a different
 program: a worker serves one at a time. So workers are checked here first. Needs no native library.
 """
 

@@ -197,11 +197,11 @@ class StrategyKind:
     summary: str
     needs_draft: bool = field(default=False, kw_only=True)
     needs_mtp: bool = field(default=False, kw_only=True)
-    """Drafts with the head that the target's own file holds."""
+    """Drafts with the head in the target's own file."""
     is_head: bool = field(default=False, kw_only=True)
     """Drafts with a head, which was trained for its target and reads it."""
     is_synthetic: bool = field(default=False, kw_only=True)
-    """Drafts from a rehearsal of the answer: its speed is an experiment's, and every output says so."""
+    """Drafts from a rehearsal of the answer. Its speed is synthetic, and every output says so."""
     memory: tuple[str, ...] | None = field(default=None, kw_only=True)
     """The parameters that shape the drafter's memory: the others may change while the memory stays (see
     `Drafter.adjust`). None: all parameters shape it."""
@@ -213,19 +213,19 @@ class StrategyKind:
     also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
     copies: Copies = field(default=Copies.NOWHERE, kw_only=True)
     remembers: bool = field(default=False, kw_only=True)
-    """Whether a server that drafts with it drafts from answers to others too."""
+    """Whether a server that uses it also drafts from its answers to other clients."""
     walks: bool = field(default=True, kw_only=True)
     """Whether its drafts in a known text can be found out without models (see explain/walk.py)."""
     settings: tuple[str, ...] = field(default=("",), kw_only=True)
     """Settings worth trying on an unknown machine, the most promising first; "" are the defaults."""
     settings_drawn: tuple[str, ...] = field(default=(), kw_only=True)
-    """More of them where tokens are drawn."""
+    """More of them, for sampled answers."""
     settings_behind: tuple[str, ...] = field(default=("",), kw_only=True)
-    """Settings worth trying behind a strategy that copies and drafts first."""
+    """Settings worth trying after a strategy that copies and drafts first."""
     before: str = field(default="", kw_only=True)
-    """A strategy that copies and is worth trying behind this one."""
+    """A copying strategy that is worth combining with this one."""
     llama: LlamaFlags | None = field(default=None, kw_only=True, hash=False)
-    """How llama.cpp is told to do the same; None if it cannot."""
+    """How to make llama.cpp do the same; None if it cannot."""
     vllm: VllmMethod | None = field(default=None, kw_only=True, hash=False)
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
@@ -241,7 +241,7 @@ class StrategyKind:
         return self.needs_draft or self.needs_mtp
 
     def memory_at(self, params: Any, n_ctx: int) -> int:
-        """The bytes that its drafter keeps at most, with a context of so many tokens; 0 where that is not
+        """The bytes that its drafter keeps at most, with a context of this many tokens; 0 if that is not
         known."""
         return self.keeps.fixed + self.keeps.per_token * (n_ctx + getattr(params, self.keeps.more_tokens, 0))
 

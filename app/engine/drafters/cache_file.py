@@ -298,7 +298,7 @@ class TextCounts:
         return len(tokens)
 
     def add_cache(self, cache: LookupCache) -> None:
-        """Add the counts of another lookup cache of the same vocabulary."""
+        """Add the counts of a second lookup cache with the same vocabulary."""
         for key in cache:
             followers = cache.get(key)
             assert followers is not None

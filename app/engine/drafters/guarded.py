@@ -62,7 +62,7 @@ FAULTS = ("raised", "gave", "took", "rests")
 
 def fault_words(name: str, ends: Mapping[str, int], rounds: int, answers: int = 1) -> str:
     """A sentence on the drafts that a drafter's faults cost, "" without any; `ends` counts the ends of drafts
-    in answers of so many rounds."""
+    in answers of this many rounds."""
     heads = tuple(f"{name} {verb} " for verb in FAULTS)
     found: dict[str, int] = {}
     for end, count in ends.items():
@@ -100,7 +100,7 @@ class GuardedDrafter(Drafter):
 
     - raised in `propose`, or proposed what is no proposal: this draft is lost;
     - raised in `observe`: the next draft is lost;
-    - raised when it was made or in `begin`: it rests for this answer, and is made anew for the next;
+    - raised when it was made or in `begin`: it rests for this answer, and is created again for the next;
     - raised in `finish`, `reset` or `adjust`: it is made anew for the next answer;
     - late in `propose`: this draft is lost; in `begin` or `observe`: the next one is; late for the third
       time: it rests for this answer.

@@ -1,4 +1,4 @@
-"""The target's tokens as a draft with another vocabulary would read them: the same text, spelled in its
+"""The target's tokens as a draft with a different vocabulary would read them: the same text, spelled in its
 tokens."""
 
 from __future__ import annotations

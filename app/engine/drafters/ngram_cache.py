@@ -71,7 +71,7 @@ class NgramCache(Drafter):
     """
 
     def __init__(self, params: NgramCacheParams, n_vocab: int, caches: LookupCaches | None = None) -> None:
-        """`n_vocab` is the target's. Raises SettingError where a file cannot be used."""
+        """`n_vocab` is the target's. Raises SettingError if a file cannot be used."""
         caches = caches or LookupCaches()
         self._static = self.dynamic = LookupCache.empty()
         if params.lookup_cache_static:

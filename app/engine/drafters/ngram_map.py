@@ -183,7 +183,7 @@ class NgramMapK(_NgramMap):
 
 
 class NgramMapK4v(_NgramMap):
-    """Drafts only where one continuation of the match is at least twice as frequent as the others together.
+    """Drafts only if one continuation of the match is at least twice as frequent as the others together.
 
     As in llama.cpp the tokens after the match are copied even if the frequent continuation follows another
     place; and each draft counts the match itself once more.

@@ -118,8 +118,9 @@ class NgramModPool:
 
 
 def _own_memory(entries: int) -> NDArray[np.int32]:
-    """An array in pages of its own, which go back to the system with it. malloc keeps a freed block of this
-    size for itself, and fills it with small ones: after some clears the process held four pools' memory."""
+    """An array in separate pages, which are returned to the system with it. malloc keeps a freed block of
+    this size for itself, and fills it with small ones: after some clears the process held four pools'
+    memory."""
     try:
         pages = mmap.mmap(-1, entries * np.dtype(np.int32).itemsize, access=mmap.ACCESS_COPY)
     except OSError as error:

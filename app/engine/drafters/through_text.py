@@ -1,4 +1,4 @@
-"""draft-simple through text: the draft has another vocabulary than its target.
+"""draft-simple through text: the draft's vocabulary differs from its target's.
 
 Lossless however differently the two tokenizers cut texts: proposals are one-hot, so the target's verdict
 alone decides. After llama.cpp's former `--spec-replace` and "universal assisted generation"
@@ -27,7 +27,7 @@ _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target
 
 
 def refuse_sampling(params: DraftSimpleParams) -> None:
-    """Raise SettingError if a draft with another vocabulary is asked to sample."""
+    """Raise SettingError if a draft with a different vocabulary is asked to sample."""
     if params.sample:
         raise SettingError(
             "sample=1 needs a draft with the target's vocabulary.",
@@ -37,7 +37,7 @@ def refuse_sampling(params: DraftSimpleParams) -> None:
 
 
 class ThroughText(Drafter):
-    """Drafts with a model of another vocabulary.
+    """Drafts with a model that has a different vocabulary.
 
     The draft reads the target's text in its own tokens (`Mirror`) and continues it; its text is then spelled
     in the target's tokens, as the target's text would continue. A proposal has no view of the draft's, which

@@ -1,5 +1,5 @@
-"""Trial loading of drafter files in a separate process: a file that hangs or crashes must not do so to the
-window, where the user could remove it from the list."""
+"""Trial loading of drafter files in a separate process: a file that hangs or crashes must not take down
+the window, in which the user could remove it from the list."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Remedy:
     spec: StrategySpec | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
-    expected: Factor | None = None  # its speed-up; None where that is not known
+    expected: Factor | None = None  # its speed-up; None if that is not known
 
 
 def faster_devices(facts: AdviceFacts) -> str:
@@ -161,12 +161,12 @@ class Advice:
 
     @property
     def next(self) -> StrategySpec | None:
-        """The strategy to try; None where the present one is to be kept."""
+        """The strategy to try; None if the present one is to be kept."""
         return next((remedy.spec for remedy in self.remedies if remedy.spec is not None), None)
 
 
 def next_advice(facts: AdviceFacts) -> Advice | None:
-    """The next advice on an answer. None where too little is known of strategy none to compare with it."""
+    """The next advice on an answer. None if too little is known of strategy none to compare with it."""
     if facts.measured is not None and not is_clear(facts.measured):
         advice = next_advice(replace(facts, measured=None))
         low, high = facts.measured.low, facts.measured.high
@@ -216,7 +216,7 @@ def _factor(facts: AdviceFacts, now: Factor) -> str:
 
 
 def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Remedy | None, str]:
-    """The setting to try next, with its sentence; None where the present one is to be kept."""
+    """The setting to try next, with its sentence; None if the present one is to be kept."""
     none = StrategySpec()
     known = {name: tried.factor for name, tried in facts.tried.items()}
     known[str(none)] = Factor(1.0, 1.0, 1.0)
@@ -288,7 +288,7 @@ def _needs_draft(strategy: str) -> bool:
 
 
 def _other_drafts(facts: AdviceFacts, finding: Finding) -> Iterator[Remedy]:
-    """Other drafts, or another place for this one, where it is the cause."""
+    """Other drafts, or a different device for this one, if it is the cause."""
     if finding is Finding.DRAFT_ON_CPU:
         yield from filter(None, [moved_draft(facts)])
     if finding in (Finding.DRAFT_ON_CPU, Finding.DRAFT_LARGE):

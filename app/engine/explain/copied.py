@@ -1,8 +1,7 @@
 """Where the tokens of a draft that was copied stand in the conversation, as far as the trace determines it.
 
-A trace holds the text of the prompt, but not where its tokens begin. A copy from the answer is known to the
-token; one from the prompt is looked for by its text and by what stands before it, which may fit several
-places.
+A trace contains the text of the prompt, but not where its tokens begin. A copy from the answer is known to
+the token; one from the prompt is found by its text and by the text before it, which may fit several places.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class ContextText:
         self._rounds = len(rounds)
 
     def copied(self, round: Round) -> Copied | None:
-        """Where the draft of a round that was read was copied from; None where it was not copied."""
+        """Where the draft of a round that was read was copied from; None if it was not copied."""
         if not is_copied(round):
             return None
         here = round.position - self._first

@@ -138,7 +138,7 @@ class CostModel:
         return model
 
     def copied(self) -> CostModel:
-        """A fold that goes on by itself."""
+        """A fold that continues by itself."""
         return replace(
             self,
             passes=PassTimes({size: times.copied() for size, times in self.passes.times.items()}),
@@ -209,7 +209,7 @@ class CostModel:
         return max(self.known_error, self.known.error(tokens))
 
     def step_seconds(self, strategy: str) -> float:
-        """The seconds of one token of a strategy's drafts; 0 where that is not known."""
+        """The seconds of one token of a strategy's drafts; 0 if that is not known."""
         if strategy in self.strategies:
             return self.strategies[strategy].median
         return self.known_draft * self._pace if KINDS[strategy].by_model else 0.0

@@ -42,7 +42,7 @@ from app.engine.types import (
 class Residual:
     """The draw in place of a rejected token, from max(reach p - q, 0), scaled so that it sums to one.
 
-    `reach` is 1 except in a block. `q` is that of the emitted token; where the trace does not hold it, it is
+    `reach` is 1 except in a block. `q` is that of the emitted token; if the trace does not hold it, it is
     None, and so are `rest` and `total`. `share` is the emitted token's probability under the scaled residual:
     its score without its luck, or the width of its interval.
     """
@@ -54,7 +54,7 @@ class Residual:
     share: float
 
     def left(self, p: float | None, q: float | None) -> float | None:
-        """What a token has left; None where its p or its q is not known."""
+        """What a token has left; None if its p or its q is not known."""
         return max(self.reach * p - q, 0.0) if p is not None and q is not None else None
 
     def scaled(self, p: float | None, q: float | None) -> float | None:
@@ -71,19 +71,19 @@ class Residual:
     def total(self) -> float | None:
         """The sum of max(reach p - q, 0) over the vocabulary: it follows from the share.
 
-        None also where nothing is left: both models agree up to rounding, and p itself was drawn from.
+        Also None if nothing is left: both models agree up to rounding, and the token was drawn from p.
         """
         return self.rest / self.share if self.rest and self.share > 0 else None
 
 
 def own_token(round: Round) -> EmittedToken | None:
-    """The token that the target gave after the accepted ones; None where the answer ended before it."""
+    """The token that the target gave after the accepted ones; None if the answer ended before it."""
     last = round.emitted[-1] if round.emitted else None
     return last if last is not None and last.origin is not Origin.ACCEPTED else None
 
 
 def residual_of(round: Round, header: TraceHeader) -> Residual | None:
-    """How the resampled token was drawn; None where nothing was drawn from a residual."""
+    """How the resampled token was drawn; None if nothing was drawn from a residual."""
     token, place = own_token(round), len(round.emitted) - 1
     rule = rule_of(header.verification)
     if token is None or token.origin is not Origin.RESAMPLED or token.drawn is None or not rule.from_residual:
@@ -107,7 +107,7 @@ def residual_of(round: Round, header: TraceHeader) -> Residual | None:
 
 @dataclass(frozen=True, slots=True)
 class TokenOdds:
-    """A token at a place, under both models; None where the trace does not hold it."""
+    """A token at a place, under both models; None if the trace does not hold it."""
 
     id: int
     piece: bytes
@@ -360,7 +360,7 @@ class Tally:
         return int(self.accepted.sum() + self.replaced.sum())
 
     def draw(self, times: int) -> None:
-        """Draw a token from q, accept or refuse it, and draw another one in place of a refused one."""
+        """Draw a token from q, accept or reject it, and draw a replacement for a rejected one."""
         drafted = self._random.choice(len(self._q), times, p=self._q)
         passed = self._random.random(times) < self._chance[drafted]
         came = self._random.choice(len(self._q), times - int(passed.sum()), p=self._residual)
@@ -369,6 +369,6 @@ class Tally:
 
 
 def _scaled(shares: list[float]) -> np.ndarray:
-    """Shares that sum to one; where nothing is left, which nothing is drawn from, all alike."""
+    """Shares that sum to one; if nothing is left, which nothing is drawn from, all alike."""
     whole = sum(shares)
     return np.array(shares) / whole if whole > 0 else np.full(len(shares), 1 / len(shares))

@@ -86,7 +86,7 @@ def explain_vllm(words: Sequence[str]) -> ServerCommand:
 
 
 def explain_script(text: str) -> ServerCommand | None:
-    """Read the call of LLM(...) in Python; None where there is none."""
+    """Read the call of LLM(...) in Python; None if there is none."""
     tree = _parsed(text)
     if tree is None:
         return None
@@ -238,7 +238,7 @@ class ExplainedText:
 
 
 def explain_text(text: str) -> ExplainedText:
-    """Explain a command, a script or a log; raises UserError where it is none of them."""
+    """Explain a command, a script or a log; raises UserError if it is none of them."""
     log = read_log(text.splitlines())
     if log.known:  # first, because a log may hold the command that it is of
         return ExplainedText(tuple(_log_lines(log)), log.strategy if log.strategy != NONE else "")

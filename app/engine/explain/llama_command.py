@@ -1,6 +1,6 @@
 """The command lines of llama.cpp and vLLM for given settings, and the settings that they cannot follow.
 
-Flags are those of the built-in version's common/arg.cpp. Where its defaults differ from ours, the flag is
+Flags are those of the built-in version's common/arg.cpp. If its defaults differ from ours, the flag is
 written even if nothing was changed.
 
 Flags and keys are those of vLLM's documentation ("Speculative Decoding", "GGUF")."""

@@ -34,7 +34,7 @@ _VARIABLES = {
     "--spec-draft-hf-repo": "--spec-draft-hf", "--spec-draft-cache-type-k": "--spec-draft-type-k",
     "--spec-draft-cache-type-v": "--spec-draft-type-v",
 }  # fmt: skip
-"""Environment variables that have another name than their flag: as flags -> the flag."""
+"""Environment variables whose name differs from their flag's: as flags -> the flag."""
 API_SERVER = "vllm.entrypoints.openai.api_server"
 _IMAGES = {"llama.cpp:server": PROGRAMS[0], "vllm/vllm-openai": API_SERVER}
 _ENDS = frozenset((";", "&&", "||", "|", "&"))  # words of a shell that end a command
@@ -64,7 +64,7 @@ class ServerCommand:
     """Words for `draftscope bench`: how models are loaded and tokens drawn."""
     prompt: str | None = None
     problems: list[str] = field(default_factory=list)
-    """Why it does not start, or does not draft as it seems to be meant to."""
+    """Why it does not start, or does not draft as probably intended."""
     notes: list[str] = field(default_factory=list)
     """What is different here, and what has no effect there."""
 
@@ -87,7 +87,7 @@ class _Flag:
 
 def split_command(text: str, programs: Collection[str]) -> tuple[str, list[str], list[str]]:
     """(the first of the programs that a command runs, "" for none; the words before it; those after it, to
-    its end). Raises SettingError where the text cannot be read as typed in a shell."""
+    its end). Raises SettingError if the text cannot be read as typed in a shell."""
     words = _shell_words(text)
     for at, word in enumerate(words):
         if (program := program_of(word)) in programs:
@@ -107,7 +107,7 @@ def _shell_words(text: str) -> list[str]:
 
 
 def explain_command(text: str) -> ServerCommand:
-    """Read a command of llama.cpp as typed in a shell. Raises SettingError where it cannot be read as one."""
+    """Read a command of llama.cpp as typed in a shell. Raises SettingError if it cannot be read as one."""
     program, before, words = split_command(text, PROGRAMS)
     variables = [word for word in before if word.startswith(_ENVIRONMENT)]
     return _FlagReader(program or PROGRAMS[0], _flags([*variables, *words])).read()
@@ -122,8 +122,8 @@ def program_of(word: str) -> str:
 
 
 def _flags(words: Sequence[str]) -> list[_Flag]:
-    """The flags in order, each with the words behind it; environment variables of llama.cpp as the flags
-    that they stand for."""
+    """The flags in order, each with the words after it. Environment variables of llama.cpp appear as their
+    flags."""
     found: list[_Flag] = []
     for word in words:
         if word.startswith(_ENVIRONMENT) and "=" in word:
@@ -203,7 +203,7 @@ class _FlagReader:
         self._stops(f"it has no {name}{rest}")
 
     def _take(self, name: str, values: tuple[str, ...]) -> bool:
-        """Take a flag over; False where nothing here stands for it."""
+        """Take a flag over; False if nothing here stands for it."""
         command = self._command
         value = values[0] if values else ""
         ours = NAMES.get(name, name)
@@ -271,7 +271,7 @@ class _FlagReader:
         return self._take_checked(ours, param, value)
 
     def _take_checked(self, ours: str, param: Param, value: str, *, into_sampling: bool = False) -> bool:
-        """Take a value that ours allows; another is noted."""
+        """Take a value that ours allows; note any other value."""
         try:
             param.parse(value)
         except SettingError as error:

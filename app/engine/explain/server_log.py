@@ -94,7 +94,7 @@ _CHECKPOINTS = "speculative decoding will use checkpoints"
 
 
 class StrategyCounts(NamedTuple):
-    """One strategy's line of statistics; llama-server adds up from its start. None where it does not tell."""
+    """One strategy's line of statistics; llama-server adds up from its start. None if it does not tell."""
 
     begun: int | None  # prompts
     calls: int  # for a draft
@@ -144,7 +144,7 @@ class ServerLog:
 
     @property
     def strategy(self) -> str:
-        """The spec of what drafts, in our grammar; none where that is not known."""
+        """The spec of what drafts, in our grammar; none if that is not known."""
         names = [name for name in KINDS if name in self.strategies or name in self.counts]
         specs = []
         for name in names:
@@ -186,7 +186,7 @@ def read_log(lines: Iterable[str]) -> ServerLog:
 
 
 def _counted(log: ServerLog, reader: _CountSums, line: str) -> bool:
-    """Take the counts of a line, of several where their line breaks were lost; False where it has none."""
+    """Take the counts of a line, of several where their line breaks were lost; False if it has none."""
     any_counts = False
     for part in line.split("statistics "):
         if found := _STATISTICS.match(part):
@@ -215,7 +215,7 @@ def _answered(log: ServerLog, tokens: str, seconds: float) -> None:
 
 
 class _CountSums:
-    """Adds up the lines of statistics: where a count goes on from an earlier line, the last one counts."""
+    """Adds up the lines of statistics: if a count continues from an earlier line, the last one counts."""
 
     def __init__(self) -> None:
         self._before: dict[str, StrategyCounts] = {}

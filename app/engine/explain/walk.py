@@ -47,15 +47,15 @@ class DraftPlace(NamedTuple):
     p: float  # the draft model's own probability of it
     ends: bool = False  # the draft ends with it: it ends the answer
     tail: tuple[float, ...] = ()  # not accepted: the p of the tokens that were drafted behind it
-    tail_end: str | None = None  # why the draft ended behind them; None where that is not known
+    tail_end: str | None = None  # why the draft ended behind them; None if that is not known
     gap: float = inf  # by how much its logit (where it was drawn, with its luck) was larger than the next
     tail_gap: float = inf  # the least of the tail
 
 
 UNSURE_PLACE = DraftPlace(False, 0.0, gap=0.0)
-"""A place where the draft model was less sure than the recorded p_min, nobody knows by how much."""
+"""A place where the draft model was less sure than the recorded p_min, by an unknown amount."""
 TIE = 0.25
-"""A smaller gap between two logits may be turned round in a pass of another shape (see docs/measuring.md)."""
+"""A smaller gap between two logits may be reversed in a pass of a different shape (see docs/measuring.md)."""
 NEAR = 0.06
 """So may the order of two probabilities with a smaller difference."""
 
@@ -211,7 +211,7 @@ class _RecordedDraft(Drafter):
         return Proposal(ids if len(ids) >= self._n_min else [], end="n_max")
 
     def _is_close(self, p: float, gap: float) -> bool:
-        """Whether a pass of another shape may decide otherwise."""
+        """Whether a pass of a different shape may decide otherwise."""
         return gap < TIE or (self._p_min > 0 and abs(p - self._p_min) < NEAR)
 
     def _filled(self, place: DraftPlace | None, here: int, agreed: int) -> DraftPlace:

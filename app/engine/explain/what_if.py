@@ -18,7 +18,7 @@ So the counts are exact where
 
 Elsewhere the counts are an estimate with a range. The open places are filled, many times over, with recorded
 places that follow an accepted token (of a token below the recorded p_min only a probability is drawn, which
-is also its chance to agree), and the counts are means of the outcomes. Where the text may be another, the
+is also its chance to agree), and the counts are means of the outcomes. If the text may be another, the
 range covers what two such texts differ by: of n tokens, with the mean m and the variance v of the tokens of a
 round, the number of rounds has the variance n v / m^3. Times are never recorded for another setting: the
 factor is always a prediction of the cost model.
@@ -113,7 +113,7 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
 
 
 def _text(trace: Trace, part: StrategyPart) -> Text:
-    """The recorded text, with what the recorded drafts tell about its places. Raises SettingError where its
+    """The recorded text, with what the recorded drafts tell about its places. Raises SettingError if its
     drafts were copied from a prompt whose tokens are not recorded."""
     header, ids = trace.header, trace.token_ids
     if not KINDS[part.name].by_model and not header.context_ids:
@@ -135,7 +135,7 @@ def _text(trace: Trace, part: StrategyPart) -> Text:
 
 
 def check_what_if(recorded: StrategySpec, spec: StrategySpec) -> StrategyPart:
-    """The part of `spec` whose settings differ; raises SettingError where the record says nothing about
+    """The part of `spec` whose settings differ; raises SettingError if the record says nothing about
     it."""
     names = [part.name for part in recorded.parts]
     if len(names) != 1:
@@ -151,7 +151,8 @@ def check_what_if(recorded: StrategySpec, spec: StrategySpec) -> StrategyPart:
 def with_settings(
     recorded: StrategySpec, longest: int | None = None, p_min: float | None = None, length: str | None = None
 ) -> StrategySpec:
-    """The recorded spec with another longest draft, p_min or length rule, as far as its strategy has them."""
+    """The recorded spec with a different longest draft, p_min or length rule, as far as its strategy has
+    them."""
     part = check_what_if(recorded, recorded)
     changed: dict[str, object] = {}
     if longest is not None and part.length_key is not None:
@@ -193,7 +194,7 @@ def _range(fillings: Sequence[Walked], parts_at: int | None, close: int) -> tupl
 def _reasons(
     trace: Trace, recorded: StrategySpec, spec: StrategySpec, fillings: Sequence[Walked]
 ) -> tuple[tuple[str, ...], int | None]:
-    """Why the counts are an estimate, and the token from which on the text may be another."""
+    """Why the counts are an estimate, and the token from which on the text may differ."""
     header, part, n = trace.header, spec.parts[0], len(fillings)
     by_model, warm = KINDS[part.name].by_model, not trace.header.cold
     reasons, parts_at = [], None
@@ -241,7 +242,7 @@ def _reasons(
 
 
 def near_ties(trace: Trace) -> list[int]:
-    """The tokens that the target chose by so little that rounding may decide otherwise in another pass."""
+    """The tokens that the target chose so narrowly that rounding may decide otherwise in a different pass."""
     temperature, found = trace.header.sampling.temperature, []
     for round in trace.rounds:
         for place, token in enumerate(round.emitted):

@@ -146,7 +146,7 @@ class LengthRule(ABC):
         """A draft length of this rule that has learned nothing."""
 
     def fold(self, strategies: Sequence[StrategyLimits]) -> LengthFold | None:
-        """What the rule went by in recorded rounds of these strategies; None where a record does not say."""
+        """What the rule went by in recorded rounds of these strategies; None if a record does not say."""
         length = self.make()
         length.begin(Outset(strategies, 0))
         return ReplayedLength(length, strategies) if length.k(strategies[0].name) is not None else None

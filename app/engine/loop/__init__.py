@@ -1,5 +1,5 @@
-"""The speculative loop: propose, verify, emit. `generate.rounds` reads from top to bottom. `answer_run.py` is
-what stands around it: the prompt is read and the drafters begin, and afterwards the totals are added up.
+"""The speculative loop: propose, verify, emit. `generate.rounds` reads from top to bottom. `answer_run.py`
+surrounds it: it reads the prompt and starts the drafters, and adds up the totals afterwards.
 
 - The token ids are the truth; a KV cache is only a cache. `Context.sync` rolls a cache back to the longest
   prefix that it shares with the truth and checks what llama.cpp answers, `decode` extends it. So there is no

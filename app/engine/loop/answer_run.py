@@ -152,8 +152,8 @@ class AnswerRun:
                 yield from drafter.read(answer.truth.ids)
 
     def _finish_drafters(self) -> str:
-        """Finish the drafters that have begun; returns their errors as text, because the answer stands either
-        way."""
+        """Finish the drafters that have begun; returns their errors as text, because the answer is valid
+        either way."""
         errors = []
         for drafter in self._begun:
             try:

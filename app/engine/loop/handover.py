@@ -1,4 +1,4 @@
-"""How rounds leave the loop: handed over by its thread, or held back for somebody who watches."""
+"""How rounds leave the loop: handed over by its thread, or held back for a viewer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Pace:
             self._changed.notify_all()
 
     def wait(self, over: Callable[[], bool]) -> None:
-        """Wait until the next round may begin, or until the wait is `over` for another reason."""
+        """Wait until the next round may begin, or until the wait is `over` for a different reason."""
         with self._changed:
             while self.holds and not over():
                 if self._steps:

@@ -55,9 +55,9 @@ class Context:
     reads_target = False
     """Whether it reads what a target computes besides tokens."""
     most = 0
-    """The most tokens of a draft that it can make; 0 where it goes on token by token."""
+    """The most tokens of a draft that it can make; 0 if it goes on token by token."""
     full = ""
-    """Why a draft of so many tokens ended."""
+    """Why a draft of this many tokens ended."""
     ahead = 1
     """How many tokens a draft that begins is to have: a draft made at once depends on that."""
 
@@ -164,7 +164,7 @@ class Context:
     def _can_cut(self, keep: int) -> bool:
         """Whether everything that the next token after `keep` tokens depends on is still in memory.
 
-        llama.cpp's own answer is not enough: it is also True where a window has moved on, and for snapshots
+        llama.cpp's own answer is not enough: it is also True if a window has moved on, and for snapshots
         that the last pass was too short to write.
         """
         if keep == 0:

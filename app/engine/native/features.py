@@ -40,7 +40,7 @@ class Features:
     side by side, or what the last layer gives.
 
     Rows are kept from the pass that computed them until a head has read them, and only while it listens. A
-    row that is missing is made anew: the target forgets its tokens from there on, and reads them again.
+    missing row is computed again: the target forgets its tokens from there on, and reads them again.
     """
 
     def __init__(self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int) -> None:

@@ -50,7 +50,7 @@ GIVE_LAST = frozenset((
 
 def target_layers(head: Model, target: Model) -> list[int]:
     """The target's layers whose inputs a head reads; the number of its layers stands for what the last one
-    gives. Raises PairError where the head does not belong to the target."""
+    gives. Raises PairError if the head does not belong to the target."""
     name = head.path.name
     layers = [int(_layers(head.handle)[place]) for place in range(_layer_count(head.handle))]
     width = head.metadata("eagle3.target_hidden_size") or str(head.n_embd)  # DFlash is as wide as its target
@@ -149,7 +149,7 @@ class HeadContext(Context):
         self._best_passes = None
 
     def _begin(self, first: NDArray[np.int32]) -> None:
-        """Hold the first token, behind which the target gave nothing."""
+        """Keep the first token, for which the target gave no row."""
         self._holds(1)
 
     def _extend(self, ids: NDArray[np.int32], logits: int) -> None:
@@ -256,7 +256,7 @@ class Eagle3Context(HeadContext):
     _first_entry = 1
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises PairError for a head of another target, ModelFileError as `Context` does."""
+        """Raises PairError if the head belongs to a different target, and ModelFileError like `Context`."""
         super().__init__(model, options, abort, target, target_layers(model, target.model))
         self._scales = model.metadata("eagle3.norm_before_fc") == "true"
         self._terms = np.zeros(0, np.float32)  # what each layer alone gave at the latest place: its norm

@@ -37,7 +37,7 @@ _top_k = extension("llama_model_dflash_selector_top_k", "PK11llama_model", ctype
 
 
 def _check_mtp(head: Model, target: Model) -> None:
-    """Raise PairError where a head in a file of its own cannot draft for the target."""
+    """Raise PairError if a head in a separate file cannot draft for the target."""
     name, made_for = head.path.name, head.metadata("general.architecture")
     if head.n_heads == 0:
         raise PairError(
@@ -66,8 +66,8 @@ class MtpContext(HeadContext):
     """
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """`model` is the target's own, or that of a file that holds the heads alone. Raises PairError for
-        heads of another target, ModelFileError as `Context` does."""
+        """`model` is the target's own, or that of a file that holds the heads alone. Raises PairError if
+        the heads belong to a different target, and ModelFileError like `Context`."""
         if model is not target.model:
             _check_mtp(model, target.model)
         self._heads = model.n_heads
@@ -113,7 +113,8 @@ class AssistantContext(HeadContext):
     tokens of a draft are read at the place of its first."""
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises PairError for an assistant of another target, ModelFileError as `Context` does."""
+        """Raises PairError if the assistant belongs to a different target, and ModelFileError like
+        `Context`."""
         shapes = [
             [below.metadata(f"{below.architecture}.attention.{key}") for key in _SHARED]
             for below in (model, target.model)
@@ -160,7 +161,7 @@ class BlockContext(HeadContext):
     _behind = 0
 
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag, target: Context) -> None:
-        """Raises PairError for a draft of another target, ModelFileError as `Context` does."""
+        """Raises PairError if the draft belongs to a different target, and ModelFileError like `Context`."""
         self._mask = int(llama_cpp.llama_vocab_mask(llama_cpp.llama_model_get_vocab(model.handle)))
         if self._mask < 0:
             raise PairError(f"{model.path.name} has no mask token.", "Choose another draft.")
@@ -245,7 +246,7 @@ class _Lattice:
         self._place = -1
 
     def step(self, token: int) -> None:
-        """Go on to the next place, behind `token`."""
+        """Continue at the next place, after `token`."""
         known = self._tokens[self._place] == token if self._place >= 0 else np.ones(1)
         self._behind, self._place = int(known.argmax()), self._place + 1
 
@@ -273,7 +274,7 @@ def context_of(
     model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int, target: Context | None
 ) -> Context:
     """A context of any model; `target` is that of the model which a head reads, `snapshots` as in Context.
-    Raises PairError for a head of another target, ModelFileError as `Context` does."""
+    Raises PairError if the head belongs to a different target, and ModelFileError like `Context`."""
     if not model.is_head:
         return Context(model, options, abort, snapshots)
     if target is None:

@@ -72,7 +72,7 @@ def raw_call(name: str, result: Any, *arguments: Any) -> Any:
 
 def extension(name: str, signature: str, result: Any, *arguments: Any) -> Any:
     """A function of llama.cpp's that is not in its C interface: exported under a C++ name, which for GCC and
-    Clang ends in `signature`. Raises AttributeError where the library has no such function."""
+    Clang ends in `signature`. Raises AttributeError if the library has no such function."""
     names = [name, f"_Z{len(name)}{name}{signature}"]
     if sys.platform == "win32":
         names += [exported for exported in _CPP_ON_WINDOWS if f"?{name}@@" in exported]
@@ -133,8 +133,8 @@ get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_
 
 
 def on_abort(told: Callable[[str], object]) -> None:
-    """Call `told` with the reason if one of ggml's checks aborts the process, or main memory runs out in C++
-    that nobody catches. It is not printed."""
+    """Call `told` with the reason if one of ggml's checks aborts the process, or main memory runs out in
+    C++ and the error is not caught. It is not printed."""
     global _abort_callback, _end_callback  # noqa: PLW0603 - kept referenced, as the log's
     _abort_callback = _AbortCallback(lambda text: told((text or b"").decode("utf-8", errors="replace")))
     raw_call("ggml_set_abort_callback", ctypes.c_void_p, _AbortCallback)(_abort_callback)

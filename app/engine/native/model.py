@@ -1,4 +1,4 @@
-"""Model files: opening them, their failures in words, and writing them in another number format."""
+"""Model files: opening them, explaining failures, and writing them in a different number format."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Model:
         self.n_swa = int(llama_cpp.llama_model_n_swa(self.handle))
 
     def metadata(self, key: str) -> str:
-        """A metadata value as text; empty where the file has none."""
+        """A metadata value as text; empty if the file has none."""
         return read_metadata(self.handle, key)
 
     @property
@@ -204,7 +204,7 @@ _MIB = 2**20
 
 
 class QuantSize(NamedTuple):
-    """A model in another number format."""
+    """A model in a different number format."""
 
     size: int  # bytes, known before it is written to some kilobytes
     tensors: int

@@ -1,4 +1,4 @@
-"""The engine in a process of its own, and the messages between it and the window.
+"""The engine in a separate process, and the messages between it and the window.
 
 `host.py` carries commands and events, `server.py` obeys them. The rounds of an answer run on one thread,
 recording and sending on a second. A third reads commands, so that SetPace acts before the next round and

@@ -29,10 +29,10 @@ from app.engine.types import (
 
 
 class PassSeconds(msgspec.Struct, frozen=True):
-    """Median times of passes behind a text, with reading their logits."""
+    """Median times of passes after a text, including reading their logits."""
 
     target: dict[int, float]  # by the number of tokens
-    draft: float = 0.0  # over one token; 0 where no draft was timed
+    draft: float = 0.0  # over one token; 0 if no draft was timed
 
 
 class Command(msgspec.Struct, frozen=True, tag=True):
@@ -40,8 +40,8 @@ class Command(msgspec.Struct, frozen=True, tag=True):
 
 
 class Load(Command, frozen=True, tag=True):
-    """Load a pair in place of the loaded one. A draft that is `carried` over from another target is left out
-    where it does not have the target's vocabulary."""
+    """Load a pair in place of the loaded one. A draft that is `carried` over from a previous target is
+    left out if it does not have the new target's vocabulary."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -96,14 +96,14 @@ class CountTexts(Command, frozen=True, tag=True):
 
 
 class ForcedText(msgspec.Struct, frozen=True):
-    """An answer for teacher forcing, behind the prompt of a request."""
+    """An answer for teacher forcing, after the prompt of a request."""
 
     request: GenerationRequest
     answer: tuple[int, ...]
 
 
 class Force(Command, frozen=True, tag=True):
-    """Compare the loaded draft with the target over answers, by teacher forcing; where all answers are empty,
+    """Compare the loaded draft with the target over answers, by teacher forcing; if all answers are empty,
     only time passes of the target."""
 
     texts: tuple[ForcedText, ...]
@@ -202,7 +202,7 @@ class TextsCounted(Event, frozen=True, tag=True):
 
 
 class PromptProgress(Event, frozen=True, tag=True):
-    """Prompt tokens decoded so far by one of the models; where both read at once, by the one behind."""
+    """Prompt tokens decoded so far by one of the models; if both read at once, by the slower one."""
 
     role: Role
     done: int
@@ -283,7 +283,7 @@ class JudgedRows(Event, frozen=True, tag=True):
 
 
 class AloneToken(msgspec.Struct, frozen=True):
-    """A drafted token that nobody judges."""
+    """A drafted token that is not judged."""
 
     id: int
     piece: bytes  # empty for control tokens
@@ -291,7 +291,7 @@ class AloneToken(msgspec.Struct, frozen=True):
 
 
 class DraftedAlone(Event, frozen=True, tag=True):
-    """The strategy that drafted without a target, and its draft; both empty where none did."""
+    """The strategy that drafted without a target, and its draft; both empty if none did."""
 
     strategy: str
     prompt_tokens: int

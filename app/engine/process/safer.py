@@ -47,7 +47,7 @@ class Death:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the signal is one that nothing but another process or the system sends."""
+        """Whether the signal is one that only other processes or the system send."""
         return self.code is not None and -self.code in _SENT
 
     @property
@@ -190,7 +190,7 @@ def without_flash_attention(load: Load) -> Offer | None:
 
 def on_the_cpu(load: Load, on_devices: bool | None = None) -> Offer | None:
     """The pair without any device, not only without layers there: llama.cpp would send long batches of the
-    CPU's layers to a device that it knows. None where layers were wanted on devices and there is no device:
+    CPU's layers to a device that it knows. None if layers were wanted on devices and there is no device:
     the pair is on the CPU alone already."""
     wanted = any(options.n_gpu_layers for options in (load.target, load.draft) if options is not None)
     if wanted and on_devices is False:

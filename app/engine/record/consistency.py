@@ -307,7 +307,7 @@ def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator
 def _sound(
     where: str, top: Alternatives, least: int, drawn_by: Sampling | None = None, rounding: float | None = None
 ) -> Iterator[str]:
-    """Check the alternatives of one place. There are fewer than ten, or `least`, only where the sampler that
+    """Check the alternatives of one place. There are fewer than ten, or `least`, only if the sampler that
     tokens were `drawn_by` drops all others; with `rounding` their probabilities must sum to one, nearly."""
     if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
         yield f"{where} are not up to {TOP} tokens with a piece and a p each"

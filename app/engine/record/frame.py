@@ -76,7 +76,7 @@ def format_of(header: TraceHeader) -> tuple[int, ...]:
 
 
 def spec_of(header: TraceHeader) -> StrategySpec | None:
-    """The parsed strategy; None for one of another version or of a missing plug-in."""
+    """The parsed strategy; None if it is from a different version or a missing plug-in."""
     try:
         return StrategySpec.parse(header.strategy)
     except SettingError:

@@ -53,7 +53,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str,
     - #gen tokens, #acc tokens: drafted and accepted tokens of this strategy. llama.cpp also counts
       as accepted what agrees behind an end of generation; here that is ignored, never judged.
     - #acc rate/pos ends at the last position where a draft was ever accepted.
-    - dur b is what the strategy took to begin, dur a to learn what was accepted of its drafts; 0 where traces
+    - dur b is what the strategy took to begin, dur a to learn what was accepted of its drafts; 0 if traces
       before format 1.6 do not tell. (The prompt is decoded on the draft outside of b, as in llama.cpp.)
       dur g is the drafting time of this strategy's rounds. A round has one time for all strategies
       that it asked: it counts for the one that drafted, or, where none did, for the last.

@@ -26,8 +26,8 @@ _CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in th
 
 
 def recheck(trace: Trace) -> list[str]:
-    """Return the disagreements found, one sentence each; empty if the trace holds. Of a record without totals
-    nobody knows what the last round was to be: an end or a stop may have cut it."""
+    """Return the disagreements found, one sentence each; empty if the trace holds. Without totals the
+    intended length of the last round is unknown: an end or a stop may have cut it."""
     check = Check(trace.header)
     consistency = Consistency(trace.header, [round.position for round in trace.rounds])
     rule = rule_of(trace.header.verification)

@@ -30,7 +30,7 @@ def judged_singly(round: Round) -> bool:
 
 
 def count_at(histogram: list[int], at: int) -> None:
-    """Add 1 at an index, which may lie behind the end."""
+    """Add 1 at an index, which may be past the end."""
     if at >= len(histogram):
         histogram.extend([0] * (at + 1 - len(histogram)))
     histogram[at] += 1
@@ -125,7 +125,7 @@ class DraftStatistics:
             count_at(self.rejections, rejected_at)
 
     def copied(self) -> Self:
-        """A fold that goes on by itself."""
+        """A fold that continues by itself."""
         copy: Self = copy_of(self)
         return copy
 
@@ -203,7 +203,7 @@ class DraftStatistics:
 
     @property
     def judged_acceptance_by_place(self) -> tuple[float | None, ...]:
-        """For each position of the longest draft: accepted there / (accepted + rejected there); None where
+        """For each position of the longest draft: accepted there / (accepted + rejected there); None if
         nothing was judged, and everywhere if drafts are judged as blocks."""
         if self.blocks:
             return (None,) * self.longest_draft
@@ -310,12 +310,12 @@ class Statistics(DraftStatistics):
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """emitted / rounds; None where a server does not tell its rounds."""
+        """emitted / rounds; None if a server does not tell its rounds."""
         return None if self.untold else ratio(self.emitted, self.rounds)
 
     @property
     def draft_share(self) -> float | None:
-        """accepted / emitted; None where a server does not tell what was accepted."""
+        """accepted / emitted; None if a server does not tell what was accepted."""
         return None if self.untold else ratio(self.accepted, self.emitted)
 
     @property

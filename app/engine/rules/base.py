@@ -113,12 +113,12 @@ class TokenTest(ABC):
 
     @property
     def chance(self) -> tuple[float, float] | None:
-        """(c, u) where the token passes if u < c; None where nothing is compared with a draw."""
+        """(c, u) where the token passes if u < c; None if nothing is compared with a draw."""
         return None
 
     @property
     def target_draw(self) -> tuple[int, Race | Draw] | None:
-        """The target's own token and how it was drawn; None where it was not drawn to judge."""
+        """The target's own token and how it was drawn; None if it was not drawn to judge."""
         return None
 
     def notes(self, token: DraftedToken) -> list[str]:
@@ -159,7 +159,7 @@ class Rule(ABC):
         """Judge a draft."""
 
     def test(self, round: Round, place: int) -> TokenTest | None:
-        """The test of a drafted token; None where it was never judged, or where the trace does not hold what
+        """The test of a drafted token; None if it was never judged, or if the trace does not hold what
         the rule compares."""
         token = round.drafted[place]
         return self.test_of(token) if token.verdict in JUDGED else None

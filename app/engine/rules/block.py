@@ -67,14 +67,14 @@ class BlockTest(TokenTest):
 
     @property
     def left(self) -> float | None:
-        """The part of `reach` that no next token takes up, as h gives it; None where h is 1 or unknown."""
+        """The part of `reach` that no next token takes up, as h gives it; None if h is 1 or unknown."""
         if self.h is None or self.h == 1:
             return None
         return self.h * (1 - self.reach) / (1 - self.h)
 
     @property
     def own(self) -> bool | None:
-        """Whether its own draw passes; None where it has none."""
+        """Whether its own draw passes; None if it has none."""
         return self.u < self.h if self.u is not None and self.h is not None else None
 
     def sums(self, named: Named) -> tuple[Sum, ...]:

@@ -99,7 +99,7 @@ def drawn(draw: Draw) -> str:
 
 
 def signed(value: float) -> str:
-    """A score with two figures behind the point: "−0.31"."""
+    """A score with two decimals: "−0.31"."""
     return f"{value:.2f}".replace("-", "−")
 
 

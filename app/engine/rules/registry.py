@@ -23,7 +23,7 @@ def default_rule(temperature: float, *, keeps_text: bool = False) -> Rule:
 
 
 def rule_of(name: str) -> Rule:
-    """The rule of a record, which may come from another version or from a plug-in that is not here."""
+    """The rule of a record, which may come from a different version or from a missing plug-in."""
     return RULES.get(name) or UnknownRule(name)
 
 

@@ -12,8 +12,8 @@
   of a cumulative sum do not; and a draft that draws with the target's luck draws its token more often.
 - Exponentials, probabilities, the largest values, what top-k, top-p and min-p leave of them, and draws take
   one call for a row each, of functions that set-up compiles (`kernel.c`; `kernel.py` is the way to them): a
-  third to a half of numpy's time. Where no compiler is, numpy's form serves, which stands behind every call;
-  tests run both. What numpy does as fast stays numpy's. The largest values of a greedy draft's rows are found
+  third to a half of numpy's time. Without a compiler, the numpy version of each call is used; tests run both.
+  What numpy does as fast stays numpy's. The largest values of a greedy draft's rows are found
   in the call that runs its passes (`native/features.py`): they are all that is recorded of a row, which is
   not copied.
 - Draws are keyed by (seed, position, purpose), so `match` gives what plain sampling gives, and

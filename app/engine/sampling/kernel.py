@@ -144,8 +144,8 @@ def _row(x: Floats) -> ctypes.c_float:
 
 
 def load() -> Kernel | None:
-    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any. Warns where the
-    system refuses it: another machine may have made it."""
+    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any. Warns if the
+    system refuses it: it may have been built on a different machine."""
     digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
     library = Path(sys.prefix, "lib", f"draftscope-{digest}.so")
     if not library.is_file():

@@ -1,5 +1,5 @@
 """The target's view of a draft: logits rows turned into what verification and the trace need, lazily. Rows
-are kept in reused memory: allocating it anew costs more than writing into it."""
+are kept in reused memory: allocating memory costs more than writing into it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOWEST_TEMPERATURE = 1e-30
 _SPARSE = 8
-"""A distribution with more than one in so many tokens left is stored densely: looking up ids would cost
+"""A distribution with more than one in this many tokens left is stored densely: looking up ids would cost
 more."""
 
 

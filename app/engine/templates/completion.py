@@ -62,7 +62,7 @@ def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDAr
 
 
 def document(vocabulary: Vocabulary, text: str, depth: int) -> str:
-    """The first `depth` tokens of a text; raises PromptError where it has fewer."""
+    """The first `depth` tokens of a text; raises PromptError if it has fewer."""
     part = text[: depth * _LONGEST]
     ids = vocabulary.tokenize(part, special=False, parse_special=False)
     if len(ids) < depth:

@@ -90,7 +90,7 @@ class Thinking(msgspec.Struct, frozen=True):
         return any(told) if told else bool(self.on)
 
     def effort_of(self, options: Mapping[str, TemplateValue]) -> str:
-        """The effort with these options; one set for another template may not be in `efforts`."""
+        """The effort with these options; one set for a different template may not be in `efforts`."""
         return str(options.get(EFFORT, self.effort))
 
 
