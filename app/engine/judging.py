@@ -54,7 +54,7 @@ def judged(
     """
     if len(ids) > target.n_ctx:
         raise PromptError(
-            f"The text has {len(ids):,} tokens and the context holds {target.n_ctx:,}.",
+            f"The text has {len(ids):,} tokens, but the context has room for {target.n_ctx:,}.",
             "Raise the context size, or shorten the answer.",
         )
     rows = []

@@ -88,8 +88,8 @@ def check_room(depths: Sequence[int], room: int | None, max_tokens: int) -> None
     deep = [depth for depth in depths if room is not None and depth and depth >= room]
     if room is not None and deep:
         raise SettingError(
-            f"A depth of {deep[0]:,} tokens does not fit: the context holds {room + max_tokens:,}, and the "
-            f"prompt and an answer of {max_tokens:,} need room too.",
+            f"A depth of {deep[0]:,} tokens does not fit: the context has room for {room + max_tokens:,}, "
+            f"and the prompt and an answer of {max_tokens:,} need room too.",
             "Choose smaller depths or shorter answers, or load the target with a longer context.",
         )
 

@@ -409,7 +409,7 @@ def test_depths_are_in_every_output_and_what_does_not_fit_says_why(measure: Comm
     read = [rows[depth, 0].prompt_tokens.median for depth in (0, 200)]
     assert 198 <= read[1] - read[0] <= 204
     assert all(rows[depth, 1].speedup and rows[depth, 1].first_token_seconds for depth in (0, 200))
-    assert rows[2000, 1].runs == 0 and "the context holds" in rows[2000, 1].failure
+    assert rows[2000, 1].runs == 0 and "the context has room for" in rows[2000, 1].failure
     line = f"left out, depth 2,000: {rows[2000, 1].failure}"
     for text in (ended.out, *(files[name].read_text(encoding="utf-8") for name in ("html", "md"))):
         assert line in html.unescape(text)

@@ -93,7 +93,7 @@ def test_a_depth_that_does_not_fit_is_refused_with_the_context() -> None:
     check_room((0, 923), 924, 100)
     check_room((0, 10_000), None, 100)
     check_room((0,), 0, 100)  # the prompt alone may fit: its run will say
-    with pytest.raises(SettingError, match=r"1,000 tokens does not fit: the context holds 1,024,"):
+    with pytest.raises(SettingError, match=r"1,000 tokens does not fit: the context has room for 1,024,"):
         check_room((0, 1000), 924, 100)
 
 

@@ -122,7 +122,7 @@ def test_a_prompt_that_does_not_fit_is_left_out(pair_files: tuple[Path, Path]) -
     long = Prompt("abc " * 500)
     _, report = tried(msgspec.structs.replace(asked, prompts=(long, *asked.prompts)), [pair_files[1]])
     assert report.texts == 3
-    with pytest.raises(UserError, match="context holds"):
+    with pytest.raises(UserError, match="context has room for"):
         tried(msgspec.structs.replace(asked, prompts=(long,)), [pair_files[1]])
 
 

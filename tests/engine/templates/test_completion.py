@@ -123,7 +123,7 @@ def test_a_document_of_so_many_tokens_stands_before_the_question(demo_engine: En
     assert text[:200] in deep.prompt and deep.prompt.index(text[:200]) < deep.prompt.index("Why?")
     with pytest.raises(PromptError, match="tokens of this model, not 1,000,000"):
         read(1_000_000)
-    with pytest.raises(PromptError, match="context holds"):
+    with pytest.raises(PromptError, match="context has room for"):
         read(4_000)
 
 

@@ -113,7 +113,7 @@ def test_behind_a_turn_without_an_answer_the_later_ones_fail(pair_files: Files) 
     prompts = Prompt("a" * 3000), Prompt("abd", before=("a" * 3000,)), Prompt("xyz")
     runner, _ = finished(small(pair_files, prompts=prompts))
     failures = {job.prompt: record.failure for job, record in runner.records.items() if job.lane == 1}
-    assert "context holds" in failures[0] and not failures[2]
+    assert "context has room for" in failures[0] and not failures[2]
     assert failures[1] == "The turn before this one was not answered."
     runner.close()
 
@@ -423,7 +423,7 @@ def test_a_request_that_cannot_be_met_is_a_failed_run(pair_files: Files) -> None
     runner, _ = finished(small(pair_files, prompts=prompts))
     failed = [record for record in runner.records.values() if record.finish_reason is FinishReason.FAILED]
     assert {record.prompt_index for record in failed} == {1}
-    assert "context holds" in failed[0].error
+    assert "context has room for" in failed[0].error
     assert sum(record.speedup is not None for record in runner.records.values()) == 2
     runner.close()
 

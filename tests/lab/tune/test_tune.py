@@ -151,7 +151,7 @@ def test_where_every_run_is_refused_it_ends_and_says_why(pair_files: tuple[Path,
     assert tuner.result is not None
     assert (tuner.result.winner, tuner.result.complete) == ("none", False)
     assert tuner.result.reason.startswith("No setting could be measured: ")
-    assert "context holds" in tuner.result.reason
+    assert "context has room for" in tuner.result.reason
 
 
 def test_prompts_that_are_refused_do_not_end_it(pair_files: tuple[Path, Path]) -> None:

@@ -68,7 +68,7 @@ def test_a_depth_that_does_not_fit_is_refused_while_it_is_typed(windows: Windows
     assert " depths × 2 repeats = " in panel.amount.text()
     typed(desk, panel.numbers, "0,1000k")
     assert not panel.start.isEnabled()
-    assert "1,024,000 tokens does not fit: the context holds" in panel.amount.text()
+    assert "1,024,000 tokens does not fit: the context has room for" in panel.amount.text()
     typed(desk, panel.numbers, "0,many")
     assert not panel.start.isEnabled() and "such as 0,1k,4k" in panel.amount.text()
     typed(desk, panel.numbers, "0,32")

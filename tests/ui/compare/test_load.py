@@ -142,7 +142,7 @@ def test_the_context_that_a_server_told_limits_the_depth(windows: Windows) -> No
         desk.until(lambda: place.chips.servers.known(server.address).info is not None)
     depth = place.head.depth_panel
     depth.numbers.setText("0,98")
-    with pytest.raises(SettingError, match="the context holds 100,"):
+    with pytest.raises(SettingError, match="the context has room for 100,"):
         depth.plan()
     depth.numbers.setText("0,64")
     assert depth.plan()[1] == (0, 64)
