@@ -14,7 +14,7 @@ GLOSSARY: dict[str, str] = {
         "them, or they are copied from the text."
     ),
     **{fate: meaning.definition for fate, meaning in FATES.items()},
-    "untold": "Emitted by a server that does not report what happened to its drafts.",
+    "unknown": "Emitted by a server that does not report what happened to its drafts.",
     "p": "The target's probability of the token.",
     "q": "The token's probability in the proposal it was drawn from; 1 if nothing was drawn.",
     "draft_p": "The draft model's own probability of its token.",

@@ -244,7 +244,7 @@ class QuietSwitch(QAbstractButton):
         self.update()
 
 
-OFFLINE = "Draftscope does not use the network. Downloaded models still work."
+OFFLINE = "Use no network. Downloaded models still work."
 FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
 
 

@@ -59,10 +59,10 @@ def test_rejected_and_ignored() -> None:
     assert ("Emitted instead", "·arithmetic") in rejected.rows
     assert rejected.verdict == shown_instead.verdict
     ignored = facts(round, "ignored", 3)
-    assert ignored.verdict == ("Never judged: it comes after “·average”, which was rejected.",)
+    assert ignored.verdict == ("Not judged: it comes after “·average”, which was rejected.",)
     assert not any(name.startswith("p ") for name, _ in ignored.rows)
     behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
-    assert facts(behind_end, "ignored", 1).verdict == ("Never judged: it comes after the end of the answer.",)
+    assert facts(behind_end, "ignored", 1).verdict == ("Not judged: it comes after the end of the answer.",)
 
 
 def speculative(u: float, p: float, q: float, accepted: bool) -> str:
@@ -142,7 +142,7 @@ def test_a_block_says_which_draw_decided() -> None:
         refused,
         "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
-    assert facts(round, "ignored", 3).verdict == ("Never judged: it comes after “·c”, which was rejected.",)
+    assert facts(round, "ignored", 3).verdict == ("Not judged: it comes after “·c”, which was rejected.",)
 
 
 def test_an_ignored_token_of_a_block_was_judged() -> None:
@@ -164,7 +164,7 @@ def test_resampled_from_the_residual() -> None:
     draw = Draw(0.5, 0.4, 0.7)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     assert facts(round, "resampled", 0).verdict == (
-        said("Draft said a (60 %). Target gives it 10 %: rejected."),
+        said("Draft said a (60 %). The target gave it 10 %: rejected."),
         "p / q = 0.100 / 1 = 0.100. u: 0.900 ≥ 0.100.",
         "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
@@ -202,7 +202,7 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
     assert facts(round, "rejected", 0).verdict[0] == said(
-        "Draft said a (<1 %). Target gives it 0 %: rejected."
+        "Draft said a (<1 %). The target gave it 0 %: rejected."
     )
     assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
         said("Draft said a (61 %). Target wanted the same (90 %): accepted."),
