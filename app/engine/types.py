@@ -357,7 +357,7 @@ class GenerationRequest:
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
     filler: str = ""
-    """A document whose first `depth` tokens stand before the question, to fill the context."""
+    """A document whose first `depth` tokens come before the question, to fill the context."""
     depth: int = 0
     template_options: TemplateOptions = field(default_factory=dict, hash=False)
     """Options for the chat template besides the messages; those that it does not read have no effect."""

@@ -618,7 +618,7 @@ def test_replay_of_what_is_no_trace(command: Command, tmp_path: Path) -> None:
     file.write_text("hello\n")
     refused(command("replay", file), "is not a Draftscope trace")
     file.write_text('{"format":"1.0","title":"One prompt","lanes":[]}')
-    refused(command("replay", file), "holds the results of a measurement, not an answer")
+    refused(command("replay", file), "contains the results of a measurement, not an answer")
 
 
 # --------------------------------------------------------------------------------------- window

@@ -216,7 +216,7 @@ def _wrong_with_params(owner: type[Any], kind: StrategyKind) -> str:
     described = params_of(owner)
     for param in described:
         if param.name in run_keys():
-            return f"a parameter cannot be called {param.name}, which holds for the whole run"
+            return f"a parameter cannot be called {param.name}, which applies to the whole run"
         if param.name in (kind.limit, kind.least, "n_min") and param.kind is not int:
             return f"the parameter {param.name} is a number of tokens, and must be an int"
     counts = [param.name for param in described if param.kind is int]

@@ -324,8 +324,8 @@ def cause(facts: AdviceFacts) -> tuple[Finding, str]:
         text = f"None of the {statistics.drafted:,} drafted tokens was accepted."
         if statistics.drafted >= _ENOUGH_FAILED and any(KINDS[name].is_head for name in _names(spec)):
             text += (
-                " The head was probably trained for another base model, or quantised too far, or its reduced "
-                "vocabulary lacks the words of this language."
+                " The head was probably trained for a different base model, or quantised too far, or its "
+                "reduced vocabulary lacks the words of this language."
             )
         return Finding.NOTHING, text
     if share < _SELDOM and statistics.accepted < _SELDOM * statistics.emitted:

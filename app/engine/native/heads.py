@@ -279,7 +279,7 @@ def context_of(
         return Context(model, options, abort, snapshots)
     if target is None:
         raise ModelFileError(
-            f"{model.path.name} drafts for another model, and cannot answer by itself.",
+            f"{model.path.name} drafts for a different model and cannot answer by itself.",
             "Load the model that it was made for, with this file as its draft.",
         )
     kind = {"eagle3": Eagle3Context, MTP: MtpContext, ASSISTANT: AssistantContext}

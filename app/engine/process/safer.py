@@ -106,7 +106,7 @@ def explain_death(death: Death) -> Explanation:
         )
     if death.file and death.is_refusal:
         return Explanation(
-            f"{death.file} holds values that llama.cpp cannot compute with ({death.reason}).",
+            f"{death.file} contains values that llama.cpp cannot compute with ({death.reason}).",
             "The file is damaged or was converted wrongly: download it again, or choose another file.",
         )
     if death.is_sent:

@@ -141,14 +141,14 @@ class Consistency:
             if copies is Copies.ALL and built_in:
                 yield "it does not say where its draft was copied from"
         elif not drafted or (built_in and copies is Copies.NOWHERE):
-            yield "it says where its draft was copied from, and it was not"
+            yield "it says where its draft was copied from, but it was not copied"
         elif not 0 <= round.match < before:
             yield f"it copies from token {round.match} of {before}"
         elif built_in and (header.context_ids or round.match >= header.prompt_tokens):
             at, prompt = round.match - header.prompt_tokens, header.context_ids
             copied = [*(prompt[at:] if at < 0 else ()), *self._answer[max(at, 0) :]][: len(drafted)]
             if copied != [token.id for token in drafted]:
-                yield f"its draft is not what stands at token {round.match}"
+                yield f"its draft differs from the text at token {round.match}"
 
     def _draft_end(self, round: Round) -> Iterator[str]:
         """Compare why a draft ended with its length."""

@@ -51,7 +51,7 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
     at = 0
     for word in re.findall(r"\w+", " ".join(asked)) if pair.server is None else ():  # templates cut or escape
         if (at := header.prompt.find(word, at)) < 0:
-            yield f"its prompt does not hold “{word}” of its messages"
+            yield f"its prompt does not contain “{word}” of its messages"
             break
 
 
@@ -65,7 +65,7 @@ def prompt_problems(header: TraceHeader, texts: Mapping[int, bytes]) -> Iterator
     for place, id in enumerate(header.context_ids):
         piece = texts.get(id, b"").strip()  # a space before a word may be the tokenizer's
         if (found := prompt.find(piece, at)) < 0:
-            yield f"its prompt does not hold token {place}, {piece!r}"
+            yield f"its prompt does not contain token {place}, {piece!r}"
             return
         at = found + len(piece)
 

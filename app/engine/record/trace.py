@@ -370,7 +370,7 @@ def _check_format(line: bytes, name: str) -> None:
         ) from None
     if head.title is not None:
         raise TraceError(
-            f"{name} holds the results of a measurement, not an answer.",
+            f"{name} contains the results of a measurement, not an answer.",
             "Choose a .jsonl file that Draftscope wrote; draftscope compare reads results.",
         )
     if major > int(FORMAT.split(".", maxsplit=1)[0]):

@@ -154,7 +154,7 @@ def test_a_head_that_is_never_right_is_said_to_be_of_another_model() -> None:
         facts = facts_of(drafted([0] * count, 0.1, 1.5), strategy, measured=measured(0.7))
         advice = advice_on(facts)
         assert advice.finding is Finding.NOTHING
-        assert ("another base model, or quantised too far" in advice.text) == said
+        assert ("a different base model, or quantised too far" in advice.text) == said
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ def test_a_file_whose_values_cannot_be_computed_with_is_blamed(
     file = tiny_file(Tiny(name="wrong", **damage))  # type: ignore[arg-type]
     failed = new_talk().load(ModelOptions(str(file)))
     assert isinstance(failed, Failed) and failed.gone
-    assert failed.message.startswith(f"{file.name} holds values that llama.cpp cannot compute with (")
+    assert failed.message.startswith(f"{file.name} contains values that llama.cpp cannot compute with (")
     assert "GGML_ASSERT" in failed.message and "/" not in failed.message
     assert "download it again" in failed.hint and failed.offer is None
 
@@ -396,7 +396,7 @@ def test_the_draft_is_blamed_where_it_is_the_draft(
 ) -> None:
     file = tiny_file(Tiny(name="wrong", eps=-1.0))
     failed = new_talk().load(ModelOptions(path), ModelOptions(str(file)))
-    assert isinstance(failed, Failed) and failed.message.startswith(f"{file.name} holds values")
+    assert isinstance(failed, Failed) and failed.message.startswith(f"{file.name} contains values")
     assert failed.role is Role.DRAFT
 
 
@@ -405,7 +405,7 @@ def test_the_draft_is_blamed_where_it_is_the_draft(
     [
         ({"code": -signal.SIGILL}, "The kernels of this build of llama.cpp fault on this machine (words)."),
         ({"code": -signal.SIGSEGV}, "The engine stopped while testing a.gguf (words)."),
-        ({"code": -signal.SIGFPE}, "a.gguf holds values that llama.cpp cannot compute with (words)."),
+        ({"code": -signal.SIGFPE}, "a.gguf contains values that llama.cpp cannot compute with (words)."),
         (
             {"code": -signal.SIGABRT, "last_words": "/src/ggml/ggml-cuda.cu:97: CUDA error"},
             "The engine stopped while testing a.gguf (ggml-cuda.cu:97: CUDA error).",
@@ -415,7 +415,7 @@ def test_the_draft_is_blamed_where_it_is_the_draft(
 def test_what_a_failed_test_blames(known: dict[str, Any], said: str) -> None:
     told = explain_death(death(target=ModelOptions("a.gguf"), file="a.gguf", testing=True, **known))
     assert told.message == said
-    assert (told.offer is None) == ("holds values" in said)
+    assert (told.offer is None) == ("contains values" in said)
 
 
 @pytest.mark.parametrize(("used", "offered"), [(4096, 2048), (2048, 1024), (1024, 512), (900, None)])

@@ -458,13 +458,13 @@ def test_a_file_that_crashes_llama_cpp_takes_only_the_engine_along(
     # Read beside the target: either may be to blame.
     failed = new_home("process").load(pair_files[0], hostile)[-1]
     assert isinstance(failed, Failed) and failed.gone
-    assert failed.message.startswith(f"{pair_files[0].name} or {hostile.name} holds values")
+    assert failed.message.startswith(f"{pair_files[0].name} or {hostile.name} contains values")
     assert failed.role is None
     talk = new_home("process")
     talk.load(pair_files[0])
     failed = talk.load(pair_files[0], hostile)[-1]  # the target is there already
     assert isinstance(failed, Failed) and failed.gone
-    assert failed.message.startswith(f"{hostile.name} holds values") and failed.role is Role.DRAFT
+    assert failed.message.startswith(f"{hostile.name} contains values") and failed.role is Role.DRAFT
     again = new_home("process")
     assert isinstance(again.load(*pair_files)[-1], Loaded)
 

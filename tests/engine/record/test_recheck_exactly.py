@@ -182,8 +182,8 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
     "header.prompt": (
         "acbd",
         [
-            "Header: its prompt does not hold “bc” of its messages.",
-            "Header: its prompt does not hold token 2, b'c'.",
+            "Header: its prompt does not contain “bc” of its messages.",
+            "Header: its prompt does not contain token 2, b'c'.",
         ],
     ),
     "header.context_ids": ((), ["Header: it does not list the prompt's tokens."]),
@@ -203,8 +203,8 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
             "“prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3”."
         ],
     ),
-    "rounds.0.match": (4, ["Round 0: it says where its draft was copied from, and it was not."]),
-    "rounds.2.match": (4, ["Round 2: it says where its draft was copied from, and it was not."]),
+    "rounds.0.match": (4, ["Round 0: it says where its draft was copied from, but it was not copied."]),
+    "rounds.2.match": (4, ["Round 2: it says where its draft was copied from, but it was not copied."]),
     "rounds.2.offset": (0.49, ["Round 2: it starts before the previous round ends."]),
     "rounds.1.seconds": (0.249, ["Round 1: its parts took 0.25 s, and the whole 0.249 s."]),
     "rounds.1.native_seconds": (0.251, ["Round 1: llama.cpp took 0.251 s of 0.25 s."]),
@@ -299,7 +299,7 @@ def test_a_contradiction_is_all_that_is_said(path: str) -> None:
     assert recheck(with_values(sound(), {path: value})) == sentences
 
 
-COPIED = {0: [], 3: [], 4: [], 5: ["its draft is not what stands at token 5"]} | {
+COPIED = {0: [], 3: [], 4: [], 5: ["its draft differs from the text at token 5"]} | {
     at: [f"it copies from token {at} of 6"] for at in (-1, 6)
 }  # 0 to 3 are the prompt, whose ids are not recorded
 COPIED[None] = ["it does not say where its draft was copied from"]

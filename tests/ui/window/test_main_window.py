@@ -254,9 +254,9 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
     desk = windows.open("process")
     desk.ask("before")
     desk.load(tiny_file(Tiny(name="hostile", experts=4)))
-    assert "holds values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
+    assert "contains values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
     desk.until_ready()
-    assert "holds values" in desk.error(), "the pair from before is back; the notice is still shown"
+    assert "contains values" in desk.error(), "the pair from before is back; the notice is still shown"
     assert chip_text(desk.header.target).startswith("target")
     assert "hostile" not in str(desk.saved()["target"])
     desk.load(windows.pair[0], ctx_size=512)
