@@ -24,7 +24,7 @@ def check_there(folder: Path, what: str) -> None:
     if not folder.is_dir():
         raise UserError(
             f"The folder of the {what} is gone: {folder}.",
-            "Put it back, or start Draftscope again: it makes a new one.",
+            "Restore it, or start Draftscope again to make a new one.",
         )
 
 

@@ -158,7 +158,7 @@ class ChatCheck(ChatStore):
         words = f"The chat “{chat.head.title}” is damaged."
         answers = answers_of(folder)
         if answers.keys() <= {turn.trace for turn in chat.turns if isinstance(turn, Answer)}:
-            remedy = "It is written anew with what can be read; the damaged file stays beside it."
+            remedy = "It is rewritten from what can be read; the damaged file is kept."
             return DataFault(words, remedy, partial(self._change, chat.id, lambda found: found))
         return DataFault(words, _made_again(len(answers)), partial(self._rebuild, folder))
 
@@ -196,10 +196,10 @@ class ChatCheck(ChatStore):
 
 def _made_again(answers: int) -> str:
     many = "s" * (answers != 1)
-    return f"It is made again from the trace{many} of {answers} answer{many}; a damaged file stays beside it."
+    return f"It is made again from the trace{many} of {answers} answer{many}; a damaged file is kept."
 
 
-_SET_ASIDE = "It is kept under another name, and a new one is begun."
+_SET_ASIDE = "It is kept under a new name, and a new one is started."
 
 
 def check_data(paths: Paths) -> tuple[DataFault, ...]:
@@ -232,7 +232,7 @@ def repair(findings: Iterable[DataFault]) -> tuple[str, ...]:
         except UserError as error:
             failed.append(f"{finding.words} {error}")
         except OSError as error:
-            failed.append(f"{finding.words} It could not be mended: {reason(error)}.")
+            failed.append(f"{finding.words} It could not be repaired: {reason(error)}.")
     return tuple(failed)
 
 
@@ -267,12 +267,12 @@ def _journals(folder: Path, chats: ChatCheck) -> Iterator[DataFault]:
             yield DataFault(error.message, "It stays as it is.")
         except UserError as error:
             if is_free(path):
-                remedy = "It is kept under another name, and no longer offered."
+                remedy = "It is kept under a new name, and no longer offered."
                 yield DataFault(error.message, remedy, partial(set_aside, path, "damaged"))
     journals = {trace_folder_of(path) for path in folder.glob("*.jsonl")}
     for traces in sorted(folder.glob("*-traces")):
         if traces not in journals and time.time() - traces.stat().st_mtime > _YOUNG:
-            words = f"The traces {traces.name} belong to a measurement that is gone."
+            words = f"The traces {traces.name} belong to a measurement that no longer exists."
             yield DataFault(words, TO_TRASH, partial(chats.put_away, traces))
 
 
@@ -284,7 +284,7 @@ def _measured_drafts(folder: Path) -> Iterator[DataFault]:
             yield DataFault(f"The measured drafts {path.name} cannot be read: {reason(error)}.")
         except DamagedError as error:
             words = f"The measured drafts {path.name} are damaged: {error}."
-            remedy = "The file is kept under another name; measure that target's drafts again."
+            remedy = "The file is kept under a new name; measure that target's drafts again."
             yield DataFault(words, remedy, partial(set_aside, path, "damaged"))
 
 

@@ -15,12 +15,12 @@ from app.engine.process.messages import DevicesListed, Failed, ListDevices
 
 _WAIT = 30.0  # seconds for the list of devices: a driver may hang, and then a report is wanted most
 _REPORT = """\
-Print what helps to find a fault: versions, devices, settings, the last lines of the log. It holds nothing
-that was said; your home folder is written ~."""
+Print what helps to find a fault: versions, devices, settings, the last lines of the log. It contains no chat
+text; your home folder is written ~."""
 _CHECK = """\
-Look through settings, lists, chats and measurements for what is damaged or left over, and say what would be
-done about it. Nothing is changed without --repair, and nothing is deleted: what is left over goes to the
-trash of the chats for 7 days, what is damaged is kept under another name."""
+Find damaged or left-over files among settings, lists, chats and measurements, and say how each would be
+repaired. Nothing changes without --repair, and nothing is deleted. Left-over files go to the trash of the
+chats for 7 days; damaged files are kept under a new name."""
 
 
 def report(argv: list[str]) -> int:
@@ -49,7 +49,7 @@ def _devices() -> DevicesListed | str:
                 return event
             if isinstance(event, Failed):
                 return f"not known: {event.message} {event.hint}\n{event.details}"
-        return f"not known: nothing was said for {_WAIT:.0f} s"
+        return f"unknown: no reply within {_WAIT:.0f} s"
     finally:
         home.close()
 
@@ -58,7 +58,7 @@ def check(argv: list[str]) -> int:
     """Print what is wrong, and repair it where that is asked for; returns the exit code. Raises UserError."""
     prog = "draftscope check"
     parser = Parser(prog, _CHECK, f"{prog} [--repair]")
-    parser.add_argument("--repair", action="store_true", help="Do what is said")
+    parser.add_argument("--repair", action="store_true", help="Carry out the repairs")
     arguments = parser.parse_args(argv)
     paths = find_paths()
     if not paths.data.exists():
@@ -76,6 +76,6 @@ def check(argv: list[str]) -> int:
         return 0
     failed = repair(to_do)
     if failed:
-        raise UserError(f"{len(failed)} of {len(to_do)} could not be mended: {' '.join(failed)}")
+        raise UserError(f"{len(failed)} of {len(to_do)} could not be repaired: {' '.join(failed)}")
     put([f"{len(to_do)} mended."])
     return 0

@@ -41,7 +41,7 @@ COMMANDS = {
         "measure.drafts:drafts", "find the best draft among the files at hand, by teacher forcing"
     ),
     "quants": Subcommand(
-        "measure.quants:quants", "make other quantisations of a model, and find the one that drafts best"
+        "measure.quants:quants", "make more quantisations of a model, and find the fastest with drafts"
     ),
     "compare": Subcommand(
         "measure.compare:compare", "compare two results of bench lane by lane, such as those of two builds"
@@ -51,7 +51,7 @@ COMMANDS = {
     ),
     "explain": Subcommand(
         "explain:explain",
-        "say what a command or log of llama.cpp or vLLM does about speculation, and why it does not draft",
+        "explain a command or log of llama.cpp or vLLM: what it drafts, or why it does not",
     ),
     "replay": Subcommand("answer.replay:replay", "print a recorded trace, or verify it"),
     "lessons": Subcommand("lessons:lessons", "list the lessons, or print one"),
@@ -61,14 +61,14 @@ COMMANDS = {
         "models.here:models", "list the models on this machine, and which of them can draft for a target"
     ),
     "devices": Subcommand(
-        "devices:devices", "list the devices that can hold layers, and what a pair would need there"
+        "devices:devices", "list the devices that can run layers, and the memory that a pair would need"
     ),
     "lookup-cache": Subcommand(
         "lookup_cache:lookup_cache", "count a text's n-grams for ngram-cache, in llama.cpp's format"
     ),
-    "worker": Subcommand("devices:worker", "hold layers of another machine's models"),
+    "worker": Subcommand("devices:worker", "run layers of models for a different machine"),
     "report": Subcommand(
-        "care:report", "print versions, devices, settings and the log's end, without anything that was said"
+        "care:report", "print versions, devices, settings and the end of the log, without chat text"
     ),
     "check": Subcommand("care:check", "look for damage in chats, lists and measurements, and repair it"),
 }

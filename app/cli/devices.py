@@ -37,7 +37,7 @@ PROG = "draftscope devices"
 _MEMORY = ("FREE", "TOTAL")
 _WAIT = 0.1  # seconds between two checks for Ctrl+C
 _DESCRIPTION = """\
-List the devices that can hold layers, with their memory; with --rpc, those of workers too. With --target,
+List the devices that can run layers, with their memory; with --rpc, include those of workers. With --target,
 show how much memory a pair would take on each, without loading it; with --fit, how many layers fit."""
 
 
@@ -64,7 +64,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="Put as many layers on devices as fit, the target's first, and print the options for that",
+        help="Find how many layers fit on devices, the target's first, and print the options for it",
     )
     parser.add_argument("--json", action="store_true", help="Print JSON instead of tables")
     TARGET.add_to(parser.add_argument_group("loading the target"))

@@ -17,9 +17,10 @@ from app.engine.explain.server_command import ServerCommand
 
 PROG = "draftscope explain"
 _DESCRIPTION = """\
-Say what a command does about speculation, why it does not draft, and which of our commands and lanes is the
-same. Commands are those of llama-server, llama-cli, llama-speculative and vllm serve, and Python with vLLM's
-LLM(...). Of a log, or lines of statistics, say what each figure means. No model is loaded, nothing is run."""
+Explain what a command does about speculation, why it does not draft, and which Draftscope command and lane
+is the same. It reads commands of llama-server, llama-cli, llama-speculative and vllm serve, and Python with
+vLLM's LLM(...). For a log or lines of statistics, it says what each figure means. No model is loaded and
+nothing is run."""
 LARGEST = 64 * 2**20  # bytes of a file that is read
 STANDARD_INPUT = "-"
 

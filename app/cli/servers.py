@@ -25,7 +25,7 @@ def add_server_options(group: argparse._ActionsContainer, what: str, *, several:
         "--server-key-env",
         metavar="NAME",
         default="",
-        help="The environment variable that holds the key of the server (without it: the key that the "
+        help="The environment variable that contains the server's key (without it: the key that the "
         "system's keyring keeps for this address, if any)",
     )
 

@@ -38,7 +38,7 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
         from app.wiring import run_window
     except ImportError as error:
         missing = (
-            "A desktop's libraries have to be there: X11 or Wayland, OpenGL, fontconfig, D-Bus"
+            "Install a desktop's libraries: X11 or Wayland, OpenGL, fontconfig, D-Bus"
             if IS_PACKAGE
             else "make run installs missing libraries"
         )

@@ -143,7 +143,7 @@ def disk_error(error: OSError) -> HubError:
     return HubError(
         Trouble.DISK,
         f"The file cannot be written: {reason(error)}.",
-        "Look at the folder of the Hugging Face cache, or set HF_HOME to another.",
+        "Look at the folder of the Hugging Face cache, or set HF_HOME to a different folder.",
     )
 
 

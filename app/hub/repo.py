@@ -100,8 +100,9 @@ class Repo:
         """What Draftscope cannot do with its models, for people; "" where there is nothing to say."""
         if _WITH_HEAD.search(self.repo):
             return (
-                "Its name tells of an MTP head. If the model's file holds it, draft-mtp drafts with it. A "
-                "file that holds only the head is a draft for its model."
+                "The name suggests an MTP head. If the model's file contains it, draft-mtp drafts with it. "
+                "A file "
+                "with only the head is a draft for its model."
             )
         return ""
 
@@ -139,7 +140,7 @@ class Repo:
             raise HubError(
                 Trouble.NOT_FOUND,
                 f"{self.repo} has {len(named)} files of {file}.",
-                f"Name the one that is meant: {names}.",
+                f"Name one of them: {names}.",
             )
         raise HubError(Trouble.NOT_FOUND, f"{self.repo} has no {file}.", f"It has {names}.")
 

@@ -52,7 +52,9 @@ def save_token(hub: Hub, token: str) -> None:
     cannot be asked."""
     token = token.strip()
     if not token or not token.isascii() or any(letter.isspace() for letter in token):
-        raise UserError("That is not a token.", "It begins with hf_; copy it from your settings on the Hub.")
+        raise UserError(
+            "That is not a token.", "A token starts with hf_; copy it from your settings on the Hub."
+        )
     if (kept := kept_token()) and kept.by_variable:
         raise UserError(
             f"{kept.place} is set, and takes precedence over any other token.", "Change it there."

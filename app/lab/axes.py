@@ -218,7 +218,7 @@ def make_sweep(
     """The experiment of a sweep, and its grid; `base` has no lanes. `resolve` makes paths of model names.
 
     Each load setting is loaded once and has a baseline of its own, as has each sampler setting. A cell whose
-    values contradict each other is left out, and says why. Raises SettingError where no cell is left, and for
+    values contradict each other is left out, and says why. Raises SettingError if no cell is left, and for
     more than MOST_CELLS.
     """
     if x.key == y.key:
@@ -275,7 +275,7 @@ def _baseline(cell: Lane, values: Values) -> Lane:
 
 
 def _check_axis(base: Experiment, strategy: str, axis: Axis, resolve: Resolve) -> None:
-    """Raise SettingError for an unknown key, or where no value is allowed: a mistake, not an empty cell."""
+    """Raise SettingError for an unknown key, or if no value is allowed: a mistake, not an empty cell."""
     problem: SettingError | None = None
     for value in axis.values:
         try:

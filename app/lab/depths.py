@@ -77,8 +77,8 @@ def suggested_depths(room: int | None) -> str:
 
 
 def room_for_depth(experiment: Experiment, n_ctx: Callable[[ModelOptions], int]) -> int | None:
-    """The tokens that the smallest context of all targets has beside an answer; None where no context is
-    known. `n_ctx` returns the context size of a target in tokens, 0 where it is not known."""
+    """The tokens that the smallest context of all targets has beside an answer; None if no context is
+    known. `n_ctx` returns the context size of a target in tokens, 0 if it is not known."""
     sizes = {n_ctx(experiment.pair_of(lane).target) for lane in range(len(experiment.lanes))} - {0}
     return max(0, min(sizes) - experiment.max_tokens) if sizes else None
 
@@ -95,9 +95,12 @@ def check_room(depths: Sequence[int], room: int | None, max_tokens: int) -> None
 
 
 DEFINITION = (
-    "Depth is the number of a document's tokens before the question; prompt is the median of all that was "
-    "read. Tokens/s are emitted tokens / wall time from the start of round 0; speed-up is that over none at "
-    "the same depth, end to end with reading the prompt; acceptance is accepted / drafted tokens; first "
+    "Depth is the number of a document's tokens before the question; prompt is the median length that was "
+    "read. "
+    "Tokens/s are emitted tokens / wall time from the start of round 0. Speed-up compares them with none at "
+    "the "
+    "same depth, end to end including the time to read the prompt; acceptance is accepted / drafted tokens; "
+    "first "
     "token is the median time from the request."
 )
 HEAD = ("lane", "depth", "prompt", "tokens/s", "speed-up (95 %)", "end to end", "acceptance", "first token")

@@ -41,7 +41,7 @@ _FEWEST_TEXTS = 3  # for an interval
 
 
 class DraftScore(msgspec.Struct, frozen=True):
-    """A draft file, judged. Where it could not be, `problem` says why and its numbers are None."""
+    """A draft file, judged. If it could not be, `problem` says why and its numbers are None."""
 
     file: str  # without its folder
     size: int  # bytes
@@ -107,7 +107,7 @@ class DraftTrials:
         self._forced: dict[str, Forced] = {}  # by the draft's path
 
     def run(self) -> Iterator[LabEvent]:
-        """Judge every draft; one that cannot be judged is scored with its problem. Raises UserError where the
+        """Judge every draft; one that cannot be judged is scored with its problem. Raises UserError if the
         target gives no answer."""
         try:
             yield from self._answer()
@@ -277,16 +277,17 @@ MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
     Column(
         "alpha",
         "α (95 %)",
-        "The mean over the places of the target's own answers of Σ min(p, q): the chance that a drawn draft "
-        "token passes; at temperature 0 the share of places with the same most probable token. The interval "
-        "is over the answers and needs three.",
+        "Chance that a sampled draft token passes: the mean of Σ min(p, q) over the target's own answers. At "
+        "temperature 0 it is the share of positions with the same most probable token. The interval is over "
+        "the "
+        "answers and needs three.",
         lambda score: score.alpha,
         words=lambda score: _with_interval(score.alpha, score.alpha_low, score.alpha_high),
     ),
     Column(
         "agreement",
         "same best",
-        "Greedy agreement: the share of places where both models have the same most probable token.",
+        "Greedy agreement: the share of positions at which both models have the same most probable token.",
         lambda score: score.agreement,
         numbers.percent,
     ),
@@ -345,7 +346,7 @@ class DraftResults(msgspec.Struct, frozen=True):
         return dict(zip(self.paths, self.report.drafts, strict=True))
 
     def unchanged(self) -> DraftResults | None:
-        """The results without drafts whose files have changed since; None where nothing is left, or where
+        """The results without drafts whose files have changed since; None if nothing is left, or if
         the target has changed. Reads samples of the files."""
         if self.target_mark is None or self.target_mark != mark_of(self.target):
             return None
@@ -391,7 +392,7 @@ class KeptDrafts:
                 old.unlink(missing_ok=True)
 
     def read(self, target: str) -> DraftResults | None:
-        """What was measured for this target, as far as its files are the same; None where nothing was. Reads
+        """What was measured for this target, as far as its files are the same; None if nothing was. Reads
         samples of the files."""
         try:
             return results_in(read_file(self._path(target))).unchanged()

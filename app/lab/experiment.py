@@ -238,10 +238,13 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     if not experiment.prompts:
         raise SettingError("There is no prompt.", "Give at least one.")
     if any(prompt.depth and prompt.suffix is not None for prompt in experiment.prompts):
-        raise SettingError("A gap cannot stand behind a document.", "Choose other prompts for the depth.")
+        raise SettingError(
+            "A fill-in-the-middle prompt cannot follow a document.", "Choose other prompts for the depth."
+        )
     if any(asked[0].before for asked in conversations(experiment.prompts)):
         raise SettingError(
-            "A later turn stands without the turns before it.", "Put the turns of a conversation in order."
+            "A turn of a conversation comes without the turns before it.",
+            "Put the turns of a conversation in order.",
         )
     for name in ("repeats", "max_tokens"):
         if getattr(experiment, name) < 1:

@@ -45,8 +45,8 @@ class FileFacts(msgspec.Struct, frozen=True):
     n_params: int
     n_ctx: int
     threads: int
-    memory: int | None  # bytes in use; None where unknown
-    sha256: str | None  # None where it was not computed
+    memory: int | None  # bytes in use; None if unknown
+    sha256: str | None  # None if it was not computed
 
 
 class PairFacts(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class PairFacts(msgspec.Struct, frozen=True):
     """Seconds of target passes by their tokens, for each time that it was loaded; `quants` measures them."""
 
     def memory(self, needs_draft: bool) -> int | None:
-        """The bytes that a lane on this pair needs; None where unknown."""
+        """The bytes that a lane on this pair needs; None if unknown."""
         parts = [self.target.memory]
         if needs_draft and self.draft is not None:
             parts.append(self.draft.memory)
@@ -110,7 +110,7 @@ def _file_facts(model: ModelInfo, digest: Digest) -> FileFacts:
 
 
 def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None:
-    """The SHA-256 of a file, in hex; None where it cannot be read (it was moved) or was `stopped`."""
+    """The SHA-256 of a file, in hex; None if it cannot be read (it was moved) or was `stopped`."""
     whole = hashlib.sha256()
     try:
         with open_file(Path(path)) as file:
@@ -137,7 +137,7 @@ class EnergyMeter:
     """
 
     def __init__(self, counters: Mapping[str, tuple[Counter, float]] | None = None) -> None:
-        """`counters`: name -> (counter, the joules at which it begins again at 0; 0 where it does not)."""
+        """`counters`: name -> (counter, the joules at which it begins again at 0; 0 if it does not)."""
         self._counters = _known() if counters is None else counters
         self._before = {name: read() for name, (read, _) in self._counters.items()}
 
@@ -235,7 +235,7 @@ class OtherLoad:
 
     def cores(self) -> float | None:
         """Processor cores kept busy by programs other than this one and its children, at most all there are:
-        the system counts in hundredths of a second, and a run may be shorter. None where it does not say."""
+        the system counts in hundredths of a second, and a run may be shorter. None if it does not say."""
         now, seconds = self._others(), self._clock() - self._began
         if self._before is None or now is None or seconds <= 0:
             return None
@@ -253,7 +253,7 @@ class OtherLoad:
         return (busy - ours) / os.sysconf("SC_CLK_TCK")
 
     def _children(self) -> list[int]:
-        """The child processes of this one, and theirs. Raises OSError where no thread of this process lists
+        """The child processes of this one, and theirs. Raises OSError if no thread of this process lists
         them: engines would count as other programs."""
         found = self._listed("self")
         if found is None:
@@ -263,7 +263,7 @@ class OtherLoad:
         return found
 
     def _listed(self, process: str) -> list[int] | None:
-        """The children of a process; None where no thread of it lists them."""
+        """The children of a process; None if no thread of it lists them."""
         listed: list[str] = []
         with suppress(OSError):  # the process has ended
             for thread in (self._proc / process / "task").iterdir():
@@ -272,7 +272,7 @@ class OtherLoad:
         return [int(pid) for pids in listed for pid in pids.split()] if listed else None
 
     def _ticks_of(self, pid: int) -> int:
-        """The clock ticks of a process and of its children that ended; 0 where it has just ended."""
+        """The clock ticks of a process and of its children that ended; 0 if it has just ended."""
         with suppress(OSError):
             # The name in brackets may hold spaces and brackets; utime is the 14th field.
             fields = (self._proc / str(pid) / "stat").read_text().rpartition(")")[2].split()

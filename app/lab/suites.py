@@ -97,7 +97,7 @@ def read_suite(path: Path) -> Suite:
         raise PromptError(f"{path.name} cannot be read: {why}.", "Choose another file.") from error
     suite = parse_suite(text, path.stem, path.name)
     if not suite.prompts:
-        raise PromptError(f"{path.name} holds no prompt.", "Write one prompt per line, or a JSON list.")
+        raise PromptError(f"{path.name} contains no prompt.", "Write one prompt per line, or a JSON list.")
     return suite
 
 
@@ -112,7 +112,7 @@ def parse_suite(text: str, name: str, file: str = "") -> Suite:
         if shape := _shape(text):
             raise PromptError(f"{file or name} holds {shape}.", f"Expected: {_EXPECTED}.") from error
         if file.lower().endswith(".json"):
-            raise PromptError(f"{file} holds no list: {error}.", f"Expected: {_EXPECTED}.") from error
+            raise PromptError(f"{file} contains no list: {error}.", f"Expected: {_EXPECTED}.") from error
         read = [line.strip() for line in text.split("\n")]
     if isinstance(read, Suite):
         return read
@@ -139,7 +139,7 @@ def _shape(text: str) -> str:
 
 
 def _json(text: str) -> object:
-    """The decoded text; None where it is not JSON."""
+    """The decoded text; None if it is not JSON."""
     try:
         return decode(_anything, text)
     except DamagedError:
@@ -190,7 +190,7 @@ class Questions(NamedTuple):
 def parse_questions(text: str, file: str) -> Questions | None:
     """The questions of a file; None for a text that has no such object on each line.
 
-    Each turn of a conversation is a prompt of its own. Raises PromptError where a file has placeholders only.
+    Each turn of a conversation is a prompt of its own. Raises PromptError if a file has placeholders only.
     """
     questions = _questions(text)
     if not questions or not any(question.asked for question in questions):
@@ -200,7 +200,7 @@ def parse_questions(text: str, file: str) -> Questions | None:
     missing = len(asked) - len(ready)
     if not ready:
         raise PromptError(
-            f"{file} holds placeholders in place of its prompts.",
+            f"{file} contains placeholders instead of prompts.",
             "Prepare it with SPEED-Bench's own script, which fetches the texts.",
         )
     notes = []
@@ -209,8 +209,9 @@ def parse_questions(text: str, file: str) -> Questions | None:
         notes.append(f"{file}: {left_out} left out: SPEED-Bench's script fetches these prompts.")
     if several := sum(len(question.asked) > 1 for question in ready):
         notes.append(
-            f"{file}: {numbers.count(several, 'conversation')} of several turns. Each turn is a prompt, "
-            "asked with the conversation before it."
+            f"{file}: {numbers.count(several, 'conversation')} with several turns. Each turn is a prompt, "
+            "sent with "
+            "the conversation before it."
         )
     prompts = tuple(
         Prompt(text, question.category, before=question.asked[:at])
@@ -221,7 +222,7 @@ def parse_questions(text: str, file: str) -> Questions | None:
 
 
 def _questions(text: str) -> Sequence[_BenchmarkQuestion] | None:
-    """The question of every line; None where a line is none."""
+    """The question of every line; None if a line is none."""
     try:
         return [decode(_question, line) for line in text.split("\n") if line.strip()]
     except DamagedError:

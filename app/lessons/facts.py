@@ -232,7 +232,7 @@ class RoundFacts:
 
     @property
     def own(self) -> Quoted:
-        """The token that the target gave itself; empty where the answer ended before it."""
+        """The token that the target gave itself; empty if the answer ended before it."""
         token = own_token(self.record)
         return Quoted.of([token] if token is not None else [])
 
@@ -246,7 +246,7 @@ class RoundFacts:
 
     @cached_property
     def place(self) -> int | None:
-        """Its place in the draft, counted from 0; None where nothing was judged."""
+        """Its place in the draft, counted from 0; None if nothing was judged."""
         judged = [at for at, token in enumerate(self.record.drafted) if token.verdict in JUDGED]
         return min(judged, key=self._chance, default=None)
 

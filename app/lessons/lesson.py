@@ -121,7 +121,7 @@ class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def lesson_files(resources: Path) -> tuple[Path, ...]:
-    """The text files of all lessons, in their order. Raises LessonError where there are none."""
+    """The text files of all lessons, in their order. Raises LessonError if there are none."""
     found = tuple(sorted((resources / FOLDER).glob("[0-9]*.toml")))
     if not found:
         raise LessonError(f"There are no lessons in {resources / FOLDER}.", "Install Draftscope again.")
@@ -265,7 +265,7 @@ def facts_of_rounds(trace: Trace) -> list[RoundFacts]:
 def rounds_of_steps(
     name: str, lesson: Lesson, answer: AnswerFacts, rounds: list[RoundFacts]
 ) -> list[tuple[LessonStep, RoundFacts]]:
-    """Every step with the facts of its round. Raises LessonError where no round fulfils its condition."""
+    """Every step with the facts of its round. Raises LessonError if no round fulfils its condition."""
     found = []
     at = 0
     for step in lesson.steps:

@@ -147,7 +147,7 @@ class PresetStore:
         data = decode_object(read_file(self.path))
         entries = data.get("presets")
         if not isinstance(entries, list):
-            raise DamagedError("it holds no presets")
+            raise DamagedError("it contains no presets")
         return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
@@ -160,7 +160,7 @@ class PresetStore:
                 write_atomic(kept, read_file(self.path))
         except OSError as error:
             # Saving now would overwrite the file that could not be kept.
-            self._locked = f"{self.path} {what} and cannot be kept under another name ({reason(error)})."
+            self._locked = f"{self.path} {what} and cannot be kept under a new name ({reason(error)})."
             return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 

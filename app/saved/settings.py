@@ -45,8 +45,9 @@ class Settings:
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = param(
         1024,
-        "The answer ends after this many tokens, or where the context is full. Usually 128 to 2,048: a "
-        "longer one tells more of the speed.",
+        "The most tokens of an answer; it also ends if the context is full. Usually 128 to 2,048. Longer "
+        "answers "
+        "measure the speed better.",
         low=1,
         high=1_000_000,
         unit="tokens",
@@ -59,7 +60,7 @@ class Settings:
         "between two texts.",
         choices=("chat", "completion", "infill"),
     )
-    theme: str = param("system", "Light, dark, or as the system.", choices=("system", "light", "dark"))
+    theme: str = param("system", "Light, dark, or like the system.", choices=("system", "light", "dark"))
     palette: str = param(
         "standard",
         "Colours of tokens and plots: the usual ones, safe for colour-blind eyes, or of high contrast.",
@@ -67,7 +68,7 @@ class Settings:
     )
     motion: str = param(
         "system",
-        "As the system asks, where it tells; full; or less: nothing glides, fades or falls by itself.",
+        "Follow the system's setting if it has one; full; or less: nothing glides, fades or falls by itself.",
         choices=("system", "full", "less"),
     )
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)

@@ -36,7 +36,7 @@ def server_address(text: str) -> str:
     except ValueError:
         raise SettingError(f"“{text}” is not the address of a server.", hint) from None
     if "@" in parts.netloc:  # it would stand in results
-        raise SettingError("An address cannot hold a name or a password.", "Give a key apart from it.")
+        raise SettingError("An address cannot contain a name or a password.", "Enter the key separately.")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise SettingError(f"“{text}” is not the address of a server.", hint)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -99,7 +99,7 @@ def keep_key(address: str, key: str) -> None:
             keyring.delete_password(_SERVICE, address)
     except keyring.errors.KeyringError as error:
         why = type(error).__name__  # its text could hold the key
-        raise UserError(f"The keyring did not keep the key ({why}).", "Unlock it, then try again.") from None
+        raise UserError(f"The keyring did not save the key ({why}).", "Unlock it, then try again.") from None
 
 
 def _keyring() -> Any:
@@ -127,8 +127,8 @@ def fate_words(server: ServerInfo) -> str:
     if not server.speculation:
         return "Without drafts every token is plain."
     if server.tells_fates:
-        return "It tells how many tokens of every draft were accepted; p and q are unknown."
-    return "It does not tell what became of its drafts: fates, p and q are unknown."
+        return "It reports how many tokens of every draft were accepted; p and q are unknown."
+    return "It does not report what was accepted: fates, p and q are unknown."
 
 
 def whole_words(whole: WholeServer) -> str:
@@ -142,8 +142,8 @@ def baseline_words(server: ServerInfo) -> str:
     if not server.speculation:
         return "It is a baseline for itself and for other servers of the same model."
     if server.switches_off:
-        return "It answers without drafts where it is asked to: that is its baseline."
-    return "It cannot leave drafting out: its baseline is another server of the same model without drafts."
+        return "It answers without drafts on request: that is its baseline."
+    return "It cannot turn drafting off: its baseline is a second server of the same model without drafts."
 
 
 def _numbers(server: ServerInfo) -> list[tuple[str, float]]:

@@ -108,7 +108,7 @@ class RoundFold:
         here = self._position + (len(self._open.tokens) if self._open is not None else 0)
         if more > LONGEST_DRAFT or drafted > LONGEST_DRAFT + _DRAFTED_FOR_EACH * (here + 1):
             raise ServerError(
-                f"The server counts {drafted:,} drafted tokens behind {numbers.count(here, 'token')} of its "
+                f"The server counts {drafted:,} drafted tokens after {numbers.count(here, 'token')} of its "
                 "answer: its numbers cannot be used."
             )
 

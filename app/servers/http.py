@@ -83,7 +83,7 @@ def _refusal(status: int, body: bytes, address: str, location: str = "", *, keye
         )
     if status in (404, 405, 501):
         return ServerError(
-            f"What answers at {address} does not offer what is asked of it ({status}){said}.",
+            f"The server at {address} does not support this request ({status}){said}.",
             "Give the address of a llama-server or of vLLM, without a path.",
         )
     if status in (429, 503):

@@ -170,7 +170,7 @@ class LlamaServer:
             chunk = self._as(event, _Chunk)
             if chunk.timings is None:
                 raise strange(
-                    self._asker.address, "does not tell its counters with every token: it may be old"
+                    self._asker.address, "does not send its counters with every token: it may be old"
                 )
             # Tokens that do not complete a character are counted, and sent with none of their own.
             tokens = heard.up_to(chunk.tokens_predicted, chunk.tokens, chunk.content)

@@ -35,7 +35,7 @@ _ELSEWHERE = ("dry_multiplier", "top_n_sigma", "typical_p", "xtc_probability")
 _COUNTER = re.compile(
     r"^vllm:spec_decode_num_(draft|accepted)_tokens(?:_total)?(?:\{.*\})? ([0-9.eE+]+)$", re.M
 )
-_DRAFTS = "an untold method"
+_DRAFTS = "an unknown method"
 """What stands for a strategy: vLLM does not tell which it is."""
 
 
@@ -271,7 +271,7 @@ class Vllm:
             try:
                 counts[name] += self._as(int(float(number)), Size)
             except (ValueError, OverflowError):
-                raise strange(self._asker.address, "tells a counter that is no number") from None
+                raise strange(self._asker.address, "sends a counter that is not a number") from None
         return WholeServer(counts["draft"], counts["accepted"]) if found else None
 
     def _version(self) -> str:

@@ -267,7 +267,7 @@ def test_what_cannot_be_mended_is_said(
 
     monkeypatch.setattr(Path, "rename", refuse)
     (sentence,) = repair(findings)
-    assert sentence.endswith("It could not be mended: permission denied.")
+    assert sentence.endswith("It could not be repaired: permission denied.")
 
 
 def test_the_command_says_what_it_would_do_and_does_it_when_told(

@@ -201,7 +201,10 @@ def test_bench_says_what_failed_and_compares_the_rest(
     ended = measure("bench", "--prompts", prompts, "--strategy", "suffix", "--repeat", 1, "--json", out)
     assert ended.code == 1
     assert ended.err.splitlines()[-1].startswith("draftscope bench: 2 of 4 runs failed. The prompt has ")
-    assert "Only what every lane answered is compared: 1 of 2 prompts is left out, where" in ended.out
+    assert (
+        "Only answers that every lane completed are compared: 1 of 2 prompts is left out, because"
+        in ended.out
+    )
     report = Report.from_json(out.read_bytes())
     assert [summary.runs for summary in report.summary] == [1, 1]
     assert [failed.lanes for failed in report.left_out] == [(0, 1)]
@@ -438,7 +441,7 @@ def test_a_suite_is_a_file_of_spec_bench_too(
     table, page = tmp_path / "out.csv", tmp_path / "out.html"
     for more in (["bench", "--csv", table, "--html", page], ["sweep", "--x", "n_max=1,2", "--y", "p_min=0"]):
         ended = command(*more, *words)
-        assert ended.code == 0 and "asked with the conversation before it." in ended.err
+        assert ended.code == 0 and "sent with the conversation before it." in ended.err
         report = Report.from_json(out.read_bytes())
         assert [(prompt.category, prompt.before) for prompt in report.prompts] == [
             ("qa", ()),

@@ -110,7 +110,7 @@ def test_a_server_that_cannot_leave_drafting_out_has_no_speed_up(command: Comman
             out,
         )
 
-    assert done.code == 0 and "has no baseline: the server cannot leave drafting out" in done.out
+    assert done.code == 0 and "has no baseline: the server cannot turn drafting off" in done.out
     (summary,) = Report.from_json(out.read_bytes()).summary
     assert summary.runs == 1 and summary.speedup is None
 
@@ -148,7 +148,7 @@ def test_a_strategy_that_remembers_is_said_to_be_warm(command: Command):
     with serving(llama_server(*DRAFTING, types="ngram-mod")) as server:
         done = command("bench", "--server", server.address, "--prompt", "a", "--max-tokens", 3, "--repeat", 1)
 
-    assert "llama-server: ngram-mod is warm: the server drafts from earlier answers too" in done.out
+    assert "llama-server: ngram-mod is warm: the server also drafts from earlier answers" in done.out
 
 
 def test_a_server_that_refuses_ends_bench_with_one_line(command: Command):

@@ -71,7 +71,7 @@ def test_an_option_that_is_not_read_is_named(run: Command, tmp_path: Path) -> No
     ("template", "hint"),
     [
         ("{{ messages[0].content }}", "Leave --no-thinking out."),
-        (EFFORT_TEMPLATE, "The least it offers is --template-option reasoning_effort=low."),
+        (EFFORT_TEMPLATE, "The lowest setting it has is --template-option reasoning_effort=low."),
     ],
 )
 def test_no_thinking_where_it_has_no_switch_is_refused(

@@ -268,7 +268,7 @@ def test_a_server_that_fails_fails_its_runs_only(pair_files: tuple[Path, Path]):
         runner, _events = finished(experiment)
 
     failures = {record.lane: record.failure for record in runner.records.values()}
-    assert failures[0] == "" and "ended its answer in the middle" in failures[1]
+    assert failures[0] == "" and "stopped in the middle of its answer" in failures[1]
     runner.close()
 
 

@@ -133,7 +133,7 @@ def test_a_text_is_a_prompt_a_line() -> None:
             '{"q": 1}\n\n{"q": 2}\n',
             "a.jsonl holds a JSON object on each line, the first with “q”.",
         ),
-        ("a.json", "hello", "a.json holds no list: "),
+        ("a.json", "hello", "a.json contains no list: "),
     ],
 )
 def test_a_file_of_another_shape_is_refused_by_what_it_holds(
@@ -179,7 +179,8 @@ def test_spec_bench_is_read_as_it_is_published(tmp_path: Path) -> None:
     assert [prompt.turn for prompt in suite.prompts] == [1, 2, 1]
     assert suite.chat, "turns are a user's messages"
     assert suite.notes == (
-        "question.jsonl: 1 conversation of several turns. Each turn is a prompt, asked with the conversation "
+        "question.jsonl: 1 conversation with several turns. Each turn is a prompt, sent with the "
+        "conversation "
         "before it.",
     )
     assert suite.only(("writing",)).prompts == suite.prompts[:2]
@@ -200,7 +201,7 @@ def test_placeholders_of_speed_bench_are_left_out_and_told(tmp_path: Path) -> No
         "speed.jsonl: 1 placeholder left out: SPEED-Bench's script fetches these prompts.",
     )
     file.write_text(SPEED_BENCH_ROWS.splitlines()[1])
-    with pytest.raises(PromptError, match="placeholders in place of its prompts"):
+    with pytest.raises(PromptError, match="placeholders instead of prompts"):
         read_suite(file)
 
 

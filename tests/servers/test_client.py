@@ -273,7 +273,7 @@ def test_an_answer_that_is_cut_is_one_sentence():
 
 
 def test_an_answer_without_an_end_is_one_sentence():
-    assert "ended its answer in the middle, behind 2 tokens" in refusal(llama_server(*CHUNKS[:2]))
+    assert "stopped in the middle of its answer, after 2 tokens" in refusal(llama_server(*CHUNKS[:2]))
 
 
 def test_an_error_within_a_stream_is_said_in_the_server_s_words():
@@ -293,7 +293,7 @@ def test_a_chunk_of_another_shape_is_one_sentence(change: dict[str, Any]):
 
 
 def test_a_chunk_without_counters_is_refused():
-    assert "does not tell its counters" in refusal(llama_server({**CHUNKS[0], "timings": None}))
+    assert "does not send its counters" in refusal(llama_server({**CHUNKS[0], "timings": None}))
 
 
 def test_the_last_line_may_lack_its_end():
@@ -480,7 +480,7 @@ def test_slots_that_fail_for_another_reason_are_an_error(status: int):
     ("status", "said"),
     [
         *((status, "redirects to another address") for status in (300, 399)),
-        *((status, "does not offer what is asked of it") for status in (404, 405, 501)),
+        *((status, "does not support this request") for status in (404, 405, 501)),
         *((status, "is busy or not ready") for status in (429, 503)),
         *((status, "refused the request") for status in (400, 402, 500, 502)),
     ],

@@ -52,7 +52,7 @@ def add_parallel_option(parser: argparse.ArgumentParser) -> None:
         *other_names("--parallel"),
         metavar="N",
         type=_one,
-        help="Always 1: one answer at a time has the machine. bench --load asks servers many at once",
+        help="Always 1: the machine writes one answer at a time. bench --load asks servers many at once",
     )
 
 
@@ -97,7 +97,8 @@ def _with_settings(spec: str, given: dict[str, str]) -> str:
 def _one(text: str) -> int:
     if text != "1":
         raise argparse.ArgumentTypeError(
-            f"cannot be {text!r}. llama-server would answer this many requests at once; here one answer at a "
-            "time has the machine. To measure a server under load: bench --server URL --load 1,4."
+            f"cannot be {text!r}. llama-server would answer this many requests at once; Draftscope writes "
+            "one "
+            "answer at a time. To measure a server under load: bench --server URL --load 1,4."
         )
     return 1

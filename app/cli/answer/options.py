@@ -41,7 +41,7 @@ _IDS = re.compile(r"[\s\[]*\d{1,10}(?:[\s,]+\d{1,10})*[\s,\]]*")
 _PROMPTS = "(--prompt TEXT | --prompt-file FILE | --prompt-ids IDS)"
 _USAGE = f"{PROG} {_PROMPTS} [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
-Generate one answer. The text goes to standard output as it comes; the drafting statistics go to standard
+Generate one answer. The text goes to standard output as it is written; the drafting statistics go to standard
 error, in llama.cpp's own format."""
 
 _DRAFT_SUFFIX = "-draft"
@@ -253,8 +253,8 @@ def add_pair_options(parser: Parser) -> None:
     add_pair_names(
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2, with which the "
-        "window begins (default: the small bundled pair)",
+        "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2, the window's first "
+        "target (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
     add_draft_options(pair)
@@ -279,7 +279,7 @@ def add_end_options(group: argparse._ArgumentGroup, tokens: str = "") -> None:
         help="End the answer before this text; may be given several times",
     )
     group.add_argument(
-        "--ignore-eos", action="store_true", help="Continue where the model would end the answer"
+        "--ignore-eos", action="store_true", help="Continue after the model would end the answer"
     )
 
 
@@ -353,10 +353,10 @@ def _read_ids(given: str) -> tuple[int, ...]:
         raise UsageError(f"--prompt-ids {given} is neither token ids nor a file.", "Write ids as 1,2,3.")
     text = given if _IDS.fullmatch(given) else _read_prompt(given)
     if not _IDS.fullmatch(text):
-        raise UsageError("--prompt-ids holds something other than token ids.", "Write them as 1,2,3.")
+        raise UsageError("--prompt-ids contains something other than token ids.", "Write them as 1,2,3.")
     ids = tuple(map(int, re.findall(r"\d+", text)))
     if max(ids) >= 2**31:
-        raise UsageError(f"--prompt-ids cannot hold {max(ids)}.", "A token id is below 2,147,483,648.")
+        raise UsageError(f"--prompt-ids cannot contain {max(ids)}.", "A token id is below 2,147,483,648.")
     return ids
 
 

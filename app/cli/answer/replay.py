@@ -29,7 +29,7 @@ def replay(argv: list[str]) -> int:
         "--verify",
         action="store_true",
         help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
-        f"exit code is 1; it is {CUT} where the record breaks off before the answer's end",
+        f"exit code is 1; it is {CUT} if the record breaks off before the end of the answer",
     )
     add_drafted_option(parser)
     arguments = parser.parse_args(argv)

@@ -112,7 +112,7 @@ def add_drafted_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--drafted",
         action="store_true",
-        help="After the text, print each round on standard error: what was drafted, what became of it",
+        help="After the text, print each round on standard error: its draft, and what was accepted",
     )
 
 
@@ -123,7 +123,7 @@ def drafted_lines(trace: Trace) -> Iterator[str]:
             f"{verdict} {_text(tokens)}"
             for verdict, tokens in groupby(round.drafted, key=lambda token: token.verdict)
         ]
-        untold = ["a draft that the server does not tell"] if round.untold else []
+        untold = ["a draft that the server does not report"] if round.untold else []
         why = f" ({round.draft_end})" if round.draft_end else ""
         what = f"{round.strategy}: " if round.strategy else f"no draft{why}: "
         rest = round.emitted[round.accepted :]

@@ -24,7 +24,7 @@ OPTION = "--template-option"
 
 def add_template_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        NO_THINKING, action="store_true", help="Have the chat template tell the model not to think"
+        NO_THINKING, action="store_true", help="Set the chat template so that the model does not think"
     )
     group.add_argument(
         OPTION,
@@ -78,5 +78,5 @@ def _no_switch(header: TraceHeader) -> PromptError:
     thinking = header.pair.thinking
     hint = f"Leave {NO_THINKING} out."
     if thinking is not None and thinking.efforts:
-        hint = f"The least it offers is {OPTION} {option_text(EFFORT, thinking.efforts[0])}."
+        hint = f"The lowest setting it has is {OPTION} {option_text(EFFORT, thinking.efforts[0])}."
     return PromptError("This model's chat template has no switch for thinking.", hint)

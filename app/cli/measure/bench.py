@@ -62,10 +62,10 @@ _USAGE = (
     f"{PROG} (--prompts FILE | --suite NAME) (--strategy SPEC | --server URL) [--strategy SPEC ...] [options]"
 )
 _DESCRIPTION = """\
-Measure strategies side by side: with the same prompts, seed and sampling, one after another on the same
-loaded weights, each from a cold state after a warm-up. Strategy none is always measured too; the order is
-random for every prompt and repeat. A running server drafts by its own settings; it is compared with itself
-without drafts where it can leave them out, else with another server of the same model that does not draft.
+Measure strategies side by side: with the same prompts, seed and sampling, on the same loaded weights, each
+from a cold state after a warm-up. Strategy none is always measured too; the order is
+random for every prompt and repeat. A running server drafts as it is set. If it can turn drafts off, it is
+compared with itself without drafts; otherwise with a second server of the same model that does not draft.
 The table goes to standard output, the progress to standard error."""
 
 
@@ -297,8 +297,9 @@ def sweep(argv: list[str]) -> int:
             name,
             metavar="KEY=VALUES",
             required=True,
-            help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; PART.n_max=… "
-            "where several parts have it; threads=1,2; target=A.gguf,B.gguf; keys joined by + take the same "
+            help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; "
+            "PART.n_max=… if "
+            "several parts have it; threads=1,2; target=A.gguf,B.gguf; keys joined by + take the same "
             "value: cache_type_k+cache_type_v=f16,q8_0",
         )
     add_measure_options(parser)

@@ -35,8 +35,8 @@ PROG = "draftscope compare"
 SLOWER = 3
 """The exit code where a lane is shown to be slower than allowed."""
 _DESCRIPTION = """\
-Compare two results of bench or sweep lane by lane, such as those of two builds or of two machines: the
-lanes of the same name, over the prompts that both measured. Results of bench --load and --request-rate are
+Compare two results of bench or sweep lane by lane, such as two builds or two machines. Lanes are matched by
+name and compared over the prompts that both measured. Results of bench --load and --request-rate are
 compared at each load. No model is needed."""
 _HEAD = (
     "lane",
@@ -53,7 +53,7 @@ _HEAD = (
 _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate")
 _DEFINITIONS = (
     *definitions(column for column in COLUMNS if column.key in _SHOWN),
-    "after / before: of tokens/s, and of speed-ups, of the same prompts: geometric mean over prompts.",
+    "after / before: ratio of tokens/s, and of speed-ups, on the same prompts: geometric mean over prompts.",
     "same tokens: answers with the same tokens in both.",
 )
 _LOAD_HEAD = ("lane", "tokens/s of all", "after", "after / before (95 %)", "first token", "after")
@@ -151,7 +151,7 @@ def _lines(change: ReportChange[RowT]) -> list[str]:
         if names:
             lines.append(f"Measured only {which}: {numbers.listed(names)}.")
     if change.differences:
-        lines += ["Beside the measurements these differ:", *(f"  {line}" for line in change.differences)]
+        lines += ["Other differences:", *(f"  {line}" for line in change.differences)]
     return [*lines, *change.doubts]
 
 
@@ -222,7 +222,7 @@ def history(argv: list[str]) -> int:
 def _read(folder: Path) -> tuple[list[Report], list[str]]:
     """The results in a folder, and the names of its other JSON files. Raises UserError without any result."""
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder.", "Give one that holds files of bench --json.")
+        raise UserError(f"{folder} is no folder.", "Give one that contains files of bench --json.")
     reports, others = [], []
     for path in sorted(folder.glob("*.json")):
         if not path.is_file():

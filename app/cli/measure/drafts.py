@@ -47,9 +47,9 @@ from app.lab.runs.events import Control
 PROG = "draftscope drafts"
 _DESCRIPTION = """\
 Find the best draft among the files at hand: the target answers a few prompts, then target and each draft
-read these answers once. How long that takes is said on the way. Printed are how often the draft would be
-right, what a draft token costs, and the speed-up predicted from both. The first is α by teacher forcing, with
-its 95 % interval over the prompts."""
+read these answers once. The command prints how long that takes, how often each draft would be right, what a
+draft token costs, and the speed-up predicted from both. The share of right tokens is α by teacher forcing,
+with its 95 % interval over the prompts."""
 
 
 def drafts(argv: list[str]) -> int:

@@ -201,7 +201,7 @@ def measure(
 
 
 def _check_runs(report: Report) -> None:
-    """Raise UserError where a run failed."""
+    """Raise UserError if a run failed."""
     failed = [run for run in report.runs if run.failure]
     if not failed:
         return

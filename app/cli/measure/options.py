@@ -50,7 +50,7 @@ _WRITTEN = {
     "traces": ("OUT.zip", "Write the traces of all runs in one archive"),
     "export": (
         "FOLDER",
-        "Write each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, and "
+        "Export each lane for other tools: NAME.speed-bench.json, as llama.cpp's speed_bench.py does, and "
         "NAME.acceptance.jsonl, AIPerf's acceptance records",
     ),
     "journal": (

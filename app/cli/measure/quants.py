@@ -44,9 +44,9 @@ ANSWER_TOKENS = 128
 _USAGE = f"{PROG} [MODEL] [--types {','.join(USUAL)}] [--strategy SPEC] [options]"
 _DESCRIPTION = """\
 Find the quantisation that drafts best: make the usual ones of a model with llama.cpp's own quantiser, and
-measure each without drafts and with a strategy, in turns. What a pass over several tokens costs differs from
-format to format, and decides what drafts gain. The files stay, are used again the next time, and are listed
-(and deleted) like all others by draftscope models."""
+measure each without drafts and with a strategy, in turns. The cost of a pass over several tokens depends on
+the format, and decides what drafts gain. The files are kept and used again; draftscope models lists and
+deletes them."""
 
 
 def quants(argv: list[str]) -> int:
@@ -80,8 +80,9 @@ def _parser() -> Parser:
         metavar="LIST",
         type=_kinds,
         default=USUAL,
-        help=f"Formats to compare with the file as it is (default {','.join(USUAL)}). Allowed are those "
-        f"that need no importance matrix: {', '.join(KINDS)}",
+        help=f"Formats to compare with the file as it is (default {','.join(USUAL)}). Allowed: formats that "
+        "need no "
+        f"importance matrix, {', '.join(KINDS)}",
     )
     made.add_argument("--yes", action="store_true", help=f"Write more than {file_size(LARGE)} without asking")
     made.add_argument(

@@ -38,10 +38,10 @@ DEFAULT_SECONDS = 120.0
 _SHOWN = ("speedup", "whole_speedup", "acceptance_rate")
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
-Find the fastest strategy and settings on these prompts. A few answers and timed passes tell which settings
+Find the fastest strategy and settings on these prompts. A few answers and timed passes show which settings
 cannot win; these are not run. The others are measured briefly, the better half of them for longer, and so on.
-The last line of standard output is the winner, or none if speculation does not pay. The line before says why.
-The lines above are the best for each kind of prompt, where kinds differ, and what was not tried."""
+The last line of standard output is the winner, or none if speculation does not pay. The line before it says
+why. Earlier lines list the best for each kind of prompt, if they differ, and what was not tried."""
 
 
 def tune(argv: list[str]) -> int:

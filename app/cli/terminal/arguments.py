@@ -68,8 +68,8 @@ def add_engine_option(group: argparse._ActionsContainer) -> None:
         "--engine",
         choices=HOMES,
         default=HOMES[0],
-        help=f"Where the models run: in a process of their own, so that a crash ends only that process, or "
-        f"on a thread (default {HOMES[0]})",
+        help=f"Where the models run: in a separate process, so a crash ends only that process, or on a "
+        f"thread (default {HOMES[0]})",
     )
 
 

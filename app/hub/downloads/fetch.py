@@ -186,8 +186,9 @@ class Fetcher:
             if any(all(both) and both[0] != both[1] for both in (sizes, checksums)):
                 raise HubError(
                     Trouble.CHECKSUM,
-                    f"The Hub lists {file.name} otherwise than it sends it, in the same commit.",
-                    "Do not trust this file. Look the repository up again, or choose another.",
+                    f"The Hub's listing of {file.name} differs from the file that it sends for the same "
+                    "commit.",
+                    "Do not trust this file. Look up the repository again, or choose a different one.",
                 )
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
@@ -226,7 +227,7 @@ class Fetcher:
             raise HubError(
                 Trouble.NO_SPACE,
                 f"There is no room on the disk: {file_size(missing)} needed; {file_size(free)} free.",
-                "Free some space, or set HF_HOME to a folder on another disk; then resume.",
+                "Free some space, or set HF_HOME to a folder on a different disk; then resume.",
             )
 
     def _read_again(self, path: Path, checksum: _Hash) -> None:

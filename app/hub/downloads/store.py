@@ -55,7 +55,7 @@ def hold_queue(path: Path) -> FileLock:
 
 def _cannot_keep(path: Path, why: str) -> UserError:
     return UserError(
-        f"The list of downloads cannot be kept: {why}.", f"Look at the folder {path.parent}, then try again."
+        f"The list of downloads cannot be saved: {why}.", f"Look at the folder {path.parent}, then try again."
     )
 
 
@@ -96,7 +96,7 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
             Trouble.NO_SPACE,
             f"There is no room on the disk: {file_size(missing + coming)} needed{others}; "
             f"{file_size(free)} free.",
-            "Free some space, choose a smaller quantisation, or set HF_HOME to a folder on another disk.",
+            "Free some space, choose a smaller quantisation, or set HF_HOME to a folder on a different disk.",
         )
 
 

@@ -216,12 +216,14 @@ class Shelf:
         absolute = [place.expanduser().absolute() for place in places]
         for place in absolute:
             if not place.exists():
-                raise UserError(f"{place} is not there.", "Choose a .gguf file, or a folder that holds one.")
+                raise UserError(
+                    f"{place} is not there.", "Choose a .gguf file, or a folder that contains one."
+                )
             if place.is_file():
                 if place.suffix.lower() != ".gguf":
                     raise UserError(f"{place.name} is not a GGUF file.", "Choose a .gguf file.")
             elif not scan(Cache(place / "no cache"), [place], {}):
-                raise UserError(f"There is no .gguf file in {place}.", "Choose a folder that holds one.")
+                raise UserError(f"There is no .gguf file in {place}.", "Choose a folder that contains one.")
         self.places.add(absolute)
 
     def delete(self, model: LocalModel) -> int:

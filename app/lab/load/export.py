@@ -43,14 +43,15 @@ def load_notes(report: BurstReport) -> list[str]:
             requests = numbers.count(facts.server.slots, "request")
             said[f"{facts.name} answers {requests} at once: the others of {most} wait for their turn."] = None
         if facts.server.speculation and not facts.server.tells_fates:
-            said[f"{facts.name}: acceptance is that of the whole server, all its users together."] = None
+            said[f"{facts.name}: acceptance is for the whole server, including all its users."] = None
     if report.limits:
         said[f"Goodput counts requests with {report.limits.words()}."] = None
     failed = sum(row.failed for row in report.rows)
     if failed:
-        said[f"{numbers.count(failed, 'request')} failed; a burst with one of them counts for no rate."] = (
-            None
-        )
+        said[
+            f"{numbers.count(failed, 'request')} failed; bursts with a failed request are left out of the "
+            "rates."
+        ] = None
         whys = (run.failure for burst in report.bursts for run in burst.runs)
         said |= dict.fromkeys(f"  {why}" for why in whys if why)
     return list(said)
@@ -63,8 +64,9 @@ def _finding(report: BurstReport, lane: int) -> str:
         return ""
     if facts.baseline is None:
         return (
-            f"{facts.name} has no baseline: measure another server with the same model and without drafts "
-            "beside it, to see where drafting stops paying."
+            f"{facts.name} has no baseline. To see where drafting stops paying, add a server with the same "
+            "model "
+            "and without drafts."
         )
     known = [row for row in report.rows if row.lane == lane and row.gain is not None]
     if not known:
@@ -81,7 +83,7 @@ def _finding(report: BurstReport, lane: int) -> str:
     elif all((row.gain or 0.0) <= 1 for row in known):
         said = f"{facts.name}: drafting pays at no load measured, {_ends(known)}."
     else:
-        said = f"{facts.name}: drafting pays at some loads and not at others; measure more repeats."
+        said = f"{facts.name}: drafting pays at some loads but not at others. Measure more repeats."
     unsure = [row for row in known if row.interval.finding is SpeedFinding.SAME]
     return f"{said} With {_words(*unsure)} the interval includes 1×." if unsure else said
 
@@ -100,10 +102,10 @@ def _ends(rows: Sequence[LoadRow]) -> str:
 
 def load_change_between(before: BurstReport, after: BurstReport) -> ReportChange[LoadRow]:
     """Compare lanes of the same name at the same load, over bursts of the same prompts; bursts of the same
-    repeat are paired. Raises UserError where the prompts differ, or where no lane and load is in both."""
+    repeat are paired. Raises UserError if the prompts differ, or if no lane and load is in both."""
     if before.prompts != after.prompts:
         raise UserError(
-            "The two loads asked different prompts: their rates do not compare.",
+            "The two files used different prompts, so their rates cannot be compared.",
             "Measure the same prompts with both, then compare.",
         )
     names = [[_name(report, row) for row in report.rows] for report in (before, after)]
@@ -152,7 +154,7 @@ def _speed(before: BurstReport, after: BurstReport, old: LoadRow, new: LoadRow) 
     )
 
 
-ABOUT = "Speed, gain and acceptance against the load. A ring: where the gain falls to 1."
+ABOUT = "Speed, gain and acceptance against the load. A ring marks the load at which the gain falls to 1."
 _e = html.escape
 
 
@@ -168,7 +170,8 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "tokens_per_second",
         "tokens/s of all (95 %)",
-        "Tokens of all requests / time. Of requests at once, that is the time in which this many were being "
+        "Tokens of all requests / time. For requests at once, only the time counts in which this many were "
+        "being "
         "answered. Geometric mean over repeats; an interval needs three.",
         lambda row: row.tokens_per_second,
         words=lambda row: row.speed_words,
@@ -176,15 +179,17 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "tokens_per_second_of_one",
         "tokens/s of one",
-        "Median over requests of a request's tokens / the time from its own first token, of those that had "
-        "the whole load to their end.",
+        "Median over requests of a request's tokens / the time from its own first token, for the requests "
+        "that ran "
+        "at the full load to their end.",
         lambda row: row.tokens_per_second_of_one,
     ),
     Column(
         "gain",
         "gain (95 %)",
-        "Tokens/s of all over those of the server without drafts at the same load. At a rate: tokens / time "
-        "from sending a request to its end, over the same. Geometric mean over repeats.",
+        "Tokens/s of all / tokens/s of all without drafts at the same load. At a rate, each request's "
+        "tokens / its "
+        "time from sending to the end is used. Geometric mean over repeats.",
         lambda row: row.gain,
         numbers.factor,
         words=lambda row: row.gain_words,
@@ -199,7 +204,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "first_token",
         FIRST_TOKEN_TITLE,
-        "p50, p95 and p99 of the time from a request to its first token, with waiting for a free slot.",
+        "p50, p95 and p99 of the time from a request to its first token, including the wait for a free slot.",
         lambda row: row.first_token_p50,
         words=lambda row: row.first_token_words,
     ),
@@ -213,7 +218,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
     Column(
         "goodput",
         "goodput",
-        "Requests a second that kept all limits, and their share of all. A failed request keeps none.",
+        "Requests a second within all limits, and their share of all. A failed request is within none.",
         lambda row: row.goodput,
         words=lambda row: row.goodput_words,
     ),

@@ -125,7 +125,7 @@ def check_load(load: LoadPlan) -> None:
 
 
 def server_lanes_of(experiment: Experiment) -> Experiment:
-    """The experiment with its servers' lanes alone. Raises SettingError where there is none."""
+    """The experiment with its servers' lanes alone. Raises SettingError if there is none."""
     pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
     lanes = [
         msgspec.structs.replace(lane, pair=pair)

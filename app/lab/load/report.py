@@ -57,7 +57,7 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens / seconds while the server was busy with all requests; None where one of them failed: the
+        """Tokens / seconds while the server was busy with all requests; None if one of them failed: the
         load was less."""
         whole = len(self.measured) == len(self.runs) and self.busy_seconds > 0
         return self.busy_tokens / self.busy_seconds if whole else None
@@ -282,7 +282,7 @@ def _acceptance(bursts: Sequence[Burst], runs: Sequence[RunRecord]) -> float | N
 
 def _crossing(rows: Sequence[LoadRow]) -> float | None:
     """The load at which the gain falls to 1, on a line between two levels (both axes in
-    logarithms); None where it stays above or below, or rises again."""
+    logarithms); None if it stays above or below, or rises again."""
     known = [(row.level, row.gain) for row in rows if row.gain is not None]
     falls = [
         (low, before, high, after) for (low, before), (high, after) in pairwise(known) if before > 1 >= after

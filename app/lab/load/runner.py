@@ -62,7 +62,7 @@ class LoadRunner:
         self._bursts: list[Burst] = []
 
     def run(self) -> Iterator[LabEvent]:
-        """Measure: WarmingUp for every lane, Begun, then BurstDone for every burst. Raises UserError where a
+        """Measure: WarmingUp for every lane, Begun, then BurstDone for every burst. Raises UserError if a
         server cannot be asked what it is; ends early where `control` is cancelled."""
         lanes, repeats = range(len(self.experiment.lanes)), range(self.experiment.repeats)
         total = len(lanes) * len(self.load.levels) * len(repeats)
@@ -165,7 +165,7 @@ class LoadRunner:
         return answers
 
     def _answer(self, client: ServerClient, job: Job, said: Sequence[str], started: float) -> _Answered:
-        """One answer behind those of the turns before, also where it failed; times count from `started`."""
+        """One answer behind those of the turns before, also if it failed; times count from `started`."""
         trace: Trace | None = None
         came: list[tuple[float, int]] = []
         problem = "It was stopped."  # before its first token

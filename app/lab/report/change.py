@@ -73,7 +73,7 @@ def change_between(before: Report, after: Report) -> ReportChange[Summary]:
     """Compare lanes of the same name over the prompts that both reports have.
 
     Runs of the same prompt and repeat are paired: the two measurements are independent, so which repeats
-    meet does not matter. Raises UserError where the reports share no lane or no prompt.
+    meet does not matter. Raises UserError if the reports share no lane or no prompt.
     """
     theirs = {lane.name: index for index, lane in enumerate(after.lanes)}
     prompts = _shared_prompts(before.prompts, after.prompts)
@@ -165,7 +165,7 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
 def differences_between(
     systems: tuple[SystemFacts, SystemFacts], settings: tuple[ReportSettings, ReportSettings], *, seeded: bool
 ) -> tuple[list[str], list[str]]:
-    """A line for each fact of the machines, and for each setting, that the two do not share. Where nothing is
+    """A line for each fact of the machines, and for each setting, that the two do not share. If nothing is
     drawn (not `seeded`), the seed does not count."""
     first, second = (_settings(each) for each in settings)
     if not seeded:
@@ -214,7 +214,7 @@ def _of_files(before: Report, after: Report) -> Iterator[str]:
 
 
 def _files(old: FileFacts | None, new: FileFacts | None) -> str | None:
-    """How two files differ, in words; None where they are the same."""
+    """How two files differ, in words; None if they are the same."""
     if old is None or new is None:
         if old is new:
             return None

@@ -269,13 +269,14 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
         (
             "Speed-up over none",
             "A small dot is one run compared with the baseline's run of the same prompt and repeat. The "
-            "large dot is their geometric mean, the bar its 95\u00a0% interval over prompts and repeats. "
+            "large dot is the geometric mean of the runs, the bar its 95\u00a0% interval over prompts and "
+            "repeats. "
             "Right of 1× is faster.",
             "" if report.sweep else speedup_chart(report),
         ),
         (
             "Acceptance is not speed",
-            "Many accepted tokens help only where drafting and verifying them cost less than they save.",
+            "Accepted tokens help only if drafting and verifying cost less time than they save.",
             scatter_chart(report),
         ),
     ]
@@ -283,7 +284,7 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
 
 
 COLOURS = 8
-"""As many lines are told apart by colour; further lanes share one."""
+"""The number of colours; further lanes share them."""
 _CURVES_LEFT, _GAP, _HIGH, _TOP = 60, 72, 200, 34
 _LINE = 20  # of the legend
 

@@ -59,7 +59,7 @@ def _equal(row: Row) -> str:
     if summary.identical == summary.compared:
         return "identical"
     if summary.equal:
-        return f"{summary.near_ties} near-tie{'' if summary.near_ties == 1 else 's'}"
+        return f"{summary.near_ties} rounding tie{'' if summary.near_ties == 1 else 's'}"
     return f"{summary.identical} of {summary.compared}"
 
 
@@ -108,15 +108,15 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "speedup",
         "speed-up (95 %)",
-        "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean over "
-        "prompts. The interval is where it would lie for other, similar prompts at another time.",
+        "tokens/s / tokens/s of strategy none on the same target, prompt and repeat: geometric mean over "
+        "prompts. The interval estimates it for similar prompts, measured again.",
         lambda row: row[0].speedup.factor if row[0].speedup else None,
         words=lambda row: speedup_words(row[0].speedup),
     ),
     _of(
         "whole_speedup",
         "end to end",
-        "The same, including the time to read the prompt: from the request to the last token.",
+        "Speed-up including the time to read the prompt: from the request to the last token.",
         numbers.factor,
     ),
     _of("acceptance_rate", "acceptance", "Accepted / drafted tokens, pooled over all runs.", numbers.percent),
@@ -126,8 +126,9 @@ COLUMNS: tuple[Column[Row], ...] = (
     _of(
         "tau",
         "τ",
-        "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token; a "
-        "round in which the answer ends inside the draft has none.",
+        "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token. A "
+        "round has "
+        "none if the answer ends inside its draft.",
     ),
     _of("draft_share", "draft share", "Accepted / emitted tokens.", numbers.percent),
     Column(
@@ -161,7 +162,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "memory",
         "memory",
-        "Weights, caches and buffers of the models that the lane uses.",
+        "Memory for weights, caches and buffers of the lane's models.",
         lambda row: row[1].memory,
         lambda size: numbers.NONE if size is None else f"{numbers.digits(size / 1e6)} MB",
     ),
@@ -169,21 +170,22 @@ COLUMNS: tuple[Column[Row], ...] = (
         "joules_per_token",
         "J/token",
         "Energy from the request to the end / emitted tokens, as the system counts it: whole processor "
-        "packages (RAPL) and whole cards (NVML), with whatever else ran there.",
+        "packages (RAPL) and whole cards (NVML), including other programs.",
         lambda row: _per_token(row[0].joules, row),
     ),
     Column(
         "equal",
         "same text as baseline",
-        "Runs with exactly the baseline's tokens. A near-tie is a difference that rounding explains; a rule "
-        "that draws keeps the target's distribution, not the text.",
+        "Runs with exactly the baseline's tokens. A rounding tie is a difference that rounding explains. A "
+        "rule "
+        "that samples keeps the target's distribution, not the text.",
         lambda row: row[0].identical / row[0].compared if row[0].compared else None,
         words=_equal,
     ),
     Column(
         "failed",
         "failed",
-        "Runs that failed; no other column counts them.",
+        "Runs that failed. No other column includes them.",
         lambda row: row[0].failed or None,
         lambda failed: str(failed or numbers.NONE),
     ),
@@ -196,49 +198,55 @@ SHAPE: tuple[Column[Row], ...] = (
     _shares_of(
         "acc_per_pos",
         "acc per pos",
-        "llama.cpp's and vLLM's: at place 1, 2, 3, … of a draft, the rounds whose draft was accepted there / "
-        "all rounds with a draft.",
+        "Acceptance per position, as llama.cpp and vLLM report it: rounds accepted at position 1, 2, 3, … / "
+        "all "
+        "rounds with a draft.",
         lambda summary: summary.acc_per_pos,
     ),
     _shares_of(
         "acceptance_by_place",
         "of drafted there",
-        "At place 1, 2, 3, … of a draft: accepted / drafted there. Shorter drafts do not count.",
+        "Accepted / drafted at position 1, 2, 3, … of a draft. Drafts that ended before the position do not "
+        "count.",
         lambda summary: summary.acceptance_by_place,
     ),
     _shares_of(
         "judged_acceptance_by_place",
         "of judged there",
-        "At place 1, 2, 3, … of a draft: accepted / (accepted + rejected) there. Not defined for block "
+        "Accepted / (accepted + rejected) at position 1, 2, 3, … of a draft. Not defined for block "
         "verification.",
         lambda summary: summary.judged_acceptance_by_place,
     ),
     _shares_of(
         "accepted_per_round",
         "rounds with 0, 1, … accepted",
-        "Of the rounds with a draft, the shares of which 0, 1, 2, … tokens were accepted.",
+        "Shares of the rounds with a draft in which 0, 1, 2, … tokens were accepted.",
         lambda summary: [each / sum(summary.accepted_per_round) for each in summary.accepted_per_round],
     ),
     _shares_of(
         "ranks",
         "choice 1, 2, … of the draft",
-        "How often the emitted token was the draft model's first, second, third, … choice at its place; ten "
-        "choices are recorded. A wider draft could win what stands behind the first. Exact for greedy and "
-        "match; where a token is drawn from the residual, an estimate.",
+        "How often the emitted token was the draft model's first, second, third, … choice at its position. "
+        "Ten "
+        "choices are recorded. A wider draft could gain the share after the first. Exact for greedy and "
+        "match; an "
+        "estimate if tokens are drawn from the residual.",
         lambda summary: [places / summary.alternatives.ranked for places in summary.alternatives.ranks],
     ),
     _of(
         "target_entropy",
         "entropy of the target",
-        "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten, all others counted "
-        "as one: a lower bound. At temperature 0 that of the model's own distribution, at temperature 1.",
+        "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten; all others count "
+        "as one, "
+        "so it is a lower bound. At temperature 0 it is the entropy of the model's distribution at "
+        "temperature 1.",
         lambda bits: numbers.digits(bits, "bit"),
         "alternatives.target_entropy",
     ),
     Column(
         "strategies",
         "share of each strategy",
-        "Of all emitted tokens, those that each strategy of a mix drafted and the target accepted.",
+        "Share of the emitted tokens that each strategy of a mix drafted and the target accepted.",
         lambda row: row[0].draft_share if len(row[0].strategies) > 1 else None,
         words=_parts,
     ),
@@ -276,4 +284,4 @@ def _category_cell(summary: Summary) -> str:
     return f"{factor} {numbers.percent(summary.acceptance_rate, 0)}"
 
 
-CATEGORIES = "Speed-up by category, and acceptance rate where something was drafted."
+CATEGORIES = "Speed-up by category, and acceptance rate if something was drafted."

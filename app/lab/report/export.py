@@ -150,7 +150,7 @@ def equality(report: Report) -> str:
     failed = sum(summary.failed for summary in report.summary)
     text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
     if not compared:
-        text = "No answer could be compared with the baseline's."
+        text = "No answer could be compared with the baseline."
     return f"{text} {count(failed, 'run')} failed." if failed else text
 
 
@@ -180,7 +180,7 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
     if not keeps_text(run.strategy, report.temperature_of(run.lane)):
         why = " (as expected: the rule keeps the target's distribution, not the text)"
     elif parting.near_tie:
-        why = " (near-tie: rounding)"
+        why = " (rounding tie)"
     repeats = ", ".join(str(run.repeat + 1) for run in runs)
     return (
         f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
@@ -225,13 +225,13 @@ def server_limits(report: Report) -> list[str]:
             continue
         if lane.baseline is None:
             limits[
-                f"{lane.name} has no baseline: the server cannot leave drafting out. Measure another server "
-                "with the same model and without drafts beside it."
+                f"{lane.name} has no baseline: the server cannot turn drafting off. Add a server with the "
+                "same "
+                "model and without drafts."
             ] = None
         if any(run.lane == index and not run.cold for run in report.runs):
             limits[
-                f"{lane.name} is warm: the server drafts from earlier answers too, and nothing makes it "
-                "forget them."
+                f"{lane.name} is warm: the server also drafts from earlier answers and cannot forget them."
             ] = None
         counts = [run.whole_server for run in report.runs if run.lane == index and run.whole_server]
         if lane.strategy == SERVER and not lane.server.tells_fates:
@@ -243,10 +243,11 @@ def _whole(counts: list[WholeServer]) -> str:
     """What a server counted for all its users together while it was measured."""
     total = WholeServer(sum(count.drafted for count in counts), sum(count.accepted for count in counts))
     if not (told := whole_words(total)):
-        return "the server tells nothing of its drafts."
+        return "the server reports nothing about its drafts."
     return (
-        "the server tells no answer's own drafts. Acceptance of the whole server, all its users together, "
-        f"while it was measured: {told}."
+        "the server does not report drafts per answer. Acceptance of the whole server, including all its "
+        "users, "
+        f"during the measurement: {told}."
     )
 
 

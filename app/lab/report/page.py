@@ -159,7 +159,7 @@ def _shape(report: Report) -> Iterator[str]:
 def _by_category(report: Report) -> Iterator[str]:
     if len(report.categories) < 2 or report.sweep:
         return
-    yield "<h2>By category</h2><p class='soft'>Speed-up, and acceptance rate where something was drafted.</p>"
+    yield "<h2>By category</h2><p class='soft'>Speed-up, and acceptance rate if something was drafted.</p>"
     found = {(summary.lane, summary.category): summary for summary in report.by_category}
     rows: Iterator[Sequence[HtmlCell]] = (
         [described.name, *(_category_cell(found[lane, name]) for name in report.categories)]

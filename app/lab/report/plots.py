@@ -42,14 +42,14 @@ MAPS: tuple[Column[Heat], ...] = (
     Column(
         "speedup",
         "speed-up over none",
-        "Tokens/s over that of none with the same settings of models and sampler: geometric mean.",
+        "Tokens/s / tokens/s of none with the same model and sampler settings: geometric mean.",
         lambda heat: heat.speedup,
         numbers.factor,
     ),
     Column(
         "end_to_end_speedup",
         "speed-up end to end",
-        "The same, including the time to read the prompt: from the request to the last token.",
+        "Speed-up including the time to read the prompt: from the request to the last token.",
         lambda heat: heat.end_to_end_speedup,
         numbers.factor,
     ),
@@ -100,7 +100,7 @@ def grid_cells(facts: SweepFacts, cells: Sequence[Heat], shown: Column[Heat]) ->
 
 
 def best_cell(facts: SweepFacts, cells: Sequence[Heat]) -> Heat | None:
-    """The fastest cell; None where nothing was measured. Speed-ups compare runs side by side, but over
+    """The fastest cell; None if nothing was measured. Speed-ups compare runs side by side, but over
     several baselines only tokens/s say which is the fastest."""
 
     def speed(cell: Heat) -> float | None:

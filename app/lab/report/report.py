@@ -76,7 +76,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     x: str
     y: str
-    lane: int | None  # None where the setting is not allowed
+    lane: int | None  # None if the setting is not allowed
     refused: str = ""
     name: str = ""  # the strategy and the values of both axes, even defaults
 
@@ -105,9 +105,9 @@ class Report(JsonFile, frozen=True):
     format: str
     title: str
     created_at: str  # ISO 8601, UTC
-    complete: bool  # False where it was cancelled
+    complete: bool  # False if it was cancelled
     system: SystemFacts
-    pair: PairFacts | None  # the experiment's own pair; None where nothing was loaded
+    pair: PairFacts | None  # the experiment's own pair; None if nothing was loaded
     pairs: tuple[PairFacts, ...]
     settings: ReportSettings
     lanes: tuple[ReportLane, ...]

@@ -49,7 +49,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Speedup(msgspec.Struct, frozen=True):
-    """A factor and its 95 % confidence interval, whose bounds are None where there is too little data."""
+    """A factor and its 95 % confidence interval, whose bounds are None if there is too little data."""
 
     factor: float
     low: float | None = None
@@ -213,7 +213,7 @@ class Summary(Latency, frozen=True):
     lengths: tuple[int, ...] = ()
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
-    joules: float | None = None  # of all measured runs; None where the system does not tell it
+    joules: float | None = None  # of all measured runs; None if the system does not tell it
     energy_of: str = ""  # what was counted
     failure: str = ""  # why the first run that failed did
     depth: int | None = None  # tokens of documents before the prompt; None: all prompts
@@ -222,7 +222,7 @@ class Summary(Latency, frozen=True):
 
     @property
     def equal(self) -> bool | None:
-        """Whether all compared runs equal the baseline, near-ties apart; None where nothing was compared."""
+        """Whether all compared runs equal the baseline, near-ties apart; None if nothing was compared."""
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
@@ -300,7 +300,7 @@ def summarise(
 
 
 def _joules(measured: Sequence[RunRecord]) -> float | None:
-    """The energy of all runs; None where it is not known of each."""
+    """The energy of all runs; None if it is not known of each."""
     known = [run.joules for run in measured if run.joules is not None]
     return fsum(known) if known and len(known) == len(measured) else None
 

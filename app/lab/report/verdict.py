@@ -13,7 +13,7 @@ _MOST_NAMES = 3  # of lanes that come near the fastest
 
 
 def fastest(report: Report) -> int | None:
-    """The lane that `verdict` calls the fastest; None where none is shown to be faster than its baseline."""
+    """The lane that `verdict` calls the fastest; None if none is shown to be faster than its baseline."""
     known = _compared(report, synthetic=False)
     best = max(known, key=lambda lane: merit(known[lane]), default=None)
     return best if best is not None and known[best].finding is SpeedFinding.FASTER else None
@@ -71,7 +71,7 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
         case SpeedFinding.FASTER:
             text = f"{name} is the fastest measured: {shown} as fast as none."
             if several:
-                text = f"{name} gains most over its own none: {shown} as fast.{_most_speed(report)}"
+                text = f"{name} gains most over its own baseline: {shown} as fast.{_most_speed(report)}"
             text += _exceptions(report, best)
             near = [lane for lane, rival in known.items() if _may_reach(rival, speedup)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
@@ -91,7 +91,7 @@ def _result(report: Report, known: dict[int, Speedup]) -> str:
             )
         case SpeedFinding.UNSURE:
             most = ", the most" if known else ""
-            return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
+            return f"{name} measured {shown}{most}. Add prompts or complete repeats for an interval."
 
 
 def _exceptions(report: Report, best: int) -> str:

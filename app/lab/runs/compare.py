@@ -52,7 +52,7 @@ class TraceStore:
             write_atomic(self._path(job), gzip.compress(trace_bytes(trace), _LEVEL, mtime=0))
 
     def get(self, job: Job) -> Trace | None:
-        """The trace of a run; None where there is none. Raises TraceError where it is damaged."""
+        """The trace of a run; None if there is none. Raises TraceError if it is damaged."""
         try:
             lines = _lines(self._path(job))
         except OSError:
@@ -60,7 +60,7 @@ class TraceStore:
         return parse_trace(io.BytesIO(lines), self._path(job).name)
 
     def readable(self, job: Job) -> Trace | None:
-        """As `get`, but None where it is damaged: the numbers of a run do not depend on its trace."""
+        """As `get`, but None if it is damaged: the numbers of a run do not depend on its trace."""
         try:
             return self.get(job)
         except TraceError:
@@ -76,7 +76,7 @@ class TraceStore:
         """Write all traces to one zip file, as plain files that the window and `draftscope replay` read;
         writes no file if it is `stopped` before the end.
 
-        Raises OSError, and TraceError where a trace is damaged.
+        Raises OSError, and TraceError if a trace is damaged.
         """
         partial = partial_of(path)
         try:
@@ -99,7 +99,7 @@ class TraceStore:
 
 
 def _lines(file: Path) -> bytes:
-    """The lines of a trace; raises OSError, and TraceError where the file is damaged."""
+    """The lines of a trace; raises OSError, and TraceError if the file is damaged."""
     data = read_file(file)
     try:
         return gzip.decompress(data)
@@ -137,9 +137,9 @@ def compared(
     baseline: RunRecord | None,
     traces: Callable[[], tuple[Trace | None, Trace | None]] = lambda: (None, None),
 ) -> RunRecord:
-    """`record` with its comparisons; they stay None where either run was not measured.
+    """`record` with its comparisons; they stay None if either run was not measured.
 
-    `traces` returns the traces of the run and of its baseline; it is called only where the answers part.
+    `traces` returns the traces of the run and of its baseline; it is called only if the answers part.
     """
     if baseline is None or not is_measured(record) or not is_measured(baseline):
         return record
@@ -166,7 +166,7 @@ def _whole_speedup(record: RunRecord, baseline: RunRecord) -> float | None:
 def compared_runs(
     experiment: Experiment, records: dict[Job, RunRecord], traces: TraceStore
 ) -> dict[Job, RunRecord]:
-    """Every record with its comparisons; where a trace is damaged, the details of a parting are left out."""
+    """Every record with its comparisons; if a trace is damaged, the details of a parting are left out."""
 
     def compared_run(job: Job, record: RunRecord) -> RunRecord:
         base = experiment.baseline_job(job)
@@ -180,7 +180,7 @@ def compared_runs(
 def first_divergence(
     ids: Sequence[int], baseline_ids: Sequence[int], trace: Trace | None, baseline: Trace | None
 ) -> Divergence | None:
-    """Where an answer first leaves its baseline's; None where it does not."""
+    """Where an answer first leaves its baseline's; None if it does not."""
     shared = min(len(ids), len(baseline_ids))
     index = next((i for i in range(shared) if ids[i] != baseline_ids[i]), shared)
     if index == shared and len(ids) == len(baseline_ids):
@@ -225,7 +225,7 @@ def _text(round: Round, index: int) -> str:
 
 def _lead(trace: Trace, round: Round, index: int, other: int) -> float | None:
     """By how much the score of token `index` is larger than that of another token, in this answer's pass;
-    None where the token was not drawn by its luck, or the other's p is not recorded."""
+    None if the token was not drawn by its luck, or the other's p is not recorded."""
     place = index - round.position
     race = round.emitted[place].race
     if race is None or race.rival == other:
@@ -257,7 +257,7 @@ def _probability(top: Alternatives, token: int) -> float | None:
 def _is_near_tie(
     trace: Trace, gap: float | None, difference: float | None, here: float | None, there: float | None
 ) -> bool | None:
-    """Whether rounding of the batch shapes alone explains the parting; None where that is unknown."""
+    """Whether rounding of the batch shapes alone explains the parting; None if that is unknown."""
     rule, temperature = rule_of(trace.header.verification), trace.header.sampling.temperature
     if temperature == 0:
         if gap is None or difference is None:

@@ -44,8 +44,8 @@ def _left_out(report: Report) -> Iterator[str]:
     what = f"{'prompts' if whole else 'runs of each lane'} {'is' if left == 1 else 'are'}"
     lanes = dict.fromkeys(report.lanes[lane].name for out in report.left_out for lane in out.lanes)
     yield (
-        f"Only what every lane answered is compared: {left:,} of {of:,} {what} left out, "
-        f"where {numbers.listed(list(lanes))} failed."
+        f"Only answers that every lane completed are compared: {left:,} of {of:,} {what} left out, "
+        f"because {numbers.listed(list(lanes))} failed."
     )
 
 
@@ -72,7 +72,8 @@ def _breaks(report: Report) -> Iterator[str]:
         runs = numbers.count(len(report.runs), "run")
         yield (
             f"The measurement was resumed {times}: {before:,} of {runs} were made before the first break, "
-            "perhaps under other conditions."
+            "perhaps "
+            "under different conditions."
         )
 
 

@@ -77,7 +77,7 @@ class RunDropped(LabEvent, frozen=True):
 
 
 class RunDone(LabEvent, frozen=True):
-    """A run is over and recorded; `trace` is None where it failed."""
+    """A run is over and recorded; `trace` is None if it failed."""
 
     job: Job
     record: RunRecord

@@ -180,7 +180,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, experiment: Experiment) -> Journal:
-        """Begin a journal; raises UserError where the file exists or cannot be written."""
+        """Begin a journal; raises UserError if the file exists or cannot be written."""
         if path.exists():
             raise UserError(f"{path.name} already exists.", "Resume from it, or choose another name.")
         head = JournalHead(FORMAT, experiment, made_with(experiment))
@@ -195,8 +195,8 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path) -> Journal:
-        """Open a journal to resume it; an incomplete last line is dropped. Raises UserError where it is not a
-        journal, OtherVersionError where it is one of another version."""
+        """Open a journal to resume it; an incomplete last line is dropped. Raises UserError if it is not a
+        journal, OtherVersionError if it is one of another version."""
         journal, end = cls._read(path)
         with _written(path):
             os.truncate(path, end)
@@ -232,7 +232,7 @@ class Journal:
                 if number == len(lines):
                     break
                 raise UserError(
-                    f"{path.name}, line {number}, is damaged: {error}.", "Begin a new journal."
+                    f"{path.name}, line {number}, is damaged: {error}.", "Start a new journal."
                 ) from None
             end += len(line)
         return journal, end
@@ -265,7 +265,7 @@ def _check_version(path: Path, found: str) -> None:
         which = "An earlier" if int(version[:9]) < _VERSION else "A later"
         raise OtherVersionError(
             f"{which} version of Draftscope wrote {path.name}: its measurement cannot continue here.",
-            "Begin a new one. The file stays as it is.",
+            "Start a new one. The file is not changed.",
         )
 
 
@@ -283,7 +283,7 @@ def lock_of(path: Path) -> Path:
 def lock_journal(path: Path) -> FileLock:
     """Acquire the lock of a journal, to write it; `release` it afterwards, from any thread.
 
-    Raises UserError where another writer holds it, or where the lock file cannot be made.
+    Raises UserError if another writer holds it, or if the lock file cannot be made.
     """
     lock = FileLock(lock_of(path), mode=OWN, thread_local=False)
     with _written(path):
@@ -310,7 +310,7 @@ def is_free(path: Path) -> bool:
 def open_journal(path: Path, experiment: Experiment) -> Journal:
     """Open the journal of an experiment, or begin it. The caller holds its lock.
 
-    Raises UserError where it belongs to another experiment, and where remaining runs would be made with other
+    Raises UserError if it belongs to another experiment, and where remaining runs would be made with other
     files, another llama.cpp or another processor.
     """
     if not path.exists():
@@ -318,15 +318,15 @@ def open_journal(path: Path, experiment: Experiment) -> Journal:
     journal = Journal.open(path)
     if experiment != journal.experiment:
         raise UserError(
-            f"{path.name} belongs to another measurement.",
-            "Use the same settings as before, or another name for the journal.",
+            f"{path.name} belongs to a different measurement.",
+            "Use the same settings as before, or a new journal.",
         )
     # Where nothing is left to do, the models may be gone.
     left = len(experiment.jobs()) - len(done_of(journal))
     if left and (changed := list(changes(journal.made_with, made_with(experiment)))):
         raise UserError(
-            f"{path.name} was measured under other conditions: {', '.join(changed)}.",
-            "New runs could not be compared with its runs; begin a new journal.",
+            f"{path.name} was measured under different conditions: {', '.join(changed)}.",
+            "New runs could not be compared with the runs in it; start a new journal.",
         )
     return journal
 

@@ -63,7 +63,7 @@ class LabEngine:
     def load(self, pair: Pair) -> Iterator[tuple[str, float]]:
         """Load `pair`, unless it is loaded; yields (file, fraction). A model that stays the same is kept.
 
-        Raises UserError where it cannot be loaded, EngineGone, Interrupted.
+        Raises UserError if it cannot be loaded, EngineGone, Interrupted.
         """
         if self.holds(pair):
             return

@@ -45,7 +45,7 @@ class JsonFile(msgspec.Struct, frozen=True):
 
 
 class Latency(JsonFile, frozen=True, kw_only=True):
-    """Percentiles in seconds; None where nothing is known."""
+    """Percentiles in seconds; None if nothing is known."""
 
     first_token_p50: float | None = None
     first_token_p95: float | None = None
@@ -73,7 +73,7 @@ def percentiles(
     first_tokens: Iterable[float | None], gaps: Iterable[tuple[int, Sequence[float] | None]]
 ) -> dict[str, Any]:
     """The fields of a Latency, over all tokens of several answers. `gaps` are (tokens of an answer, the times
-    between its rounds), None where an early record does not hold them."""
+    between its rounds), None if an early record does not hold them."""
     known = [(tokens, each) for tokens, each in gaps if each is not None]
     together = sum(max(0, tokens - 1 - len(each)) for tokens, each in known)  # with the token before
     between = [0.0] * together + [gap for _, each in known for gap in each]
@@ -96,7 +96,7 @@ def _words(*seconds: float | None) -> str:
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """Where an answer first left its baseline. A token is None where that answer had ended."""
+    """Where an answer first left its baseline. A token is None if that answer had ended."""
 
     index: int  # in the answer
     baseline_token: int | None
@@ -114,7 +114,7 @@ class Divergence(msgspec.Struct, frozen=True):
 class StrategyShare(msgspec.Struct, frozen=True):
     """What one strategy of a mix contributed."""
 
-    asked: int | None  # rounds in which it was asked for a draft; None where a trace does not tell
+    asked: int | None  # rounds in which it was asked for a draft; None if a trace does not tell
     drafted: int
     accepted: int
     draft_seconds: float  # of the rounds that it drafted in
@@ -178,7 +178,7 @@ class RunRecord(Latency, frozen=True):
     target_seconds: float | None = 0.0  # this and the next: None for a server, which does not tell them
     draft_seconds: float | None = 0.0
     engine_overhead: float | None = None
-    speedup: float | None = None  # these compare with a baseline: None where none was measured
+    speedup: float | None = None  # these compare with a baseline: None if none was measured
     identical_to_baseline: bool | None = None
     first_divergence: Divergence | None = None
     finish_reason: FinishReason = FinishReason.FAILED
@@ -187,7 +187,7 @@ class RunRecord(Latency, frozen=True):
     error: str = ""  # why it failed, or what a drafter could not do after a whole answer
     draft_prompt_in_rounds: float = 0.0  # part of draft_prompt_seconds, also in `seconds` (length=auto)
     synthetic: bool = False  # drafted from a rehearsal of the answer itself
-    other_load: float | None = None  # processor cores that other programs kept busy; None where unknown
+    other_load: float | None = None  # processor cores that other programs kept busy; None if unknown
     tokens_per_pass: float | None = None
     end_to_end_seconds: float | None = None  # from the request to the end: reading the prompt and generating
     end_to_end_speedup: float | None = None  # the same comparison as `speedup`, over these seconds
@@ -206,9 +206,9 @@ class RunRecord(Latency, frozen=True):
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
-    joules: float | None = None  # from the request to the end; None where the system does not tell it
+    joules: float | None = None  # from the request to the end; None if the system does not tell it
     energy_of: str = ""  # what was counted, such as "RAPL package-0"
-    depth: int | None = None  # tokens of a document before the prompt; None where none was asked for
+    depth: int | None = None  # tokens of a document before the prompt; None if none was asked for
     turn: int = 1  # of the prompt's conversation
     started_at: str = ""  # ISO 8601, UTC; "" in early records, which ran prompt by prompt
     resumed: int = 0  # how often the measurement had been resumed from its journal before

@@ -123,7 +123,7 @@ class Runner:
         return dict(self._records)
 
     def run(self) -> Iterator[LabEvent]:
-        """Do the remaining runs. Raises UserError where the experiment's pair cannot be loaded (a missing
+        """Do the remaining runs. Raises UserError if the experiment's pair cannot be loaded (a missing
         file)."""
         jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
@@ -262,15 +262,15 @@ class Runner:
         )
 
     def _check_gaps(self) -> None:
-        """Raise PromptError where every prompt is a gap to fill, which the loaded target cannot: each run
+        """Raise PromptError if every prompt is a gap to fill, which the loaded target cannot: each run
         would say so again."""
         info = self._engine.info
         if info is None or info.server is not None or info.fills_middle:
             return
         if all(prompt.suffix is not None for prompt in self.experiment.prompts):
             raise PromptError(
-                f"{Path(info.target.path).name} has no tokens to fill in the middle, and every prompt asks "
-                "for that.",
+                f"{Path(info.target.path).name} has no fill-in-the-middle tokens, and every prompt needs "
+                "them.",
                 "Choose a code model, such as Qwen2.5-Coder, or other prompts.",
             )
 
@@ -289,7 +289,7 @@ class Runner:
 
     def _said(self, job: Job) -> tuple[str, ...]:
         """The answers to the turns before a prompt: those of the lane's baseline, so that compared runs read
-        the same conversation; without a baseline, its own. Raises UserError where one is missing."""
+        the same conversation; without a baseline, its own. Raises UserError if one is missing."""
         base = self.experiment.baseline_job(job) or job
         first = job.prompt - len(self.experiment.prompts[job.prompt].before)
         turns = [msgspec.structs.replace(base, prompt=prompt) for prompt in range(first, job.prompt)]
@@ -327,7 +327,7 @@ class Runner:
                 if how := loaded_otherwise(self._before.get(lane, info), info):
                     raise UserError(
                         f"The journal cannot be resumed: {how}.",
-                        "Load the pair as it was loaded before, or begin a new journal.",
+                        "Load the pair as it was loaded before, or start a new journal.",
                     )
             self.pairs |= dict.fromkeys(lanes, info)
             if self._journal is not None:

@@ -243,7 +243,7 @@ class Search:
         return late and whole
 
     def finish(self, runs: Iterable[RunRecord], seconds: float, cancelled: bool = False) -> Rung | None:
-        """The end of the rung, which took so many seconds; None where nothing can be compared."""
+        """The end of the rung, which took so many seconds; None if nothing can be compared."""
         assert self._part is not None
         self.spent += seconds
         lanes = self._part.experiment.lanes

@@ -44,7 +44,7 @@ class Score(msgspec.Struct, frozen=True):
     """One candidate in one rung."""
 
     strategy: str
-    speedup: Speedup | None  # None where no run was measured
+    speedup: Speedup | None  # None if no run was measured
     acceptance_rate: float | None
     answers: int  # measured; each repeat counts
     kept: bool
@@ -131,7 +131,7 @@ class Tuned(JsonFile, frozen=True):
     tried: int
     candidates: int  # more than `tried` where the time was short
     seconds: float
-    complete: bool  # False where the search was cancelled or the time was up too early
+    complete: bool  # False if the search was cancelled or the time was up too early
     left_out: tuple[LeftOut, ...] = ()  # what was not tried, and why
     kinds: tuple[KindBest, ...] = ()  # the best on each kind of prompt
 
@@ -202,7 +202,7 @@ def _noise(groups: Iterable[Mapping[int, RunRecord]]) -> float:
 
 
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:
-    """The scores over `groups`, each the runs of one prompt by lane; None where nothing could be compared."""
+    """The scores over `groups`, each the runs of one prompt by lane; None if nothing could be compared."""
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
     noise = _noise(groups)
@@ -254,7 +254,7 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
     title: str
     created_at: str  # ISO 8601, UTC
     system: SystemFacts
-    pairs: tuple[PairFacts, ...]  # the loaded pair; empty where it could not be loaded
+    pairs: tuple[PairFacts, ...]  # the loaded pair; empty if it could not be loaded
     settings: ReportSettings  # `max_tokens` is the longest answer's; the first rungs have shorter answers
     prompts: tuple[ReportPrompt, ...]
 
@@ -321,7 +321,7 @@ def _table(report: TuneReport) -> Iterator[str]:
         yield f"<p>Not tried:</p><ul>{''.join(lines)}</ul>"
     yield (
         '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
-        "prompts; the interval is where it would lie for other, similar prompts at another time.</p>"
+        "prompts; the interval estimates it for similar prompts, measured again.</p>"
         "<p><b>end to end</b>: the same, including the time to read the prompt.</p>"
         "<p><b>answers</b>: those measured in the setting's last round, every repeat counted. Each round "
         "drops the slower settings and gives the rest longer answers.</p></div>"

@@ -222,7 +222,7 @@ class Tuner:
             self.pair = event.pair
 
     def _rung(self, engine: LabEngine, part: SearchPart) -> Generator[LabEvent, None, Rung | None]:
-        """Measure until the search has enough, every candidate on the same prompts; returns None where
+        """Measure until the search has enough, every candidate on the same prompts; returns None if
         nothing can be compared."""
         control, watch = Ending(self.control), Stopwatch(self._clock)
         runner = self._runner(engine, part, control)
@@ -286,7 +286,9 @@ class Tuner:
             self._won(best, known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
         )
         if best.over_repeats:
-            reason += " There was one prompt, so the interval is over its repeats; other prompts may differ."
+            reason += (
+                " There was one prompt, so the interval covers only its repeats; other prompts may differ."
+            )
         if hopeless:
             more = numbers.count(hopeless, "more setting")
             reason += f" {more} cannot win by the cost model and were not tried."
@@ -310,13 +312,15 @@ class Tuner:
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
         if best.speedup is not None and best.speedup.finding is SpeedFinding.SAME:
-            text += " It was faster here; prompts like these may gain nothing, says the interval."
+            text += " It was faster here, but by the interval similar prompts may gain nothing."
         at = known.index(best)
         for score in known[:at]:
             text += f" {score.strategy} measured {speedup_words(score.speedup)}, and that may be chance."
         if known[at + 1 :]:
             text += f" Next came {known[at + 1].strategy}, {speedup_words(known[at + 1].speedup)}."
-        return text if complete else f"{text} The search was not finished; more time may find a better one."
+        return (
+            text if complete else f"{text} The search was not finished; more time may find a better setting."
+        )
 
     def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
         """Why no strategy wins."""
@@ -324,12 +328,12 @@ class Tuner:
         if speedup.factor >= WORTH_IT:
             text = (
                 f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
-                "More time or more prompts would tell."
+                "Add time or prompts."
             )
         elif not (complete and done[-1].refuted):
             text = (
-                f"none: not enough was measured to tell whether speculation pays here. The best, {best}, "
-                f"measured {shown}. More time or more prompts would tell."
+                f"none: too little was measured to say whether speculation pays here. The best, {best}, "
+                f"measured {shown}. Add time or prompts."
             )
         else:
             text = (

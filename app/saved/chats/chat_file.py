@@ -92,7 +92,7 @@ FORMAT = 1, 1  # 1.1 brought the other versions of answers
 """The major and the minor number: a program reads the newer minors of its own major number."""
 UNREADABLE = "Could not be read"
 """The title of a chat whose own title is damaged."""
-DAMAGED = "The file of this chat is damaged; what it holds is shown."
+DAMAGED = "The file of this chat is damaged; what can be read is shown."
 
 
 _BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"type":)')
@@ -235,7 +235,7 @@ def _read_body(line: bytes) -> _Body:
     """Decode the line; raises DamagedError, also for an object without a system prompt."""
     read: _Body = decode(_body, line)
     if b'"system_prompt"' not in line and line != b"{}":
-        raise DamagedError("it holds no system prompt")
+        raise DamagedError("it contains no system prompt")
     return read
 
 
@@ -244,7 +244,7 @@ def _read_turn(line: bytes) -> Turn:
     versions are impossible."""
     read: Turn = decode(_turn, line)
     if isinstance(read, Answer) and read.text is None and b'"text":null' not in line:
-        raise DamagedError("it holds no text")
+        raise DamagedError("it contains no text")
     if not all(turn.has_possible_versions for turn in with_versions((read,)) if isinstance(turn, Answer)):
         raise DamagedError("it has impossible versions")
     return read

@@ -176,7 +176,7 @@ class ChatStore:
             now = current(folder, asked)
             if now.head.revision != asked.head.revision:
                 raise _changed_elsewhere()
-            with explained("The question was not taken back"):
+            with explained("The question was not removed"):
                 if not before.head.revision:
                     shutil.rmtree(folder)
                     return before
@@ -346,7 +346,7 @@ class ChatStore:
                 raise UserError("This chat was deleted in another window.", "Start a new one.")
             raise UserError(
                 f"The folder of this chat is gone: {folder}.",
-                "Put it back, or start a new chat. What is on the screen can still be copied.",
+                "Restore it, or start a new chat. What is on the screen can still be copied.",
             )
 
     def _completed(self, chat_id: str, turn: Turn) -> Turn:

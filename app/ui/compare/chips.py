@@ -314,7 +314,7 @@ class SetupBar(QObject):
         self.changed.emit()
 
     def _context_of(self, target: ModelOptions) -> int:
-        """The context size in tokens that a target was loaded with, or that its server tells; 0 where it is
+        """The context size in tokens that a target was loaded with, or that its server tells; 0 if it is
         not known."""
         info = self.servers.known(target.path).info
         return info.target.n_ctx if info is not None else self._contexts.get(target, 0)

@@ -21,7 +21,7 @@ from app.ui.widgets.tables import TextTable, selected_rows
 
 NEAR = 14  # pixels within which the mouse points at a point
 _SAME = 4  # pixels within which points cover each other
-_NARROWEST = 210  # pixels of a plot at text scale 1; where they would be narrower, they stand in two rows
+_NARROWEST = 210  # pixels of a plot at text scale 1; if they would be narrower, they stand in two rows
 _LOWEST = 120
 _INSIDE = 18  # pixels between the frame of a plot and its outermost places
 _SAMPLE = 34  # pixels of a line in the legend

@@ -203,7 +203,7 @@ class LabSession(CompareWork):
             self._runner.close()
 
     def trace(self, job: Job) -> Trace | None:
-        """The trace of a finished run. Raises TraceError where its file is damaged."""
+        """The trace of a finished run. Raises TraceError if its file is damaged."""
         return self._traces.get(job) if self._traces is not None else None
 
     @property

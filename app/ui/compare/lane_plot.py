@@ -157,7 +157,7 @@ class LanePlot(Plot):
     # ------------------------------------------------------------------ reading
 
     def round_at(self, x: float) -> int | None:
-        """The round at `x`; None where there is none."""
+        """The round at `x`; None if there is none."""
         at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
         return at if self._trace is not None and at < self._shown else None
 

@@ -32,7 +32,7 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.words import file_name
 
-BASELINE = "none is the baseline: it is always measured, and every lane here is compared with it."
+BASELINE = "Strategy none is the baseline. It is always measured, and every lane is compared with it."
 MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
 """Strategies of a new lane: the first one that no lane has yet."""
 
@@ -60,7 +60,7 @@ class LanesPanel(QWidget):
         quants: QuantsPanel,
     ) -> None:
         """`own_pair` returns the pair of lanes without their own, `n_ctx` the context size that a target was
-        loaded with, 0 where it was not loaded."""
+        loaded with, 0 if it was not loaded."""
         super().__init__()
         self._theme = theme
         self._own_pair = own_pair
@@ -84,7 +84,7 @@ class LanesPanel(QWidget):
         self.quants.hide()
         self.add_quants = kit.button(
             "Compare quantisations…",
-            tip="Make other quantisations of the target, and find the one that drafts best",
+            tip="Make more quantisations of the target, and find the fastest with drafts",
         )
         self.add_quants.setCheckable(True)
         self.add_quants.toggled.connect(self._show_quants)
@@ -272,7 +272,7 @@ class LanesPanel(QWidget):
         assert self._setup is not None
         lanes = with_server(self._setup.lanes, info)
         if len(lanes) >= MOST_LANES:
-            form.notice.tell("There is no room for its lanes.", "Remove other lanes first.")
+            form.notice.tell("There are too many lanes to add these.", "Remove other lanes first.")
             return
         address = info.target.path
         own = [index for index, lane in enumerate(lanes) if lane.pair and lane.pair.target.path == address]

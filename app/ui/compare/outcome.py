@@ -115,7 +115,7 @@ class MeasurementPages(QStackedWidget):
         if session.experiment is None:
             self.stage.set_lanes(self._chips.lanes)
         if self._works.shown is session and session.stage is Stage.NONE:
-            self._strip.say(f"{self._chips.amount}; one after another on the loaded weights.")
+            self._strip.say(f"{self._chips.amount}, one at a time on the loaded weights.")
             self._strip.set_share(None)
         elif not self._works.shown.at_work:
             self._show_progress()  # the set-up may differ now from what was measured
@@ -160,8 +160,8 @@ class MeasurementPages(QStackedWidget):
         if not isinstance(work, LabSession) or work.experiment is None:
             return []
         what = self._chips.changed_since(work.experiment, of_lanes=work.sweep is None)
-        text = f"{numbers.listed(what)} changed since this was measured.".capitalize()
-        return [*([f"{text} Run measures what is set up now."] if what else []), *work.doubts]
+        text = f"{numbers.listed(what)} changed after this was measured.".capitalize()
+        return [*([f"{text} Press Run to measure the current set-up."] if what else []), *work.doubts]
 
     # ------------------------------------------------------------------ what came out of it
 

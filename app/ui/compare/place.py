@@ -188,7 +188,7 @@ class ComparePlace(PlaceWidget):
         self.outcome.show_work(work)
 
     def _may_begin(self) -> bool:
-        """Whether the machine is free; where it is not, a notice says why."""
+        """Whether the machine is free; if it is not, a notice says why."""
         self.notice.clear()
         if self.chips.quants.at_work:
             self.notice.tell(
@@ -267,7 +267,7 @@ class ComparePlace(PlaceWidget):
         if not lanes:
             return
         if self.works.at_work:
-            self.notice.tell("A measurement is running and keeps its lanes.", "Try again when it has ended.")
+            self.notice.tell("Lanes cannot change during a measurement.", "Try again when it has ended.")
             return
         setup = dataclasses.replace(self.chips.setup, lanes=lanes)
         if asked.sampling is not None:

@@ -24,8 +24,9 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.segmented import Segmented, Switch
 
 PAIR_WORDS = (
-    "Lanes run on the chat's pair, with the same load options. Choose another pair there, or give a lane a "
-    "pair of its own. During a measurement the chat's models are unloaded; they are loaded again afterwards."
+    "Lanes use the chat's pair and load options. Choose a different pair in Chat, or give a lane its own. "
+    "The "
+    "chat's models are unloaded during a measurement and loaded again afterwards."
 )
 
 

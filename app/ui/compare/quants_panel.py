@@ -18,8 +18,9 @@ from app.ui.compare.start_panels import StartPanel
 from app.ui.widgets import kit
 
 WORDS = (
-    "Makes other quantisations of the chat's target with llama.cpp's quantiser, and a lane for each. Run "
-    "says which is the fastest with drafts. The files are kept; Models lists and deletes them."
+    "Makes more quantisations of the chat's target with llama.cpp's quantiser, and a lane for each. Press "
+    "Run to "
+    "find which is fastest with drafts. The files are kept; manage them in Models."
 )
 _AT_ONCE = MOST_LANES // 2  # each file has a baseline of its own
 
@@ -76,10 +77,12 @@ class QuantsPanel(StartPanel):
         if self._problem:
             raise SettingError(self._problem)
         if not 1 < len(chosen.files) <= _AT_ONCE:
-            raise SettingError(f"Choose 2 to {_AT_ONCE} files.", "Each takes two lanes, with its baseline.")
+            raise SettingError(
+                f"Choose 2 to {_AT_ONCE} files.", "Each needs two lanes, one for its baseline."
+            )
         missing = [f"{file.kind} {file_size(file.size)}" for file in chosen.missing]
         room = f"{self._quantiser.folder}, where {file_size(self._quantiser.free)} are free"
-        return f"Writes {listed(missing)} to {room}." if missing else "All of them are here."
+        return f"Writes {listed(missing)} to {room}." if missing else "All files are already here."
 
     def check(self) -> None:
         if self.at_work:

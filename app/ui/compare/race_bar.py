@@ -150,7 +150,7 @@ class RaceBar(QWidget):
         self._words = kit.label("Race at", "secondary")
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the race")
-        self.speed.setToolTip("True speed is as recorded; slower speeds show what is too fast to see")
+        self.speed.setToolTip("True speed is the recorded pace; choose a slower one to see details")
         self.speed.addItems(list(SPEEDS))
         self.speed.activated.connect(self._speed_chosen)
         self.slider = kit.slider("Moment of the race", 0, STEPS)
@@ -208,7 +208,7 @@ class RaceBar(QWidget):
         self.prompt.setCurrentIndex(prompt)
 
     def set_seconds(self, seconds: float) -> None:
-        """Set the length of the race, 0 where there is none, and move to its end."""
+        """Set the length of the race, 0 if there is none, and move to its end."""
         self.stop()
         self._seconds = seconds
         self._show(seconds)

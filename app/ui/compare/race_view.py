@@ -321,7 +321,7 @@ class RaceView(QWidget):
 
 
 def _round_of(rounds: Sequence[Round], token: int) -> int | None:
-    """The index of the round that emitted a token, given by its index in the answer; None where none did."""
+    """The index of the round that emitted a token, given by its index in the answer; None if none did."""
     for round in rounds:
         token -= len(round.emitted)
         if token < 0:

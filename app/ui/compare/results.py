@@ -209,15 +209,16 @@ TITLES = (
     ("lane", "The lane whose text differs from its baseline's"),
     ("prompt", "Number of the prompt"),
     ("repeat", "Number of the repeat"),
-    ("token", "Place of the first token that differs, from 1"),
+    ("token", "Position of the first token that differs, from 1"),
     ("baseline", "The baseline's token there"),
     ("this lane", "This lane's token there"),
-    ("logit gap", "Between the baseline's logits of the two tokens"),
+    ("logit gap", "Difference between the baseline's logits of the two tokens"),
     (
         "moved by",
-        "The difference from that gap in this lane's own pass, caused by rounding in another batch size",
+        "How much that gap differs in this lane's own pass, because batches of a different size round "
+        "differently",
     ),
-    ("why", "A near-tie is a difference that rounding alone explains"),
+    ("why", "A rounding tie is a difference that rounding alone explains"),
 )
 LEFT = (0, 4, 5, 8)
 
@@ -241,7 +242,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[PartedRo
         if not keeps_text(run.strategy, experiment.sampling_of(run.lane).temperature):
             why = "the rule keeps the distribution, not the text"
         elif parting.near_tie:
-            why = "near-tie: rounding"
+            why = "rounding tie"
         cells = (
             names[run.lane],
             str(run.prompt_index + 1),
@@ -340,7 +341,7 @@ class Results(QWidget):
             self.same.say("No divergences", "Every answer has exactly the baseline's tokens.")
         else:
             self.same.say(
-                "Nothing is compared yet", "Each answer is compared with its baseline's, token by token."
+                "Nothing is compared yet", "Answers are compared with the baseline's, token by token."
             )
         self._parting_pages.setCurrentIndex(1 if found else 0)
         self._show_head()

@@ -42,19 +42,19 @@ class Amount:
 
     repeats: int = param(
         3,
-        "Each lane answers each prompt this often. With fewer than three, an interval needs three prompts.",
+        "How often each lane answers each prompt. With fewer than three, an interval needs three prompts.",
         low=1,
         high=100,
     )
     per_category: int = param(
         1,
-        "Prompts taken from each category, in order; 0 takes all. A conversation counts once.",
+        "Number of prompts from each category, in order; 0 uses all. A conversation counts once.",
         low=0,
         high=10_000,
     )
     max_tokens: int = param(
         0,
-        "An answer ends after this many tokens; 0 takes the length that the prompts come with.",
+        "The most tokens of an answer; 0 uses the length set by the prompts.",
         low=0,
         high=1_000_000,
         unit="tokens",
@@ -227,7 +227,7 @@ class KeptSetup:
         return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 
     def save(self, setup: CompareSetup) -> None:
-        """Save atomically; raises UserError where the folder cannot be used, and OSError."""
+        """Save atomically; raises UserError if the folder cannot be used, and OSError."""
         kept = _SetupFields(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
         make_folder(self._path.parent)
         write_atomic(self._path, msgspec.json.encode(kept))

@@ -133,7 +133,7 @@ class DepthPanel(CurvesPanel):
         self, lanes: Callable[[], Experiment], suite: Suite, n_ctx: Callable[[ModelOptions], int]
     ) -> None:
         """`lanes` returns the experiment of Run and raises SettingError; `suite` has the long documents;
-        `n_ctx` returns the context size that a target was loaded with, 0 where it was not loaded."""
+        `n_ctx` returns the context size that a target was loaded with, 0 if it was not loaded."""
         super().__init__("Depth", DEPTH_WORDS, "Depths", "Measure the depths", "Show the last depths")
         self._lanes = lanes
         self._suite = suite
@@ -158,13 +158,14 @@ LOAD_WORDS = (
     "latency, acceptance, and where drafting stops paying. Separate numbers with commas."
 )
 KINDS = {
-    "Requests at once": ("1,2,4,8", "As an answer ends, the next prompt is sent, until all are asked."),
+    "Requests at once": ("1,2,4,8", "As an answer ends, the next prompt is sent, until all are sent."),
     "Requests a second": ("0.5,1,2", "Prompts are sent at random times, as people do (a Poisson process)."),
 }
 LIMITS = {"first_token": "First token within", "inter_token": "95 % of tokens within"}
 LIMITS_WORDS = (
-    "Limits in seconds, if any. The goodput counts the requests a second that keep them. The second limit is "
-    "for the time since the token before."
+    "Limits in seconds, if any. Goodput is the number of requests a second within them. The second limit "
+    "applies to "
+    "the time after the previous token."
 )
 
 
@@ -224,8 +225,9 @@ class LoadPanel(CurvesPanel):
 
 TUNE_WORDS = (
     "Finds the fastest of about 50 settings on the prompts chosen here. A few answers show which settings "
-    "cannot win; these are not run. Then it says how long the others take. Slow ones drop out, and the rest "
-    "get longer answers. With several kinds of prompt there is an answer for each kind."
+    "cannot win; these are not run. It then says how long measuring the others takes. Slow settings drop "
+    "out, and "
+    "the rest get longer answers. With several kinds of prompt, each kind gets its own result."
 )
 
 
@@ -257,8 +259,9 @@ class TunePanel(StartPanel):
 
 Sweep = tuple[Experiment, SweepFacts]
 SWEEP_WORDS = (
-    "Measures every combination of the values of two settings, on the prompts chosen here. They can be the "
-    "strategy's, the sampler's, or those of loading the models, which are loaded once for each value. "
+    "Measures every combination of the values of two settings, on the prompts chosen here. They can belong "
+    "to the "
+    "strategy, the sampler or the models, which are loaded once for each value. "
     "Separate values with commas; 1..8 stands for all whole numbers from 1 to 8."
 )
 _USUAL = {

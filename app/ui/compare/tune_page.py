@@ -23,14 +23,15 @@ TITLES = (
     ("setting", "The strategy and its parameters"),
     (
         "speed-up (95 %)",
-        "tokens/s over that of none on the same prompts. The interval is where it would lie for other "
-        "prompts like these; with one prompt, for that one",
+        "tokens/s over that of none on the same prompts. The interval estimates it for similar prompts; "
+        "with one "
+        "prompt, for repeats of that prompt",
     ),
     ("end to end", "The same, including the time to read the prompt: from the request to the last token"),
     ("acceptance", "Accepted / drafted tokens"),
-    ("answers", "How many answers were measured in its last round; every repeat of a prompt counts"),
-    ("round", "The last round that it was in"),
-    ("", "What became of it"),
+    ("answers", "Number of answers measured in its last round, every repeat counted"),
+    ("round", "The last round that included it"),
+    ("", "Outcome for this setting"),
 )
 ROUND = 5  # of these: the last number
 
@@ -72,7 +73,7 @@ class TunePage(QWidget):
         self.more = kit.button(
             f"Search {MORE_SECONDS // 60} more minutes",
             self.more_wanted,
-            tip="With the settings that are still in, on new measurements",
+            tip="Continues with the settings that are left, on new measurements",
         )
         self.compare = kit.button("Compare the best side by side", self._compare)
         self.close_button = kit.button("Back to the lanes", self.closed)

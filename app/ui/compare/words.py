@@ -13,8 +13,8 @@ from app.ui.widgets.words import duration
 
 NO_BASELINE = (
     "no baseline",
-    "The server cannot leave drafting out. Add another server with the same model and without drafts: it is "
-    "the baseline then.",
+    "The server cannot turn drafting off. Add a server with the same model and without drafts as the "
+    "baseline.",
 )
 """The badge of a server's lane that is compared with nothing."""
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
@@ -42,9 +42,10 @@ def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, st
     if record.identical_to_baseline:
         return "identical", "The same tokens as the baseline, one for one."
     if not keeps_text(strategy, temperature):
-        return "same distribution, other text", (
-            "At this temperature the rule draws its own tokens: their distribution is the target's, but the "
-            "text differs. verify=match keeps the text."
+        return "same distribution, different text", (
+            "At this temperature the rule samples its own tokens. The distribution is the target's, but the "
+            "text "
+            "differs. Use verify=match to keep the text."
         )
     if parting is None:
         return "", ""
@@ -64,7 +65,7 @@ def _parting_words(parting: Divergence) -> str:
     if parting.difference is not None:
         lines.append(f"Between the two passes that gap moved by {numbers.digits(parting.difference)}.")
     if parting.near_tie:
-        lines.append("Rounding in batches of another size explains the difference.")
+        lines.append("Rounding in batches of a different size explains the difference.")
     return "\n".join(lines)
 
 
@@ -79,7 +80,7 @@ def token_words(parting: Divergence, *, own: bool) -> str:
 def lane_words(lane: Lane) -> str:
     """A description of a lane's strategy, shown before its first answer; or what is wrong with it."""
     if lane.pair is not None and lane.pair.is_server:
-        drafts = "without drafts" if lane.strategy == NONE else "with drafts by its own settings"
+        drafts = "without drafts" if lane.strategy == NONE else "with drafts as the server is set"
         return f"The server at {lane.pair.target.path} answers {drafts}."
     try:
         parts = StrategySpec.parse(lane.strategy).parts

@@ -188,7 +188,7 @@ def test_a_list_that_cannot_be_kept_is_said(
         blocked = FileLock(tmp_path / "data" / "downloads.json.lock")
         blocked.acquire()
         monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    with pytest.raises(UserError, match="list of downloads cannot be kept: ") as raised:
+    with pytest.raises(UserError, match="list of downloads cannot be saved: ") as raised:
         hold_queue(file)
     assert str(file.parent) in raised.value.hint
 

@@ -135,9 +135,8 @@ def test_only_what_every_lane_answered_is_compared(report: Report) -> None:
     assert [(out.prompt_index, out.repeat, out.lanes) for out in part.left_out] == [
         (0, repeat, (1,)) for repeat in range(3)
     ]
-    sentence = (
-        "Only what every lane answered is compared: 1 of 2 prompts is left out, where draft-simple failed."
-    )
+    sentence = "Only answers that every lane completed are compared: 1 of 2 prompts is left out, because "
+    "draft-simple failed."
     assert disturbances(part) == [sentence]
     for text in (html_page(part), markdown(part)):
         assert sentence in html.unescape(text)
@@ -308,7 +307,7 @@ def test_synthetic_lanes_never_win() -> None:
 def test_verdicts() -> None:
     assert verdict(made_report()).startswith("draft-simple is the fastest measured: 1.5")
     assert verdict(made_report(repeats=1)) == (
-        "draft-simple measured 1.50×, the most. Needs more complete repeats or prompts for an interval."
+        "draft-simple measured 1.50×, the most. Add prompts or complete repeats for an interval."
     )
 
 
@@ -420,7 +419,7 @@ def test_lanes_on_two_targets_are_not_ranked_against_each_other(report: Report) 
 
     near, far, top = Speedup(1.3, 1.28, 1.32, 3), Speedup(1.1, 1.05, 1.2, 3), Speedup(1.4, 1.31, 1.5, 3)
     assert said(near, far, top) == (
-        "draft-simple on u.gguf gains most over its own none: 1.40× (1.31 to 1.50) as fast. "
+        "draft-simple on u.gguf gains most over its own baseline: 1.40× (1.31 to 1.50) as fast. "
         "draft-simple may gain just as much (the intervals overlap)."
     )
     slow = Speedup(0.9, 0.8, 0.95, 3)
@@ -462,7 +461,7 @@ def test_markdown_is_a_table_with_its_circumstances(report: Report) -> None:
         columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
         assert len(columns) == 1  # a bar in a name does not make a column
     assert any("t.gguf" in line for line in lines)
-    assert any("near-tie" in line for line in lines)
+    assert any("rounding tie" in line for line in lines)
     assert any(line.startswith("llama-server") for line in lines)
 
 
@@ -497,7 +496,7 @@ def test_a_near_tie_hides_no_parting_of_another_repeat(report: Report) -> None:
     ]
     lines = list(parting_lines(with_runs(report, runs)))
     assert len(lines) == 2
-    assert "repeat 1, token 5" in lines[0] and "near-tie" in lines[0]
+    assert "repeat 1, token 5" in lines[0] and "rounding tie" in lines[0]
     assert "repeat 2, 3, token 10: 'y' instead of 'x', logit gap 2.90" in lines[1]
     assert lines[1].endswith("2.90")
 

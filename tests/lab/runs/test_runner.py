@@ -439,7 +439,7 @@ def test_a_target_that_is_not_there_is_told(pair_files: Files, tmp_path: Path) -
 def test_gaps_that_a_target_cannot_fill_are_refused_once(pair_files: Files) -> None:
     gaps = tuple(Prompt(text, suffix="b") for text in ("a", "c"))
     runner = Runner(small(pair_files, DRAFT, LOOKUP, prompts=gaps), ThreadHome)
-    with pytest.raises(UserError, match="no tokens to fill in the middle, and every prompt asks for that"):
+    with pytest.raises(UserError, match="no fill-in-the-middle tokens, and every prompt needs them"):
         list(runner.run())
     assert not runner.records
     runner.close()
@@ -591,7 +591,7 @@ def test_a_journal_whose_model_is_another_file_now_is_refused(
     shutil.copyfile(tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.3, noise_seed=8)), draft)
     assert draft.stat().st_size == pair_files[1].stat().st_size
     before = file.read_bytes()
-    with pytest.raises(UserError, match=r"measured under other conditions: draft\.gguf has changed"):
+    with pytest.raises(UserError, match=r"measured under different conditions: draft\.gguf has changed"):
         Runner(experiment, ThreadHome, journal=file)
     assert file.read_bytes() == before
 

@@ -65,7 +65,7 @@ def test_a_vllm_that_tells_every_step_answers_with_fates(windows: Windows) -> No
     desk = windows.open(max_tokens=5)
     with serving(vllm(*CHUNKS, told=DETAILED)) as server:
         chosen(desk, server)
-        assert chip_text(desk.header.strategy).startswith("an untold method")
+        assert chip_text(desk.header.strategy).startswith("an unknown method")
         answer = desk.ask("hello")
         body = server.bodies("/v1/chat/completions")[-1]
     assert body["messages"] == [{"role": "user", "content": "hello"}]
@@ -185,7 +185,7 @@ def test_a_server_that_dies_in_an_answer_says_so_below_it(windows: Windows) -> N
         chosen(desk, server)
         desk.type("hello")
         desk.until(desk.notes)
-    assert "ended its answer in the middle" in desk.notes()[0]
+    assert "stopped in the middle of its answer" in desk.notes()[0]
     assert desk.texts()[-1] == "a", "what came before stays"
 
 

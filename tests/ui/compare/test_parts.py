@@ -63,7 +63,7 @@ def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
     shown = badge(record(identical_to_baseline=False, first_divergence=tie), "prompt-lookup", 0)[0]
     assert shown == "equal but for rounding, differs from token 5"
     drawn = badge(record(identical_to_baseline=False, first_divergence=parting), "prompt-lookup", 0.8)[0]
-    assert drawn == "same distribution, other text"
+    assert drawn == "same distribution, different text"
     matched = record(identical_to_baseline=False, first_divergence=parting)
     assert badge(matched, "prompt-lookup:verify=match", 0.8)[0] == "differs from token 5"
     assert badge(record(lane=0), "none", 0) == ("", "")

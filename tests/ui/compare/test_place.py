@@ -62,9 +62,9 @@ def test_a_result_says_what_was_changed_since(windows: Windows) -> None:
     desk.until_ready()
     assert "changed since" not in place.strip.remarks.text()
     place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
-    assert place.strip.remarks.text().startswith("Lanes changed since this was measured.")
+    assert place.strip.remarks.text().startswith("Lanes changed after this was measured.")
     place.head.prompts_panel.own.setPlainText("xyz")
-    assert place.strip.remarks.text().startswith("Lanes and prompts changed since this was measured.")
+    assert place.strip.remarks.text().startswith("Lanes and prompts changed after this was measured.")
     assert place.strip.remarks.isVisible()
 
 

@@ -111,7 +111,7 @@ def test_a_second_server_without_drafts_is_the_baseline(windows: Windows) -> Non
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        (llama_server(*DRAFTING[:2]), "ended its answer in the middle"),
+        (llama_server(*DRAFTING[:2]), "stopped in the middle of its answer"),
         (llama_server(counted(1, "a", 1), counted(2, "b", 2, 1, 3)), "counters contradict each other"),
         (llama_server(*DRAFTING[:3], counted(4, "d", 4)), "3 tokens asked for"),
     ],
@@ -151,7 +151,7 @@ def test_a_server_that_cannot_be_asked_says_so_in_the_form(windows: Windows) -> 
     with serving({"/props": Answer({"error": "no"}, 404)}) as stranger:
         form.address.setText(stranger.address)
         form.act.click()
-        desk.until(lambda: "does not offer what is asked of it" in form.notice.message)
+        desk.until(lambda: "does not support this request" in form.notice.message)
     assert place.chips.setup == before
 
 

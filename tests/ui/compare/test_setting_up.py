@@ -45,7 +45,7 @@ def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
 def test_how_long_it_takes_stands_before_run(windows: Windows) -> None:
     place = opened(windows.open(), tokens=16, repeats=2)
     before = place.strip.words.text()
-    assert " cold runs of up to 16 tokens; one after another" in before, "nothing was answered yet"
+    assert " cold runs of up to 16 tokens, one at a time" in before, "nothing was answered yet"
     place.chat.engine.pace = 0.5  # as after an answer in the chat
     place.chips.show_setup()
     runs = (len(place.chips.setup.lanes) + 1) * len(place.chips.setup.prompts) * 2
@@ -83,7 +83,7 @@ def test_every_turn_of_a_published_conversation_is_measured(windows: Windows, tm
     panel.choose = lambda _parent: str(questions)
     panel.source.picked.emit(Source.FILE)
     panel.open.click()
-    assert "asked with the conversation before it" in words_in(panel) and "2 prompts of 2 taken" in words_in(
+    assert "sent with the conversation before it" in words_in(panel) and "2 prompts of 2 taken" in words_in(
         panel
     )
     report = measured(desk, place)

@@ -94,7 +94,7 @@ def test_a_keyring_that_refuses_a_key_is_said_and_the_key_still_serves(
     qtbot: QtBot, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_address: str, _key: str) -> None:
-        raise UserError("The keyring did not keep the key.")
+        raise UserError("The keyring did not save the key.")
 
     monkeypatch.setattr("app.ui.state.servers.keep_key", refuse)
     with keyed() as server:
