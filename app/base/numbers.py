@@ -14,7 +14,7 @@ SIZE_UNITS = ("kB", "MB", "GB", "TB")
 def significant(value: float | None, figures: int = 3) -> str:
     """Three significant digits, from 100 on whole numbers: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345.
 
-    With more `figures`, so many digits.
+    With more `figures`, this many digits.
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -40,7 +40,7 @@ def file_size(size: float) -> str:
 
 
 def digits(value: float | None, unit: str = "") -> str:
-    """Three significant digits, then a space and `unit` where it is given."""
+    """Three significant digits, then a space and `unit` if it is given."""
     return NONE if value is None else f"{significant(value)} {unit}".rstrip()
 
 

@@ -104,7 +104,7 @@ def resource_folder() -> Path:
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The user's folders, or those under DRAFTSCOPE_HOME where it is set."""
+    """The user's folders, or those under DRAFTSCOPE_HOME if it is set."""
     home = environment.get(HOME_VARIABLE, "")
     if home:
         root = Path(home).expanduser().absolute()

@@ -26,8 +26,8 @@ def start(thread: threading.Thread) -> None:
     """Start a thread. Raises MemoryError if memory is too short for one, UserError if the system allows
     no more threads.
 
-    A thread that finds no memory for its first call ends before it has begun, and `Thread.start` waits for it
-    for ever: so there must be room first.
+    A thread that finds no memory for its first call ends before it has started, and `Thread.start` waits for
+    it for ever: so there must be room first.
     """
     try:
         mmap.mmap(-1, _ROOM, access=mmap.ACCESS_COPY).close()

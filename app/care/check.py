@@ -1,7 +1,7 @@
 """Check and repair: what is damaged or left over in the user's folders, and what would be done about it.
 
 Nothing is changed before `repair` is called with what was found, and nothing is deleted: what is left over
-goes to the trash of the chats, what is damaged is kept under another name.
+goes to the trash of the chats, what is damaged is kept under a new name.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from app.saved.measured import run_files
 
 @dataclass(frozen=True, slots=True)
 class DataFault:
-    """A sentence for what is wrong and one for the remedy, "" where there is nothing to do.
+    """A sentence for what is wrong and one for the remedy, "" if there is nothing to do.
 
     `mend` applies the remedy; raises UserError or OSError. It deletes nothing: files are moved to the trash
-    or kept under another name.
+    or kept under a new name.
     """
 
     words: str
@@ -91,7 +91,7 @@ def _turns(last: str, answers: dict[str, Trace]) -> tuple[list[Turn], set[str]]:
 
 
 def _trace_of(text: str, before: Sequence[Message], answers: dict[str, Trace]) -> str:
-    """The trace of an answer with this text that was given these messages; "" where there is none."""
+    """The trace of an answer with this text that was given these messages; "" if there is none."""
     named = (
         name for name, trace in answers.items() if trace.text == text and _dialogue(trace) == tuple(before)
     )

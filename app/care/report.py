@@ -1,6 +1,6 @@
 """A report to copy into a message or an issue: versions, devices, settings, the end of the log.
 
-It holds nothing that was said: of settings that are text only their length, unless that is asked for. The
+It contains no chat text: of settings that are text only their length, unless that is asked for. The
 user's home folder is written "~".
 """
 
@@ -30,7 +30,7 @@ from app.saved.settings import Settings
 
 LOG_LINES = 100
 _LIBRARIES = ("PySide6-Essentials", "llama-cpp-python", "numpy", "huggingface-hub", "msgspec")
-_LEFT_OUT = ("geometry", "splitters", "last_chat")  # nobody reads them
+_LEFT_OUT = ("geometry", "splitters", "last_chat")  # no one reads them
 _TEXTS = ("system_prompt", "stop", "server")
 
 

@@ -66,7 +66,7 @@ def advice_text(
     measured: Factor | None = None,
     tried: Mapping[str, Tried] | None = None,
 ) -> str:
-    """What the window says about an answer, or about several of one strategy; "" where it drafts nothing.
+    """What the window says about an answer, or about several of one strategy; "" if it drafts nothing.
     `plain` are answers of the baseline, against which this strategy is `measured`, and what else was `tried`
     on these prompts."""
     try:

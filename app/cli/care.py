@@ -38,7 +38,7 @@ def report(argv: list[str]) -> int:
 
 
 def _devices() -> DevicesListed | str:
-    """The devices, listed in a process of their own: what crashes it is in the report."""
+    """The devices, listed in a separate process: what crashes it is in the report."""
     home = ProcessHome()
     try:
         home.send(ListDevices(0))

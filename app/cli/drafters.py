@@ -31,7 +31,7 @@ def know_drafters(prog: str, argv: list[str]) -> None:
     add_drafter_option(parser)
     # Only this option: the rest of the command line may depend on these strategies.
     files = parser.parse_known_args(argv)[0].drafter
-    # Each is tried in a process of its own first: one that ends its process would end this command mutely.
+    # Each is tried in a separate process first: one that ends its process would end this command mutely.
     problems = TriedDrafters().use(files) if files else use_drafters(())
     for source, problem in problems.items():
         if source in files:

@@ -50,7 +50,7 @@ class Cache:
         """Path of a file that is in the cache, whichever commit brought it; None if it is missing or
         cannot be read.
 
-        With `sha256` (and with `size`, where it is known) only a file that matches counts.
+        With `sha256` (and with `size`, if it is known) only a file that matches counts.
         """
         return self._first(repo, [(name, size, sha256)])
 
@@ -108,7 +108,7 @@ class Cache:
                 yield commit, tuple(_files(commit))
 
     def _commit_of(self, repo: str, revision: str) -> str:
-        """The commit that a branch, tag or commit last pointed to here; "" where it was never asked for."""
+        """The commit that a branch, tag or commit last pointed to here; "" if it was never asked for."""
         if _COMMIT.fullmatch(revision):
             return revision
         try:
@@ -277,7 +277,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a folder and those in it, where they are empty."""
+    """Remove a folder and those in it, if they are empty."""
     for inner in _folders(folder):
         if not inner.is_symlink():
             _remove_empty(inner)

@@ -66,7 +66,7 @@ class CacheEntry:
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     def settle(self) -> None:
-        """Make the complete partial file the blob, in place of a damaged one. It is synced to the disk before
+        """Make the complete partial file the blob, instead of a damaged one. It is synced to the disk before
         it is renamed: after a power loss a blob is complete, or missing."""
         with self.partial.open("r+b") as file:
             os.fsync(file.fileno())

@@ -45,7 +45,7 @@ class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: tuple[Entry, ...]
     note: str = ""
     limits: str = ""  # what cannot be done with it here, and what can
-    published: str = ""  # speeds that others measured: of which models, on what, and where they stand
+    published: str = ""  # speeds that others measured: of which models, on what, and where they are published
 
     @property
     def size(self) -> int:

@@ -94,8 +94,8 @@ class _BoundedClient(httpx2.Client):
 
     @override
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """The same, within WHOLE_SECONDS. (A read that waits cannot be ended from outside: its thread goes on
-        until its own limits end it.)"""
+        """The same, within WHOLE_SECONDS. (A read that waits cannot be ended from outside: its thread
+        continues until its own limits end it.)"""
         answers: queue.SimpleQueue[httpx2.Response | BaseException] = queue.SimpleQueue()
 
         def ask() -> None:

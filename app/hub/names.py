@@ -93,7 +93,7 @@ def is_model(name: str) -> bool:
 
 
 def quantisation_of(name: str) -> str:
-    """The quantisation in a file name, such as "Q4_K_M"; "?" where it has none."""
+    """The quantisation in a file name, such as "Q4_K_M"; "?" if it has none."""
     shard = shard_of(name)
     stem = shard.stem if shard else name.removesuffix(".gguf")
     for part in reversed(stem.split("/")):  # the file's own name first, then its folders

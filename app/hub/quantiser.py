@@ -146,7 +146,7 @@ class Quantiser:
         partial = partial_of(file.path)
 
         def look() -> bool:
-            with contextlib.suppress(FileNotFoundError):  # it is not begun
+            with contextlib.suppress(FileNotFoundError):  # it is not started
                 told(file, min(1.0, partial.stat().st_size / file.size))
             return stopped()
 

@@ -65,9 +65,9 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class Quantisation:
-    """One model of a repository; several files where it is sharded."""
+    """One model of a repository; several files if it is sharded."""
 
-    name: str  # such as "Q4_K_M"; "?" where the file name has none
+    name: str  # such as "Q4_K_M"; "?" if the file name has none
     files: tuple[HubFile, ...]
 
     @property
@@ -97,7 +97,7 @@ class Repo:
 
     @property
     def limits(self) -> str:
-        """What Draftscope cannot do with its models, for people; "" where there is nothing to say."""
+        """What Draftscope cannot do with its models, for people; "" if there is nothing to say."""
         if _WITH_HEAD.search(self.repo):
             return (
                 "The name suggests an MTP head. If the model's file contains it, draft-mtp drafts with it. "
@@ -215,7 +215,7 @@ def licence_of(tags: Iterable[str] | None, card: Any) -> str:
 
 
 def number(value: object) -> int | None:
-    """A count that the Hub tells; None for what is none."""
+    """A count that the Hub reports; None for what is none."""
     return value if isinstance(value, int) and 0 < value < _NO_COUNT else None
 
 

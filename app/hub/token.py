@@ -72,7 +72,7 @@ def save_token(hub: Hub, token: str) -> None:
 
 def forget_token() -> None:
     """Remove the token in use from this computer; others that huggingface_hub keeps by name stay. Raises
-    UserError if an environment variable sets it, and where its file cannot be changed."""
+    UserError if an environment variable sets it, and if its file cannot be changed."""
     from huggingface_hub.utils import get_stored_tokens  # which loads all of the client
 
     kept = kept_token()

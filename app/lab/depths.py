@@ -1,4 +1,4 @@
-"""A depth measurement: every prompt behind so many tokens of long documents."""
+"""A depth measurement: every prompt after this many tokens of long documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def documents_of(suite: Suite) -> str:
 
 
 def at_depths(experiment: Experiment, depths: Sequence[int], suite: Suite) -> Experiment:
-    """The experiment with every prompt at every depth: behind so many tokens of the long suite's documents.
+    """The experiment with every prompt at every depth: after this many tokens of the long suite's documents.
     Raises SettingError for prompts that are these documents themselves."""
     if set(experiment.prompts) & set(suite.prompts):
         raise SettingError(
@@ -40,7 +40,7 @@ def at_depths(experiment: Experiment, depths: Sequence[int], suite: Suite) -> Ex
 
 
 def without_depths(experiment: Experiment) -> tuple[Prompt, ...]:
-    """The prompts of a depth measurement, each once; of another experiment its prompts."""
+    """The prompts of a depth measurement, each once; of a different experiment its prompts."""
     if not has_depths(experiment):
         return experiment.prompts
     first = experiment.prompts[0].depth

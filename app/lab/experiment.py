@@ -289,7 +289,7 @@ class TurnOrder:
     but not freely: in a few repeats, chance would favour some lane. The cells of n repeats by n prompts share
     a Latin square, in which each of n lanes has every place once over the repeats of a prompt and once over
     the prompts of a repeat. It is a Williams square (Williams 1949): every lane also follows every other lane
-    equally often; for an odd n it follows half of them twice. The seed assigns lanes and rows anew for every
+    equally often; for an odd n it follows half of them twice. The seed assigns lanes and rows again for every
     square: the same experiment runs in the same order.
     """
 

@@ -127,7 +127,7 @@ POWERCAP = Path("/sys/class/powercap")
 _NVML = "nvml.dll" if os.name == "nt" else "libnvidia-ml.so.1"
 
 Counter = Callable[[], float | None]
-"""Joules used so far; None where it cannot be read now."""
+"""Joules used so far; None if it cannot be read now."""
 
 
 class EnergyMeter:

@@ -32,7 +32,7 @@ class AnswerFacts:
     """The facts of a whole answer."""
 
     def __init__(self, trace: Trace, measurement: Measurement | None) -> None:
-        """`measurement` holds the same request without drafts, where it was recorded."""
+        """`measurement` holds the same request without drafts, if it was recorded."""
         self._trace = trace
         self._measurement = measurement
         self._statistics = Statistics.of(trace.rounds)
@@ -238,7 +238,7 @@ class RoundFacts:
 
     @property
     def fate(self) -> str:
-        """The fate of that token: resampled, bonus or plain; "" where there is none."""
+        """The fate of that token: resampled, bonus or plain; "" if there is none."""
         token = own_token(self.record)
         return token.origin.value if token is not None else ""
 

@@ -96,7 +96,7 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A round of the answer, and what is said about it; with choices, what is asked before it is shown."""
 
     at: str
-    """A condition on the round: the first round behind the step before, or the same one, that fulfils it."""
+    """A condition on the round: the first round after the step before, or the same one, that fulfils it."""
     text: str
     """Shown beside the round; of a question, before it."""
     true: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class Lesson(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def lesson_files(resources: Path) -> tuple[Path, ...]:
-    """The text files of all lessons, in their order. Raises LessonError if there are none."""
+    """The text files of all lessons, in order. Raises LessonError if there are none."""
     found = tuple(sorted((resources / FOLDER).glob("[0-9]*.toml")))
     if not found:
         raise LessonError(f"There are no lessons in {resources / FOLDER}.", "Install Draftscope again.")
@@ -160,7 +160,7 @@ class TourPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How its accessible name begins."""
     text: str
     below: str = ""
-    """How the name of the widget begins below which the words stand; "" where that is the part."""
+    """How the name of the widget begins below which the words stand; "" if that is the part."""
 
     @property
     def words(self) -> str:
@@ -191,7 +191,7 @@ class ToldStep:
     card: Literal["drafted", "own", "none"]
     """What it is about, as in `LessonStep`."""
     place: int | None
-    """The place in the draft of the token that it is about; None where it is about none."""
+    """The place in the draft of the token that it is about; None if it is about none."""
     text: str
     choices: tuple[str, ...] = ()
     right: int = 0
@@ -212,7 +212,7 @@ class ToldLesson:
     steps: tuple[ToldStep, ...]
     trace: Trace
     measurement: Measurement | None
-    """The same request with and without drafts, where that was recorded."""
+    """The same request with and without drafts, if that was recorded."""
 
     @property
     def real(self) -> bool:

@@ -106,7 +106,7 @@ def run_files(trace: Path) -> tuple[Path, ...]:
 
 
 def write_measurement(trace: Path, measurement: Measurement) -> None:
-    """Write the runs beside an answer's trace, in place of an earlier measurement; raises OSError."""
+    """Write the runs beside an answer's trace, instead of an earlier measurement; raises OSError."""
     first, *others, doubts = run_files(trace)
     for file in (first, *others, doubts):
         file.unlink(missing_ok=True)

@@ -151,7 +151,7 @@ class PresetStore:
         return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
-        """Keep the file under another name: moved if `whole` of it is unusable, else copied."""
+        """Keep the file under a new name: moved if `whole` of it is unusable, else copied."""
         try:
             if whole:
                 kept = set_aside(self.path, "damaged")

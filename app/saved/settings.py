@@ -40,7 +40,7 @@ class Settings:
 
     target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
     draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
-    server: str = ""  # the address of the server that answers in place of the pair; "" for none
+    server: str = ""  # the address of the server that answers instead of the pair; "" for none
     strategy: str = "draft-simple:n_max=4"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = param(
@@ -161,7 +161,7 @@ class SettingsStore:
         return LoadedSettings(self._first, (notice,))
 
     def _keep_older(self, version: int) -> tuple[str, ...]:
-        """Keep the file of an older format before it is written anew; a sentence where that fails."""
+        """Keep the file of an older format before it is rewritten; a sentence where that fails."""
         try:
             keep_version(self.path, version)
         except OSError as error:

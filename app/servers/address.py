@@ -1,4 +1,4 @@
-"""The address of a server, as it stands in lanes, journals and reports; its key; and what is said of it.
+"""The address of a server, as it is in lanes, journals and reports; its key; and what is said of it.
 
 A key comes from an environment variable or the system's keyring, and is never in a setting, a log or a
 result. `keyring` is optional: if it is not installed, or the system has no store, only variables serve.
@@ -55,7 +55,7 @@ _SERVICE = "draftscope"
 
 def find_key(address: str, variable: str = "") -> str:
     """The key for a server: that of the named variable, else the kept one, else "". Raises UserError if
-    the variable is empty, and where it holds what no key can be."""
+    the variable is empty, and if it holds what no key can be."""
     if not variable:
         return kept_key(address)
     key = os.environ.get(variable, "").strip()
@@ -123,7 +123,7 @@ def server_words(server: ServerInfo) -> str:
 
 
 def fate_words(server: ServerInfo) -> str:
-    """A sentence on what a server tells of its drafts."""
+    """A sentence on what a server reports of its drafts."""
     if not server.speculation:
         return "Without drafts every token is plain."
     if server.tells_fates:
@@ -132,7 +132,7 @@ def fate_words(server: ServerInfo) -> str:
 
 
 def whole_words(whole: WholeServer) -> str:
-    """The drafts of a whole server in a few words; "" where it had none."""
+    """The drafts of a whole server in a few words; "" if it had none."""
     share = numbers.percent(whole.accepted / whole.drafted) if whole.drafted else ""
     return f"{share} of {whole.drafted:,} drafted tokens" if share else ""
 

@@ -75,7 +75,7 @@ class RoundFold:
         self._end = 0.0
 
     def add(self, tokens: list[Told], drafted: int, accepted: int, at: float) -> Iterator[Round]:
-        """Add tokens that came with these counters, `at` seconds behind the first token; yields the rounds
+        """Add tokens that came with these counters, `at` seconds after the first token; yields the rounds
         that are complete. Raises ServerError for counters that contradict each other or the tokens."""
         self._check(drafted, accepted)
         for token in tokens:
@@ -92,7 +92,7 @@ class RoundFold:
             )
 
     def finish(self, at: float) -> Iterator[Round]:
-        """Yield the round that the end of the answer cut, if any: what was drafted behind it was not
+        """Yield the round that the end of the answer cut, if any: what was drafted after it was not
         judged."""
         if self._open is not None and self._open.tokens:
             yield self._close(self._open, at)
@@ -171,7 +171,7 @@ Id = Annotated[int, msgspec.Meta(ge=-1, le=2**31 - 1)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """Bytes or parameters of a model."""
 Name = Annotated[str, msgspec.Meta(max_length=4096)]
-"""A name or path that a server tells."""
+"""A name or path that a server reports."""
 _LONGEST_TOKEN = 1024  # characters; real ones have a hundred or two
 
 
@@ -181,7 +181,7 @@ class Asked:
 
     body: dict[str, Any]
     prompt: str  # its text, template applied where that is known
-    prompt_tokens: int  # 0 if the server tells it only with its answer
+    prompt_tokens: int  # 0 if the server reports it only with its answer
     seed: int
     max_tokens: int
 
@@ -200,8 +200,8 @@ class Piece:
 
 
 class TokensHeard:
-    """The tokens of an answer as a server tells them, in chunks: nothing is made of a count or a text before
-    it is checked against what was asked for."""
+    """The tokens of an answer as a server reports them, in chunks: nothing is made of a count or a text
+    before it is checked against what was asked for."""
 
     def __init__(self, address: str, max_tokens: int) -> None:
         self._address = address
@@ -235,7 +235,7 @@ class ServerProtocol(Protocol):
     """A kind of server."""
 
     def describe(self) -> PairInfo:
-        """What the server tells of itself. Raises ServerError, Stopped."""
+        """What the server reports of itself. Raises ServerError, Stopped."""
 
     def prepare(self, request: GenerationRequest, seed: int) -> Asked:
         """The request as it is sent. Raises UserError, Stopped."""
@@ -251,7 +251,7 @@ class ServerProtocol(Protocol):
         """The rule by which the server judges drafts."""
 
     def whole(self) -> WholeServer | None:
-        """Its counts for all its users so far, where it tells no fates but those. Raises Stopped."""
+        """Its counts for all its users so far, where it reports no fates but those. Raises Stopped."""
 
 
 def alternatives(told: list[tuple[int, str, float]]) -> Alternatives:

@@ -1,4 +1,4 @@
-"""The caller's side of a running server: what `EngineClient` is for an engine process, and what stands in the
+"""The caller's side of a running server: what `EngineClient` is for an engine process, and what is in the
 place of the chat's engine."""
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class ServerClient:
         """Whether the last request was stopped."""
 
     def describe(self) -> PairInfo:
-        """What the server tells of itself, with `server` set; it is asked for one token. Raises ServerError,
-        Stopped."""
+        """What the server reports of itself, with `server` set; it is asked for one token. Raises
+        ServerError, Stopped."""
         self._server = _recognised(self._asker)
         self._info = self._server.describe()
         return self._info
@@ -90,7 +90,7 @@ class ServerClient:
         return client
 
     def whole(self) -> WholeServer | None:
-        """What the server drafted for all its users so far, where it tells that and nothing of its answers.
+        """What the server drafted for all its users so far, where it reports that and nothing of its answers.
         Raises ServerError, Stopped."""
         if self._server is None or self._info is None or _tells_fates(self._info):
             return None
@@ -234,7 +234,7 @@ def _tells_fates(info: PairInfo) -> bool:
 
 
 def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServer | None:
-    """What was drafted between two counts; None if they are not known, or the server began anew."""
+    """What was drafted between two counts; None if they are not known, or the server began again."""
     if before is None or after is None or after.drafted < before.drafted:
         return None
     return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)
@@ -254,7 +254,7 @@ class ServerHome(ThreadHome):
 
 
 class ServerLoop:
-    """Obeys commands by asking a server. Load takes an address in place of a file and asks what answers
+    """Obeys commands by asking a server. Load takes an address instead of a file and asks what answers
     there. A server writes at its own speed, and forgets nothing: SetPace and Forget have no effect."""
 
     def __init__(self, key_of: Callable[[str], str], emit: Callable[[Event], None]) -> None:

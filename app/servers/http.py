@@ -146,7 +146,7 @@ class StreamLine(NamedTuple):
 
 
 class Asker:
-    """Sends requests to one server, each on a thread of its own. Safe from any number of threads."""
+    """Sends requests to one server, each on its own thread. Safe from any number of threads."""
 
     def __init__(
         self, address: str, key: str, stopping: Callable[[], bool], patience: float = PATIENCE
@@ -304,7 +304,7 @@ class _StreamReader:
 
     def _run(self) -> None:
         try:
-            with contextlib.suppress(asyncio.CancelledError):  # nobody listens any more
+            with contextlib.suppress(asyncio.CancelledError):  # no one listens any more
                 self._loop.run_until_complete(self._task)
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:

@@ -31,7 +31,7 @@ from app.servers.http import Asker, ServerError, strange
 KIND = "llama-server"
 _OFF = {"speculative.n_max": 0}
 """What asks a llama-server not to draft. The built-in version does not take that wish; what a server took
-stands in its answer's `generation_settings`."""
+is in its answer's `generation_settings`."""
 _TOLD = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 _SAME = (
     "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "frequency_penalty",
@@ -189,7 +189,7 @@ class LlamaServer:
         return MATCH if temperature > 0 else GREEDY
 
     def whole(self) -> WholeServer | None:
-        return None  # it tells every answer's own counts
+        return None  # it reports every answer's own counts
 
     def judge(self, asked: Judge) -> Alternatives:
         text, ids = self._prompt(asked.request)

@@ -36,7 +36,7 @@ _COUNTER = re.compile(
     r"^vllm:spec_decode_num_(draft|accepted)_tokens(?:_total)?(?:\{.*\})? ([0-9.eE+]+)$", re.M
 )
 _DRAFTS = "an unknown method"
-"""What stands for a strategy: vLLM does not tell which it is."""
+"""What stands for a strategy: vLLM does not report which it is."""
 
 
 class _Delta(msgspec.Struct):
@@ -123,7 +123,7 @@ class Vllm:
         if not cards:
             raise strange(asker.address, "has no model")
         self._card = cards[0]
-        self._detailed = False  # whether it tells its counts by step
+        self._detailed = False  # whether it reports its counts by step
 
     def describe(self) -> PairInfo:
         steps = self._steps_of_a_request()
@@ -201,7 +201,7 @@ class Vllm:
                 return
 
     def _chunks(self, asked: Asked) -> Iterator[tuple[Piece, _CompletionChunk]]:
-        """The chunks of an answer, each with what it tells."""
+        """The chunks of an answer, each with what it reports."""
         path = "/v1/chat/completions" if "messages" in asked.body else "/v1/completions"
         heard, usage = TokensHeard(self._asker.address, asked.max_tokens), _Usage()
         for at, event in self._asker.stream(path, asked.body):
@@ -253,7 +253,7 @@ class Vllm:
         return steps
 
     def _steps_of_a_request(self) -> _StepCounts | None:
-        """What it tells of the drafts of a request for one token; None if it tells nothing."""
+        """What it reports of the drafts of a request for one token; None if it reports nothing."""
         body = {"model": self._card.id, "prompt": "Hello", "max_tokens": 1}
         chunk = self._as(self._asker.ask("/v1/completions", body), _CompletionChunk)
         return chunk.metrics.speculative_decoding if chunk.metrics else None
@@ -293,7 +293,7 @@ def _finish(reason: str | None) -> FinishReason | None:
 
 
 def _by_step(pieces: list[Piece], steps: list[tuple[int, int]]) -> Iterator[Piece]:
-    """The tokens behind the first with running counters, as llama-server would send them.
+    """The tokens after the first with running counters, as llama-server would send them.
 
     Usually a piece is a step. Steps without a draft are not listed: a piece of one token counts as one of
     these while there are more tokens than the steps with a draft account for. (Which of several single tokens

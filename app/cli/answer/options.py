@@ -341,7 +341,7 @@ def local_pair(
 
 
 def without_gpu(target: ModelOptions, pair: PairInfo) -> str:
-    """A sentence on layers that were asked onto a GPU and are not there; "" where nothing was asked."""
+    """A sentence on layers that were asked onto a GPU and are not there; "" if nothing was asked."""
     if target.n_gpu_layers <= 0 or pair.server is not None or pair.target.n_gpu_layers:
         return ""
     return "--n-gpu-layers has no effect: no GPU is used here. draftscope devices lists what can be."

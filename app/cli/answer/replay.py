@@ -13,7 +13,7 @@ from app.engine.record.trace import Trace, read_trace
 
 PROG = "draftscope replay"
 CUT = 4
-"""The exit code where a record holds as far as it goes, and breaks off before its end."""
+"""The exit code if a record is valid as far as it goes but breaks off before its end."""
 _DESCRIPTION = """\
 Print the text of a recorded trace on standard output and its statistics on standard error. No model is
 needed."""

@@ -82,7 +82,7 @@ def statistics_lines(trace: Trace) -> list[str]:
     """A line on the answer, whether its drafts are synthetic, how a rule chose their length, then llama.cpp's
     lines on them."""
     statistics = Statistics.of(trace.rounds)
-    # A server tells neither how often a strategy was asked nor how long it took.
+    # A server reports neither how often a strategy was asked nor how long it took.
     names = () if trace.header.pair.server is not None else strategy_names(trace.header.strategy)
     said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
     limit = longest_draft(trace.header.strategy)

@@ -62,7 +62,7 @@ def asked_options(arguments: argparse.Namespace, *, chat: bool) -> TemplateOptio
 
 
 def unread(asked: TemplateOptions, header: TraceHeader) -> str:
-    """A sentence on options that the template does not read; "" where it reads all of them.
+    """A sentence on options that the template does not read; "" if it reads all of them.
 
     Raises PromptError if thinking should be off and the template has no switch for it.
     """

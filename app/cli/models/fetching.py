@@ -36,7 +36,7 @@ def on_the_hub(name: str) -> Address | None:
 def fetch_pair(
     target: ModelOptions, draft: ModelOptions | None, interrupt: Interrupt
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """The pair with local files in place of names on the Hub; missing files are downloaded.
+    """The pair with local files instead of names on the Hub; missing files are downloaded.
 
     Raises HubError, and KeyboardInterrupt if Ctrl+C came first.
     """

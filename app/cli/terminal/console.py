@@ -44,7 +44,7 @@ def use_utf8() -> None:
 
 
 def put(lines: Iterable[str]) -> None:
-    """Print lines on standard output, for people. Raises OSError if nobody reads them."""
+    """Print lines on standard output, for people. Raises OSError if no one reads them."""
     print(*map(printable_line, lines), sep="\n")
 
 

@@ -287,7 +287,7 @@ class Fetcher:
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
-    """The byte at which this answer begins; raises HubError if it is of another file."""
+    """The byte at which this answer begins; raises HubError if it is of a different file."""
     if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
         # Signed addresses expire: the next look-up gives a new one.
         raise HubError(Trouble.SERVER, "The file's address has expired.", "A new one is requested.")
@@ -319,7 +319,7 @@ def _changed() -> HubError:
 
 
 def _checksum_of(file: ItemFile, remote: _Remote) -> str:
-    """The checksum that the file must have, "" where it is not known. A mirror may not give one; the one that
+    """The checksum that the file must have, "" if it is not known. A mirror may not give one; the one that
     the Hub listed applies unless the file's size has changed."""
     return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")
 

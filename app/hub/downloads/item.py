@@ -32,7 +32,7 @@ RESUMABLE = frozenset({State.PAUSED, State.FAILED})
 
 
 class ItemFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One file of an item. `etag` and `commit` are known once its download has begun."""
+    """One file of an item. `etag` and `commit` are known once its download has started."""
 
     name: str
     size: int
@@ -78,7 +78,7 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_over(self) -> bool:
         """Whether it is done, or was cancelled and stays only because something could not be deleted: nothing
-        more is downloaded by itself, and the same model may be requested anew."""
+        more is downloaded by itself, and the same model may be requested again."""
         return self.state is State.DONE or self.trouble is Trouble.NOT_DELETED
 
     @property
@@ -244,7 +244,7 @@ def folded(download: Download, report: Report, rate: Rate | None) -> Download:
             # A file that this download brought earlier stays its own, also when it now finds it.
             found = found and (known.found or known.etag != etag)
             begun = settled(download, State.RUNNING, download.done)
-            # A file of another size is not the one that the Hub listed: its checksum differs too.
+            # A file of a different size is not the one that the Hub listed: its checksum differs too.
             sha256 = known.sha256 if known.size in (0, size) else ""
             return with_file(begun, index, etag=etag, commit=commit, size=size, sha256=sha256, found=found)
         case DownloadProgress(done, checking=True):

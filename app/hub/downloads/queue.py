@@ -102,7 +102,7 @@ class DownloadQueue:
 
     def add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
         """Queue models that belong together, such as a pair; returns the ids of their items. A model that is
-        queued already is not queued twice: its id is returned. Raises HubError in offline mode, and where the
+        queued already is not queued twice: its id is returned. Raises HubError in offline mode, and if the
         disk cannot be read or has no room for them beside the rest of the queue."""
         if self._hub.is_offline:
             raise offline_error()

@@ -106,7 +106,7 @@ def remove_files(cache: Cache, download: Download, others: Iterable[Download]) -
     needed = {(other.repo, file.name) for other in others for file in other.files}
     left: dict[Path, OSError] = {}
     for file in download.files:
-        # Never begun: no part of it is ours.
+        # Never started: no part of it is ours.
         if not file.etag or (download.repo, file.name) in needed:
             continue
         error = _remove(cache, download.repo, file)

@@ -1,4 +1,4 @@
-"""The library on a thread of its own, for a window."""
+"""The library on its own thread, for a window."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Library:
 
     @property
     def notice(self) -> str:
-        """What was lost of the list of added files, for people; "" where nothing was lost."""
+        """What was lost of the list of added files, for people; "" if nothing was lost."""
         return self._shelf.places.notice
 
     def refresh(self) -> None:

@@ -32,7 +32,7 @@ class FileOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """An immutable snapshot. `facts` are None until the probe has read the file, and where it cannot be
+    """An immutable snapshot. `facts` are None until the probe has read the file, and if it cannot be
     read."""
 
     path: Path  # the file to load: the first part
@@ -53,7 +53,7 @@ class LocalModel:
     @property
     def quantisation(self) -> str:
         """Such as "Q4_K_M": from the file, or from its name where the file gives none or only a coarser word;
-        "?" where neither gives one."""
+        "?" if neither gives one."""
         named = quantisation_of(self.path.name)
         said = self.facts.quantisation if self.facts else ""
         finer = _FINER.fullmatch(named)

@@ -117,7 +117,7 @@ def measure(files: Sequence[Path]) -> tuple[int, int]:
 
 
 class Shelf:
-    """The whole library, blocking; `Library` runs it on a thread of its own."""
+    """The whole library, blocking; `Library` runs it on its own thread."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Servers under load: n requests at once, for n of 1, 2, 4, 8, …; or so many a second, at random times.
+"""Servers under load: n requests at once, for n of 1, 2, 4, 8, …; or this many a second, at random times.
 
 `levels.py` says what may be asked for. `LoadRunner` sends all prompts, n at once, and the next as one ends;
 servers take turns, level by level. Only the time in which a server is busy with n requests counts. At a rate

@@ -40,7 +40,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class LoadPlan(msgspec.Struct, frozen=True):
-    """The loads to measure: either so many requests at once, or so many a second at random times."""
+    """The loads to measure: either this many requests at once, or this many a second at random times."""
 
     at_once: tuple[int, ...] = ()
     rates: tuple[float, ...] = ()

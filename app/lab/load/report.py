@@ -27,7 +27,7 @@ FORMAT = "load-1.2"
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Requests to one server: so many at once, and as one ends, the next is sent; or so many a second.
+    """Requests to one server: this many at once, and as one ends, the next is sent; or this many a second.
 
     Of requests at once, only the time in which the server had them all counts for a speed: when no request is
     left to be sent, fewer and fewer are answered at once. Of a rate, the whole time counts.
@@ -163,7 +163,7 @@ class BurstReport(JsonFile, frozen=True):
     lanes: tuple[LoadLane, ...]
     rows: tuple[LoadRow, ...]
     crossings: tuple[float | None, ...]
-    """For each lane the number of requests at which its gain falls to 1, None where it does not."""
+    """For each lane the number of requests at which its gain falls to 1, None if it does not."""
     bursts: tuple[Burst, ...]
     rates: tuple[float, ...] = ()  # requests a second; `levels` is empty then
     limits: Limits = Limits()
@@ -272,7 +272,7 @@ def _kept(run: RunRecord, limits: Limits) -> bool:
 
 
 def _acceptance(bursts: Sequence[Burst], runs: Sequence[RunRecord]) -> float | None:
-    """Accepted / drafted, of these answers; of the whole server where it tells nothing else."""
+    """Accepted / drafted, of these answers; of the whole server where it reports nothing else."""
     wholes = [burst.whole_server for burst in bursts if burst.whole_server is not None]
     if wholes:
         drafted = sum(whole.drafted for whole in wholes)

@@ -165,7 +165,7 @@ class LoadRunner:
         return answers
 
     def _answer(self, client: ServerClient, job: Job, said: Sequence[str], started: float) -> _Answered:
-        """One answer behind those of the turns before, also if it failed; times count from `started`."""
+        """One answer after those of the turns before, also if it failed; times count from `started`."""
         trace: Trace | None = None
         came: list[tuple[float, int]] = []
         problem = "It was stopped."  # before its first token

@@ -122,7 +122,7 @@ def _runs(report: Report, prompts: Mapping[int, int]) -> Runs:
 
 
 def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt]) -> dict[int, int]:
-    """Index in `before` -> index in `after`, of prompts with the same text behind the same turns; a text that
+    """Index in `before` -> index in `after`, of prompts with the same text after the same turns; a text that
     occurs twice is matched in order."""
 
     def text_of(prompt: ReportPrompt) -> tuple[object, ...]:

@@ -290,7 +290,7 @@ _LINE = 20  # of the legend
 
 
 def curve_chart(curves: Curves, title: str) -> str:
-    """The plots that have values, and a legend; "" where none has."""
+    """The plots that have values, and a legend; "" if none has."""
     shown = list(curves.shown())
     if not shown:
         return ""

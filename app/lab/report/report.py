@@ -92,7 +92,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
     baselines: int = 1  # one for each load and sampler setting
 
     def values_of(self, lanes: Collection[int]) -> tuple[str, str]:
-        """The values that cells on these lanes share, of x and of y; "" where they differ."""
+        """The values that cells on these lanes share, of x and of y; "" if they differ."""
         mine = [cell for cell in self.cells if cell.lane in lanes]
         shared = [{cell.x for cell in mine}, {cell.y for cell in mine}]
         x, y = (next(iter(values)) if len(values) == 1 else "" for values in shared)

@@ -213,7 +213,7 @@ class Summary(Latency, frozen=True):
     lengths: tuple[int, ...] = ()
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
-    joules: float | None = None  # of all measured runs; None if the system does not tell it
+    joules: float | None = None  # of all measured runs; None if the system does not report it
     energy_of: str = ""  # what was counted
     failure: str = ""  # why the first run that failed did
     depth: int | None = None  # tokens of documents before the prompt; None: all prompts
@@ -222,7 +222,8 @@ class Summary(Latency, frozen=True):
 
     @property
     def equal(self) -> bool | None:
-        """Whether all compared runs equal the baseline, near-ties apart; None if nothing was compared."""
+        """Whether all compared runs equal the baseline, apart from rounding ties; None if nothing was
+        compared."""
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
@@ -291,7 +292,7 @@ def summarise(
         "energy_of": next((run.energy_of for run in measured if run.energy_of), ""),
         "failure": next((run.failure for run in mine if run.failure), ""),
     }
-    if any(run.target_seconds is None for run in measured):  # a server does not tell them
+    if any(run.target_seconds is None for run in measured):  # a server does not report them
         numbers |= {"draft_seconds": None, "target_seconds": None}
     latency = percentiles(
         (run.first_token_seconds for run in measured), ((run.n_tokens, run.arrival_gaps) for run in measured)

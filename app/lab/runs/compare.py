@@ -122,7 +122,7 @@ BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
 
 
 def keeps_text(strategy: str, temperature: float) -> bool:
-    """Whether a lane's rule promises exactly the baseline's tokens, near-ties apart."""
+    """Whether a lane's rule promises exactly the baseline's tokens, apart from rounding ties."""
     if strategy == SERVER:
         return temperature == 0
     return StrategySpec.parse(strategy).verification_at(temperature).keeps_text
@@ -144,7 +144,7 @@ def compared(
     if baseline is None or not is_measured(record) or not is_measured(baseline):
         return record
     assert record.tokens_per_second is not None and baseline.tokens_per_second is not None
-    # The texts too: not every server tells its tokens.
+    # The texts too: not every server reports its tokens.
     identical = (record.token_ids, record.text) == (baseline.token_ids, baseline.text)
     pair = (None, None) if identical else traces()
     return msgspec.structs.replace(

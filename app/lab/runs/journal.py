@@ -86,7 +86,7 @@ def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
 
 
 def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
-    """How the loading of a pair has changed, or the server that answers; in a few words, "" where it has
+    """How the loading of a pair has changed, or the server that answers; in a few words, "" if it has
     not."""
     for what in ("model", "version", "speculation", "slots"):
         mine, theirs = getattr(now.server, what, None), getattr(then.server, what, None)
@@ -196,7 +196,7 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         """Open a journal to resume it; an incomplete last line is dropped. Raises UserError if it is not a
-        journal, OtherVersionError if it is one of another version."""
+        journal, OtherVersionError if it is one of a different version."""
         journal, end = cls._read(path)
         with _written(path):
             os.truncate(path, end)
@@ -299,7 +299,7 @@ def lock_journal(path: Path) -> FileLock:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody is writing a journal."""
+    """Whether no one is writing a journal."""
     try:
         with FileLock(lock_of(path), mode=OWN).acquire(blocking=False):
             return True
@@ -310,7 +310,7 @@ def is_free(path: Path) -> bool:
 def open_journal(path: Path, experiment: Experiment) -> Journal:
     """Open the journal of an experiment, or begin it. The caller holds its lock.
 
-    Raises UserError if it belongs to another experiment, and where remaining runs would be made with other
+    Raises UserError if it belongs to another experiment, and if remaining runs would be made with other
     files, another llama.cpp or another processor.
     """
     if not path.exists():

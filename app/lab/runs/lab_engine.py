@@ -101,7 +101,7 @@ class LabEngine:
             yield event
 
     def _ask_server(self, pair: Pair) -> None:
-        """Take a server in place of the engine, which is ended: its threads would take cores that the server
+        """Take a server instead of the engine, which is ended: its threads would take cores that the server
         needs. Raises UserError, Interrupted."""
         from app.servers.client import ServerClient
         from app.servers.http import Stopped

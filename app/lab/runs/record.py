@@ -104,17 +104,17 @@ class Divergence(msgspec.Struct, frozen=True):
     baseline_text: str = ""
     token_text: str = ""
     logit_gap: float | None = None
-    """The gap between the baseline's logits of the two tokens; None where a trace does not hold both."""
+    """The gap between the baseline's logits of the two tokens; None if a trace does not hold both."""
     difference: float | None = None
     """How much the gap differs in this answer's own pass: the effect of the batch shapes."""
     near_tie: bool | None = None
-    """Whether the batch shapes alone explain it. None where unknown, and for rules that keep only the law."""
+    """Whether the batch shapes alone explain it. None if unknown, and for rules that keep only the law."""
 
 
 class StrategyShare(msgspec.Struct, frozen=True):
     """What one strategy of a mix contributed."""
 
-    asked: int | None  # rounds in which it was asked for a draft; None if a trace does not tell
+    asked: int | None  # rounds in which it was asked for a draft; None if a trace does not report
     drafted: int
     accepted: int
     draft_seconds: float  # of the rounds that it drafted in
@@ -140,7 +140,7 @@ def folds_of(statistics: Statistics, owner: type[msgspec.Struct]) -> dict[str, A
 
 
 def _untold(server: ServerInfo | None) -> dict[str, None]:
-    """The times that a server does not tell; a fold over its rounds has zeros."""
+    """The times that a server does not report; a fold over its rounds has zeros."""
     return dict.fromkeys(["target_seconds", "draft_seconds"]) if server is not None else {}
 
 
@@ -175,7 +175,7 @@ class RunRecord(Latency, frozen=True):
     tau: float | None = None
     draft_share: float | None = None
     drafted_rounds: int = 0
-    target_seconds: float | None = 0.0  # this and the next: None for a server, which does not tell them
+    target_seconds: float | None = 0.0  # this and the next: None for a server, which does not report them
     draft_seconds: float | None = 0.0
     engine_overhead: float | None = None
     speedup: float | None = None  # these compare with a baseline: None if none was measured
@@ -206,7 +206,7 @@ class RunRecord(Latency, frozen=True):
     strategies: dict[str, StrategyShare] = msgspec.field(default_factory=dict)
     alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
     whole_server: WholeServer | None = None  # where a server only counts for all its users together
-    joules: float | None = None  # from the request to the end; None if the system does not tell it
+    joules: float | None = None  # from the request to the end; None if the system does not report it
     energy_of: str = ""  # what was counted, such as "RAPL package-0"
     depth: int | None = None  # tokens of a document before the prompt; None if none was asked for
     turn: int = 1  # of the prompt's conversation
@@ -216,7 +216,7 @@ class RunRecord(Latency, frozen=True):
 
     @property
     def failure(self) -> str:
-        """Why it failed; "" where it did not."""
+        """Why it failed; "" if it did not."""
         return (self.error or self.finish_reason) if self.finish_reason is FinishReason.FAILED else ""
 
     @property
@@ -289,7 +289,7 @@ class RunRecord(Latency, frozen=True):
 
     @property
     def statistics(self) -> Statistics:
-        """The statistics of its rounds, as far as the record holds them: counts and times."""
+        """The statistics of its rounds, as far as the record contains them: counts and times."""
         judged = {
             Verdict.ACCEPTED: self.accepted,
             Verdict.REJECTED: self.rejected,
@@ -314,9 +314,9 @@ class RunRecord(Latency, frozen=True):
             },
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
-            # A server tells no target_seconds; records of early journals have no tokens_per_pass either way.
-            untold=0 if self.target_seconds is not None or self.tokens_per_pass else self.rounds,
-            emitted=self.n_tokens,
+            # A server reports no target_seconds; records of early journals have no tokens_per_pass either
+            way. untold=0 if self.target_seconds is not None or
+            self.tokens_per_pass else self.rounds, emitted=self.n_tokens,
             target_seconds=self.target_seconds or 0.0,
             native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,
             end=self.seconds,

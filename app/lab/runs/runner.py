@@ -65,8 +65,8 @@ class _WarmUpGone(EngineGone):
 class Runner:
     """Runs one experiment. `run` may be called on one thread only; `control` and `records` are safe from any.
 
-    With a journal every run is saved as soon as it is done, and runs that the journal holds are not repeated,
-    except failed ones.
+    With a journal every run is saved as soon as it is done, and runs that the journal contains are not
+    repeated, except failed ones.
     """
 
     def __init__(

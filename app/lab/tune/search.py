@@ -143,7 +143,7 @@ class Search:
         return SearchPart(experiment, (Job(0, 0, 0),))
 
     def suit(self, pair: PairInfo | None) -> None:
-        """Take a head's own strategy in place of draft-simple, where the loaded draft is a head."""
+        """Take a head's own strategy instead of draft-simple, where the loaded draft is a head."""
         architecture = pair.draft.architecture if pair is not None and pair.draft is not None else ""
         names = dict.fromkeys(drafting_with(lane.strategy, architecture) for lane in self.experiment.lanes)
         self.experiment = self.experiment.with_lanes([Lane(name) for name in names])
@@ -224,8 +224,8 @@ class Search:
         return self._part
 
     def told(self, job: Job, records: Iterable[RunRecord], seconds: float) -> bool:
-        """Take a run of the rung, and earlier ones that are compared now, after so many seconds of the rung;
-        returns whether the rung ends: its time is up, or every run of every prompt was refused."""
+        """Take a run of the rung, and earlier ones that are compared now, after this many seconds of the
+        rung; returns whether the rung ends: its time is up, or every run of every prompt was refused."""
         assert self._part is not None
         experiment = self._part.experiment
         group = self._groups.setdefault((job.repeat, job.prompt), {})
@@ -243,7 +243,7 @@ class Search:
         return late and whole
 
     def finish(self, runs: Iterable[RunRecord], seconds: float, cancelled: bool = False) -> Rung | None:
-        """The end of the rung, which took so many seconds; None if nothing can be compared."""
+        """The end of the rung, which took this many seconds; None if nothing can be compared."""
         assert self._part is not None
         self.spent += seconds
         lanes = self._part.experiment.lanes

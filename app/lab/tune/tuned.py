@@ -24,7 +24,7 @@ from app.lab.runs.record import JsonFile, RunRecord
 FINALISTS = 3
 """The candidates of the last rung: the last choice needs the most certainty, and a runner-up to name."""
 FEWEST_PROMPTS = 3
-"""Prompts that a recommendation rests on at least, if there are so many."""
+"""Prompts that a recommendation rests on at least, if there are this many."""
 WORTH_IT = 1.03
 """The smallest speed-up that counts: a smaller gain is not worth a setting, even if it is certain."""
 _USUAL_NOISE = 0.07  # deviation of one measured speed-up, where few prompts were repeated,
@@ -51,7 +51,7 @@ class Score(msgspec.Struct, frozen=True):
     error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval says nothing of other prompts
     low_here: float | None = None
-    """The lower bound of the speed-up on these very prompts; None where too few of them were measured."""
+    """The lower bound of the speed-up on these very prompts; None if too few of them were measured."""
     whole_speedup: float | None = None  # from the request to the end, with reading the prompt
 
 
@@ -145,7 +145,7 @@ class Tuned(JsonFile, frozen=True):
 
     @property
     def by_kind(self) -> str:
-        """The best for each kind of prompt, in words; "" where it is the same for all."""
+        """The best for each kind of prompt, in words; "" if it is the same for all."""
         differ = len({kind.strategy for kind in self.kinds}) > 1
         return f"By kind of prompt: {'; '.join(map(str, self.kinds))}." if differ else ""
 

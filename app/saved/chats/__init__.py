@@ -1,6 +1,6 @@
 """Saved chats: what was said, and the trace of every answer. No Qt, no models.
 
-The chat's file holds the text; the trace, as far as it can be read, holds the tokens and their fates. A
+The chat's file contains the text; the trace, as far as it can be read, holds the tokens and their fates. A
 question is written to `chat.jsonl` before the engine is asked, and removed if the engine refuses it. Every
 change of a chat touches `.changed` beside the chats, which each window checks once a second. The trash has a
 clock that advances by a day at most from start to start (`trash.py`), so that a wrong computer clock empties

@@ -59,7 +59,7 @@ def repaired(line: bytes) -> bytes:
 
 
 def text_field(line: bytes, name: str) -> str:
-    """The text field `name` of a line that is no longer JSON; "" where it is not found."""
+    """The text field `name` of a line that is no longer JSON; "" if it is not found."""
     found = re.search(rf'"{name}":"((?:[^"\\]|\\.)*)"', line.decode("utf-8", errors="replace"))
     return _unescaped(found[1]) if found else ""
 
@@ -73,7 +73,7 @@ def turn_as_it_stands(line: bytes, before: Turn | None) -> Turn:
     if is_question:
         return Question(bare)
     trace = text_field(line, "trace")
-    # An answer that was cut off has null for its text: the trace holds the text.
+    # An answer that was cut off has null for its text: the trace contains the text.
     return Answer(trace, None if trace and _NO_TEXT.search(text) else bare)
 
 
@@ -100,7 +100,7 @@ _BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"
 
 
 class _Head(ChatHead, frozen=True, omit_defaults=True):
-    """A head as the file holds it."""
+    """A head as the file contains it."""
 
     format: str = ""
 
@@ -156,7 +156,7 @@ def write_chat(folder: Path, chat: Conversation) -> None:
 
 
 def _keep_older(file: Path) -> None:
-    """Copy a chat's file that an older format wrote, before it is written anew. Raises OSError."""
+    """Copy a chat's file that an older format wrote, before it is rewritten. Raises OSError."""
     try:
         with open_file(file) as lines:
             written = decode(_head, lines.readline()).version

@@ -45,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, tag="answer"):
     error: str = ""
     hint: str = ""  # what to do about the error
     others: tuple[tuple[Question | Answer, ...], ...] = ()
-    """The other versions of this answer in their order, each with the turns that followed it."""
+    """The other versions of this answer in order, each with the turns that followed it."""
     version: int = 0  # the place of this one among all
 
     @property
@@ -73,7 +73,7 @@ Turn = Question | Answer
 
 
 def in_place_of(turn: Turn, answer: Answer) -> Answer:
-    """The same version as `turn`, told anew."""
+    """The same version as `turn`, told again."""
     if not isinstance(turn, Answer):
         return answer
     return replace(answer, others=turn.others, version=turn.version)
@@ -81,7 +81,7 @@ def in_place_of(turn: Turn, answer: Answer) -> Answer:
 
 def again(turns: Sequence[Turn], answer: Answer, goes_on: bool) -> Answer:
     """A further version of the answer with which `turns` begin, which are kept with that; or the same one,
-    where it goes on."""
+    where it continues."""
     former = turns[0] if turns else None
     if not isinstance(former, Answer):
         return answer

@@ -2,7 +2,7 @@
 
 Two windows may use the same store. Every change reads the file again under a lock and changes only its own
 part; a change to turns that another window has changed meanwhile is refused. A file that went back to an
-older state than the window has seen (a backup was restored) is kept under another name, and the chat goes on
+older state than the window has seen (a backup was restored) is kept under a new name, and the chat continues
 from what was seen.
 """
 
@@ -146,7 +146,7 @@ class ChatStore:
     def ask(
         self, seen: Conversation, text: str, at: int | None = None, suffix: str | None = None
     ) -> Conversation:
-        """Add the user's message; with `at`, in place of turn `at` and everything after it. `suffix` is the
+        """Add the user's message; with `at`, instead of turn `at` and everything after it. `suffix` is the
         text after a gap to fill."""
         return self._change_turns(seen, at, Question(text, suffix))
 
@@ -188,7 +188,7 @@ class ChatStore:
     def begin_answer(
         self, seen: Conversation, header: TraceHeader, at: int | None = None, goes_on: bool = False
     ) -> tuple[Conversation, AnswerRecorder]:
-        """Add an answer that will stream; with `at`, in place of turn `at` and everything after it. An answer
+        """Add an answer that will stream; with `at`, instead of turn `at` and everything after it. An answer
         that was there is kept as a version, unless the new one continues it (`goes_on`)."""
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
@@ -219,7 +219,7 @@ class ChatStore:
                 ) from error
 
     def show_version(self, seen: Conversation, at: int, version: int) -> Conversation:
-        """Let the chat go on from another version of the answer `at`, with what followed that."""
+        """Let the chat continue from another version of the answer `at`, with what followed that."""
         turns = turned(seen.turns[at:], version)
         chat = self._change_turns(seen, at, *turns)
         with contextlib.suppress(OSError):  # it is found where it lies
@@ -309,8 +309,8 @@ class ChatStore:
         return chat
 
     def _settle(self, begun: Conversation, answer: Answer) -> Conversation:
-        """Put the finished answer in its place in the chat that it was begun in, also if that was renamed or
-        deleted since."""
+        """Put the finished answer in its place in the chat that it was started in, also if that was renamed
+        or deleted since."""
 
         def settled(chat: Conversation) -> Conversation:
             turns = tuple(

@@ -91,7 +91,7 @@ class CompareHead(ChipRow):
 
     def share_room(self) -> None:
         """Fit the row: before names are cut, buttons lose the room beside their words, and Tune two words;
-        where that is not enough, as with large text, they stand below the chips."""
+        where that is not enough, as with large text, they are below the chips."""
         self.others = self.buttons
         beside = self.room() + self._buttons_width(self._tight)
         widths = [chip.widths() for chip in self.chips]
@@ -127,7 +127,7 @@ class CompareHead(ChipRow):
         super().changeEvent(event)
 
     def close_panels(self) -> None:
-        """Close the panels once a measurement has begun, which they no longer change."""
+        """Close the panels once a measurement has started, which they no longer change."""
         for chip in self.chips:
             if chip.isChecked():
                 chip.click()
@@ -314,7 +314,7 @@ class SetupBar(QObject):
         self.changed.emit()
 
     def _context_of(self, target: ModelOptions) -> int:
-        """The context size in tokens that a target was loaded with, or that its server tells; 0 if it is
+        """The context size in tokens that a target was loaded with, or that its server reports; 0 if it is
         not known."""
         info = self.servers.known(target.path).info
         return info.target.n_ctx if info is not None else self._contexts.get(target, 0)
@@ -344,7 +344,7 @@ class SetupBar(QObject):
 
     def _time_words(self, runs: int, limit: int) -> str:
         """How long runs will take: as those that were measured with the same limit, or at most, as long as
-        answers may be; "" where nothing was answered yet."""
+        answers may be; "" if nothing was answered yet."""
         measured_limit, of_one, pace = self._measured.get(self._chat.pair().target, (0, 0.0, 0.0))
         if limit == measured_limit:
             return f", about {numbers.duration(max(1.0, runs * of_one))}"

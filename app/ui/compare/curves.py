@@ -61,7 +61,7 @@ class PointedPlot(Plot):
         raise NotImplementedError
 
     def reading(self, place: QPointF) -> str:
-        """The numbers of the points near a place; "" where there are none."""
+        """The numbers of the points near a place; "" if there are none."""
         raise NotImplementedError
 
     def near(self, place: QPointF) -> tuple[Any, ...]:

@@ -65,7 +65,7 @@ class CompareWork(LabWork):
         raise NotImplementedError
 
     def outcome(self) -> str:
-        """What came out of it; "" where nothing was measured."""
+        """What came out of it; "" if nothing was measured."""
         raise NotImplementedError
 
     def report_made(self) -> Callable[[Digest], AnyReport] | None:
@@ -93,11 +93,11 @@ class CompareWork(LabWork):
 
 
 _PAUSE = 0.5  # seconds between two reports
-_SHARE = 10  # the pause is at least so many times the time that making a report takes
+_SHARE = 10  # the pause is at least this many times the time that making a report takes
 
 
 class Reported(LabEvent, frozen=True):
-    """The report so far, what disturbed the measurement, and what servers did not tell."""
+    """The report so far, what disturbed the measurement, and what servers did not report."""
 
     report: Report
     doubts: tuple[str, ...]
@@ -188,7 +188,7 @@ class LabSession(CompareWork):
         self._begin(make, needs_engine=True)
 
     def show(self, journal: Journal, sweep: SweepFacts | None = None) -> None:
-        """Show what a complete journal holds; no engine is needed for that."""
+        """Show what a complete journal contains; no engine is needed for that."""
         self._prepare(journal.experiment, sweep)
 
         def make(_control: Control) -> Iterator[LabEvent]:

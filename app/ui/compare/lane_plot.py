@@ -104,7 +104,7 @@ class LanePlot(Plot):
     # ------------------------------------------------------------------ painting
 
     def _plot(self) -> QRectF:
-        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above the line
+        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label is above the line
         return QRectF(0.5, top, self.width() - 1, self.height() - top - _STRIP - 5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -162,7 +162,7 @@ class LanePlot(Plot):
         return at if self._trace is not None and at < self._shown else None
 
     def reading(self, x: float) -> str:
-        """The numbers of the round at `x`; "" where there is none."""
+        """The numbers of the round at `x`; "" if there is none."""
         at = self.round_at(x)
         if self._trace is None or at is None:
             return ""

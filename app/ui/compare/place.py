@@ -205,7 +205,7 @@ class ComparePlace(PlaceWidget):
         return False
 
     def _begun(self) -> None:
-        """Close panels and offers once a measurement has begun, which they no longer change."""
+        """Close panels and offers once a measurement has started, which they no longer change."""
         self.earlier.offer(None)
         self.head.close_panels()
 

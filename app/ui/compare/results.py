@@ -347,7 +347,7 @@ class Results(QWidget):
         self._show_head()
 
     def wanted_height(self, lanes: int) -> int:
-        """The height in pixels for a table of so many lanes, enough for a plot as well."""
+        """The height in pixels for a table of this many lanes, enough for a plot as well."""
         row = self.table.verticalHeader().defaultSectionSize()
         table = self.table.horizontalHeader().sizeHint().height() + lanes * row + 24
         return self.views.sizeHint().height() + max(table, round(180 * self._theme.scale)) + 24

@@ -242,7 +242,7 @@ class TunePanel(StartPanel):
     """The budget of a search, and a button to start it."""
 
     wanted = Signal(int)
-    """Start a search of so many seconds."""
+    """Start a search of this many seconds."""
 
     def __init__(self) -> None:
         super().__init__("Tune for me", TUNE_WORDS, "Search", "Show the last result")

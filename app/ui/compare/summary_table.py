@@ -111,7 +111,7 @@ class SummaryRows(QAbstractTableModel):
 
 
 class ShareBars(QStyledItemDelegate):
-    """Paints the shares of a cell as small bars in place of its text; the tooltip lists them."""
+    """Paints the shares of a cell as small bars instead of its text; the tooltip lists them."""
 
     def __init__(self, theme: Theme, table: SummaryTable, column: Column[Row]) -> None:
         super().__init__(table)
@@ -132,7 +132,7 @@ class ShareBars(QStyledItemDelegate):
         room: QRect = option.rect
         wide, high = bar_size(self._theme)
         shares, bottom = self.shares(index), room.center().y() + high // 2
-        left = room.left() + _GAP // 2  # the first places stand below each other
+        left = room.left() + _GAP // 2  # the first places are below each other
         colour = QColor(self._theme.palette.area(Origin.ACCEPTED))
         for at, share in enumerate(shares):
             top = max(1, round(high * (share or 0.0)))

@@ -26,7 +26,7 @@ def place_words(place: int) -> str:
 
 
 def amount_words(lanes: int, prompts: int, repeats: int, depths: int = 0) -> str:
-    """How much will be measured, at so many `depths`; without them, how much Run will measure."""
+    """How much will be measured, at this many `depths`; without them, how much Run will measure."""
     runs = lanes * prompts * repeats * (depths or 1)
     factors = [numbers.count(lanes, "lane"), numbers.count(prompts, "prompt")]
     factors += [numbers.count(depths, "depth")] if depths else []

@@ -169,13 +169,13 @@ class TuneSession(CompareWork):
         return partial(TuneReport.of, self.result, self.experiment, self.pair)
 
     def start(self, experiment: Experiment, budget: float) -> None:
-        """Search for so many seconds; the experiment's lanes are ignored."""
+        """Search for this many seconds; the experiment's lanes are ignored."""
         self.experiment, self.pair = experiment, None
         self.rungs, self.runs = [], 0
         self._search(experiment, budget, None)
 
     def go_on(self, budget: float) -> None:
-        """Search for so many seconds more, with the settings that are still in."""
+        """Search for this many seconds more, with the settings that are still in."""
         assert self.experiment is not None
         self._search(self.experiment, budget, self.result)
 
