@@ -314,9 +314,9 @@ class RunRecord(Latency, frozen=True):
             },
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
-            # A server reports no target_seconds; records of early journals have no tokens_per_pass either
-            way. untold=0 if self.target_seconds is not None or
-            self.tokens_per_pass else self.rounds, emitted=self.n_tokens,
+            # A server reports no target_seconds; early journals have no tokens_per_pass in any case.
+            untold=0 if self.target_seconds is not None or self.tokens_per_pass else self.rounds,
+            emitted=self.n_tokens,
             target_seconds=self.target_seconds or 0.0,
             native_seconds=0.0 if self.engine_overhead is None else (1 - self.engine_overhead) * self.seconds,
             end=self.seconds,
