@@ -135,8 +135,10 @@ def test_only_what_every_lane_answered_is_compared(report: Report) -> None:
     assert [(out.prompt_index, out.repeat, out.lanes) for out in part.left_out] == [
         (0, repeat, (1,)) for repeat in range(3)
     ]
-    sentence = "Only answers that every lane completed are compared: 1 of 2 prompts is left out, because "
-    "draft-simple failed."
+    sentence = (
+        "Only answers that every lane completed are compared: 1 of 2 prompts is left out, because "
+        "draft-simple failed."
+    )
     assert disturbances(part) == [sentence]
     for text in (html_page(part), markdown(part)):
         assert sentence in html.unescape(text)
