@@ -118,7 +118,7 @@ class ServerClient:
                 yield Finished(0, answer.totals(FinishReason.CANCELLED, time.perf_counter()))
 
     def judge(self, asked: Judge) -> JudgedRows:
-        """Ask for the most probable tokens after an answer so far; no row where the server does not tell
+        """Ask for the most probable tokens after an answer so far; no row where the server does not report
         them. Raises UserError, Stopped."""
         if self._server is None:
             self.describe()
@@ -178,7 +178,7 @@ class _ServerAnswer:
                 yield Finished(0, self.totals(piece.finish, piece.at, _between(before, after)))
                 return
         raise ServerError(
-            f"The server at {info.target.path} ended its answer in the middle, behind "
+            f"The server at {info.target.path} stopped in the middle of its answer, after "
             f"{numbers.count(self._emitted, 'token')}.",
             "Look at its log: it may have ended.",
         )
@@ -240,7 +240,7 @@ def _between(before: WholeServer | None, after: WholeServer | None) -> WholeServ
     return WholeServer(after.drafted - before.drafted, after.accepted - before.accepted)
 
 
-_ENDED = ("The server was let go.", "Everything so far is kept, and the server is asked again.")
+_ENDED = ("The server was disconnected.", "Everything so far is kept, and the server is asked again.")
 _NOT_HERE = ("A server answers: nothing is loaded here.", "Load the models here first.")
 _NOT_BEGUN = ("The answer was stopped before its first token.", "")
 
