@@ -132,7 +132,7 @@ def test_a_journal_is_gone_on_with_although_the_seed_was_left_open(measure: Comm
     assert "3 of 4 runs are done" in again.err
     assert journal.read_bytes().count(b"\n") == len(lines) + 0
     ended = measure("bench", "--strategy", "prompt-lookup", "--repeat", 1, "--journal", journal)
-    assert ended.code == 1 and "another measurement" in ended.err
+    assert ended.code == 1 and "a different measurement" in ended.err
 
 
 def test_lanes_from_a_file_with_another_draft(

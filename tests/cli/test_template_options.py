@@ -172,7 +172,7 @@ def test_a_journal_with_other_options_is_not_gone_on_with(measure: Command, tmp_
     words = ("--strategy", "prompt-lookup", "--repeat", 1, "--journal", tmp_path / "journal.jsonl")
     assert measure("bench", THINKING_TEMPLATE, *words).code == 0
     ended = measure("bench", THINKING_TEMPLATE, *words, "--no-thinking")
-    assert ended.code == 1 and "belongs to another measurement" in complaint(ended)
+    assert ended.code == 1 and "belongs to a different measurement" in complaint(ended)
 
 
 def test_prompts_without_a_template_take_no_options(command: Command, pair_files: tuple[Path, Path]) -> None:

@@ -104,7 +104,7 @@ def test_a_suite_is_written_as_ours_are(tmp_path: Path) -> None:
     [
         ("a.json", b'{"prompt": 3}', "holds a JSON object"),
         ("a.json", b"[1, 2]", "whose entry 1 is a number"),
-        ("a.txt", b"\n \n", "holds no prompt"),
+        ("a.txt", b"\n \n", "contains no prompt"),
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
         ("missing.txt", None, "cannot be read"),
     ],

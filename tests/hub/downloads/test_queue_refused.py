@@ -46,7 +46,7 @@ def test_a_listing_that_the_same_commit_contradicts_is_refused(
     server.repos[REPO] = Swapped({FILE: lies}, of=server.repos[REPO].commit)
     (id,) = watched.queue.add([asked])
     failed = watched.wait_for(id, State.FAILED, State.DONE)
-    assert failed.trouble is Trouble.CHECKSUM and "in the same commit" in failed.message
+    assert failed.trouble is Trouble.CHECKSUM and "for the same commit" in failed.message
     assert server.requests("cdn") == [] and partials(cache) == []
     # Where the branch moved on, the listing is of another commit, and says nothing of this file.
     server.repos[REPO] = FakeRepo({FILE: lies})

@@ -558,7 +558,7 @@ def test_a_damaged_line_is_broken_off_at_the_end_and_refused_before_it(
 def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path: Path) -> None:
     file = tmp_path / "suite.jsonl"
     finished(small(pair_files), journal=file)
-    with pytest.raises(UserError, match="another measurement"):
+    with pytest.raises(UserError, match="a different measurement"):
         Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
 
 
@@ -694,7 +694,7 @@ def test_two_do_not_write_one_journal(pair_files: Files, tmp_path: Path) -> None
     second = Runner(experiment, ThreadHome, journal=file)
     second.close()
     assert is_free(file)
-    with pytest.raises(UserError, match="another measurement"):
+    with pytest.raises(UserError, match="a different measurement"):
         Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
     assert is_free(file)
 

@@ -57,7 +57,7 @@ def test_a_server_answers_in_the_chat_and_nothing_untold_is_shown(windows: Windo
     assert status.alpha.value.text() == "0.500"
     assert "does not report how long its passes" in words_in(desk.page.instruments.cost)
     assert "The server's own draft" in words_in(desk.page.instruments.table)
-    assert not status.measure.isEnabled() and "cannot leave drafting out" in status.measure.toolTip()
+    assert not status.measure.isEnabled() and "cannot turn drafting off" in status.measure.toolTip()
     assert desk.notes() == ["The answer reached its length limit."] and not desk.items()[-1].note.action
 
 

@@ -73,7 +73,7 @@ def test_a_server_becomes_a_lane_that_says_what_it_told(windows: Windows) -> Non
     told = words_in(panel.server)
     for fact in ("target.gguf", "drafts with draft-simple", "2 slots", "temperature 0.8", "context 1,024"):
         assert fact in told
-    assert "p and q are unknown" in told and "cannot leave drafting out" in told
+    assert "p and q are unknown" in told and "cannot turn drafting off" in told
     assert not panel.strategy.isVisibleTo(panel), "the server drafts by its own settings"
     card = card_of(place, "llama-server")
     assert card.told.text() == "target.gguf Q4_0 · draft-simple · context 1,024 · 2 slots"

@@ -49,7 +49,7 @@ def test_how_long_it_takes_stands_before_run(windows: Windows) -> None:
     place.chat.engine.pace = 0.5  # as after an answer in the chat
     place.chips.show_setup()
     runs = (len(place.chips.setup.lanes) + 1) * len(place.chips.setup.prompts) * 2
-    assert f", at most about {numbers.duration(runs * 16 * 0.5)}; one after" in place.strip.words.text()
+    assert f", at most about {numbers.duration(runs * 16 * 0.5)}, one at a time" in place.strip.words.text()
     experiment = place.chips.experiment()
     job = experiment.jobs()[0]
     run = RunRecord.of_failed(experiment, job, "")

@@ -99,7 +99,7 @@ def test_a_keyring_that_refuses_a_key_is_said_and_the_key_still_serves(
     monkeypatch.setattr("app.ui.state.servers.keep_key", refuse)
     with keyed() as server:
         known = asked(qtbot, servers, server.address, KEY, keep=True)
-    assert known.info is not None and "did not keep" in str(known.problem)
+    assert known.info is not None and "did not save" in str(known.problem)
     assert servers.key_of(server.address) == KEY
 
 
