@@ -108,7 +108,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "speedup",
         "speed-up (95 %)",
-        "tokens/s / tokens/s of strategy none on the same target, prompt and repeat: geometric mean over "
+        "tokens/s divided by tokens/s of strategy none on the same target, prompt and repeat: geometric "
+        "mean over "
         "prompts. The interval estimates it for similar prompts, measured again.",
         lambda row: row[0].speedup.factor if row[0].speedup else None,
         words=lambda row: speedup_words(row[0].speedup),

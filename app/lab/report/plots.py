@@ -42,7 +42,7 @@ MAPS: tuple[Column[Heat], ...] = (
     Column(
         "speedup",
         "speed-up over none",
-        "Tokens/s / tokens/s of none with the same model and sampler settings: geometric mean.",
+        "Tokens/s divided by tokens/s of none with the same model and sampler settings: geometric mean.",
         lambda heat: heat.speedup,
         numbers.factor,
     ),

@@ -55,7 +55,7 @@ class LaneCard(QWidget):
         self.speed = kit.label("–", tip="Emitted tokens / wall time from the start of round 0")
         self._unit = kit.label("tok/s", "caption")
         self.factor = kit.label(
-            tip="Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
+            tip="Speed-up: tokens/s divided by tokens/s of the baseline, same prompt, seed, sampling and run"
         )
         self.caption = ElidedLabel(role="caption")
         self.badge = ElidedLabel(role="caption")

@@ -23,11 +23,12 @@ TITLES = (
     ("setting", "The strategy and its parameters"),
     (
         "speed-up (95 %)",
-        "tokens/s over that of none on the same prompts. The interval estimates it for similar prompts; "
+        "tokens/s divided by tokens/s of none on the same prompts. The interval estimates it for similar "
+        "prompts; "
         "with one "
         "prompt, for repeats of that prompt",
     ),
-    ("end to end", "The same, including the time to read the prompt: from the request to the last token"),
+    ("end to end", "Speed-up including the time to read the prompt: from the request to the last token"),
     ("acceptance", "Accepted / drafted tokens"),
     ("answers", "Number of answers measured in its last round, every repeat counted"),
     ("round", "The last round that included it"),
