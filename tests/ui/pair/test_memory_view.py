@@ -82,7 +82,7 @@ def test_weights_above_the_size_of_the_file_are_explained(qtbot: QtBot, theme: T
     ]
     mapped, copies = cell.toolTip().replace("\N{NO-BREAK SPACE}", " ").split("\n")
     assert mapped.startswith("38.0 MB of it is mapped from the file")
-    assert copies.startswith("8.00 MB of it is a copy of the weights") and "multiplies" in copies
+    assert copies.startswith("8.00 MB of it is a copy of the weights") and "reordered" in copies
 
 
 def test_a_single_way_to_less_memory_is_not_called_one_of_several(qtbot: QtBot) -> None:
