@@ -116,7 +116,7 @@ def test_a_prompt_of_another_model_loads_it_and_the_users_comes_back(
     desk = opened(bundled, target=other, draft=None, strategy="suffix")
     press_shortcut(desk)
     help_line = desk.page.prompt.try_panel.findChildren(QLabel)[1]
-    assert help_line.text().startswith("Written for the small pair, which is loaded when you choose one.")
+    assert help_line.text().startswith("Written for the small pair, which loads when you choose a demo.")
     row(desk, "Small").click()
     desk.answered()
     desk.until_ready()
