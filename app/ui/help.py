@@ -210,7 +210,8 @@ def _style(theme: Theme) -> str:
 
 
 WIDTH = 440  # pixels at text scale 1
-_MOST, _LEAST = 0.45, 200  # of the window, and pixels at text scale 1
+_MOST, _NARROW = 0.45, 0.4  # shares of the window: at most, and at least with large text
+_LEAST = 200  # pixels at text scale 1
 _SCROLLS = {
     Qt.Key.Key_Up: QAbstractSlider.SliderAction.SliderSingleStepSub,
     Qt.Key.Key_Down: QAbstractSlider.SliderAction.SliderSingleStepAdd,
@@ -356,8 +357,9 @@ class HelpPanel(QWidget):
         return False
 
     def _fit(self) -> None:
-        self.setMaximumWidth(round(min(WIDTH * self._theme.scale, self._area.width() * _MOST)))
-        self.setMinimumWidth(round(_LEAST * self._theme.scale))
+        width = self._area.width()
+        self.setMaximumWidth(round(min(WIDTH * self._theme.scale, width * _MOST)))
+        self.setMinimumWidth(round(min(_LEAST * self._theme.scale, width * _NARROW)))
 
     def _restyle(self) -> None:
         self._fit()

@@ -44,7 +44,7 @@ def recipe() -> Iterator[SimpleNamespace]:
 @pytest.fixture
 def work(recipe: SimpleNamespace, tiny_file, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to write text in, with short dialogues."""
-    recipe.target.widen(tiny_file(BYTES), tmp_path / "target-f16.gguf")
+    recipe.target.widen(tiny_file(BYTES), tmp_path / "target-16bit.gguf")
     (tmp_path / "shards" / "new").mkdir(parents=True)  # as a killed process leaves it
     for name, value in {"ROWS": 4, "LENGTH": 80, "QUESTION": 8, "SHARD": 300}.items():
         monkeypatch.setattr(recipe.text, name, value)
@@ -71,7 +71,7 @@ def test_text_is_kept_with_what_the_target_computed(
 ) -> None:
     dialogues = write_text(600)
     assert {each.held_out for each in dialogues} == {each.about["kind"] == "held out" for each in dialogues}
-    target = recipe.target.Target(work / "target-f16.gguf", 1, ROOM, LAYERS)
+    target = recipe.target.Target(work / "target-16bit.gguf", 1, ROOM, LAYERS)
     (end,) = target.tokenize("<|im_end|>")
     answers = 0
     for each in dialogues:
@@ -121,7 +121,7 @@ def test_a_held_out_prompt_is_asked_by_no_dialogue(
     (work / "held_out.json").write_text(json.dumps({"talk": ["Cab?"]}))
     monkeypatch.setattr(recipe.text, "QUESTION", 1)  # the openings alone are asked
     monkeypatch.setattr(recipe.text, "SECOND_TURN", 0.0)
-    target = recipe.target.Target(work / "target-f16.gguf", 1, ROOM, LAYERS)
+    target = recipe.target.Target(work / "target-16bit.gguf", 1, ROOM, LAYERS)
     asked = {
         target.text(each.ids.tolist()).split("user\n")[1].split("<|im_end|>")[0] for each in write_text(500)
     }

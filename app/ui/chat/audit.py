@@ -95,6 +95,7 @@ class AuditController(QObject):
         self._page, self._chat, self._session, self._button = page, chat, session, button
         self.panel = AuditPanel(theme)
         self.popover = Popover(theme, self.panel, WIDTH)
+        self.popover.setParent(page)  # until it opens in the window
         self.panel.save.clicked.connect(self._save)
         self._found: tuple[AnswerModel, Audit] | None = None
         self._steps: Steps | None = None

@@ -184,8 +184,7 @@ class PromptBox(QWidget):
         if pair is None or not pair.fills_middle:
             self._why_not[INFILL] = NO_TARGET if pair is None else NO_TOKENS, INFILL_NEEDS
         self._mode.set_unavailable(self._why_not)
-        self._mode.setToolTip("\n".join([MODE_HELP, *map(" ".join, self._why_not.values())]))
-        self._mode.setAccessibleDescription(self._mode.toolTip())
+        self._mode.set_help("\n".join([MODE_HELP, *map(" ".join, self._why_not.values())]))
         self._suffix.set_why_not(self._why_not.get(INFILL, ("",))[0] if pair is not None else "")
         self._show_mode()
         self.set_thinking(pair.thinking if pair is not None else None)

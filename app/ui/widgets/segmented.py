@@ -119,9 +119,15 @@ class Segmented(QWidget):
             self.update()
             self.picked.emit(self.choice())
 
+    def set_help(self, words: str) -> None:
+        """Set the tooltip, which a screen reader says too."""
+        self.setToolTip(words)
+        self._describe()
+
     def _describe(self) -> None:
         self.setAccessibleName(f"{self._name}: {self.choice()}")
-        self.setAccessibleDescription(f"{self._index + 1} of {len(self._choices)}")
+        place = f"{self._index + 1} of {len(self._choices)}"
+        self.setAccessibleDescription(f"{place}\n{self.toolTip()}".strip())
 
     def _refresh(self) -> None:
         self.updateGeometry()

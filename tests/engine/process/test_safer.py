@@ -20,7 +20,9 @@ def room(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """The GPU's free memory beyond the margin; a target has eight layers, a draft four."""
     free = {"GPU": 0}
 
-    def measure(options: ModelOptions, _snapshots: int = 0) -> ModelMemory:
+    def measure(
+        options: ModelOptions, _snapshots: int = 0, _target: ModelOptions | None = None
+    ) -> ModelMemory:
         most = MOST[options.path]
         layers = most if options.n_gpu_layers < 0 else min(options.n_gpu_layers, most)
         n_ctx = options.ctx_size or 8192

@@ -144,7 +144,8 @@ def test_the_gap_is_put_at_the_cursor(qtbot: QtBot, box: PromptBox) -> None:
 def test_infill_is_offered_where_the_target_has_tokens(qtbot: QtBot, box: PromptBox, pair, why: str) -> None:
     box.set_mode("completion")
     box.set_pair(pair)
-    assert f"{why} {INFILL_NEEDS}" in mode(box).toolTip() == mode(box).accessibleDescription()
+    assert f"{why} {INFILL_NEEDS}" in mode(box).toolTip()
+    assert mode(box).accessibleDescription() == f"2 of 3\n{mode(box).toolTip()}"
     right = QPoint(mode(box).width() - 12, mode(box).height() // 2)
     with qtbot.assertNotEmitted(box.mode_changed):
         qtbot.keyClick(mode(box), Qt.Key.Key_Right)
