@@ -99,7 +99,10 @@ def missing_rounds(
     if answer.cursor:
         return "", ""
     if answer.live and held and answer.header is not None:
-        return "Paused before the first round", "Step runs one round; Play runs to the end."
+        return (
+            "Paused before the first round",
+            "Step runs one round, in slow motion one part of it; Play runs to the end.",
+        )
     if answer.live:
         return answer.progress or "Waiting for the first round", ""
     if answer.rounds and playing:

@@ -86,13 +86,13 @@ class RoundPhase:
             return f"{round.strategy} guesses {count(drafted, 'token')}"
         if self.moment is Moment.CHECK:
             return (
-                f"one pass of the target over {count(drafted, 'token')}"
+                f"one pass of the target checks {count(drafted, 'token')}"
                 if drafted
                 else "one pass of the target"
             )
         said = [f"{accepted} of {drafted} accepted"] if drafted else []
         own = round.emitted[accepted:]
-        said += [f"the target's own {visible(token.piece, token.label)} ({token.origin})" for token in own]
+        said += [f"the target's own “{visible(token.piece, token.label)}” ({token.origin})" for token in own]
         return ", ".join(said)
 
 

@@ -25,7 +25,7 @@ class HoverCard(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self._room = parent
+        self._area = parent
         self._theme = theme
         self._facts: TokenFacts | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -41,11 +41,19 @@ class HoverCard(QWidget):
         return self._facts if not self.isHidden() else None
 
     def show_facts(self, facts: TokenFacts, token: QRectF) -> None:
-        """Show the card below `token`, a rectangle of the parent, or above it where there is more room."""
+        """Show the card below `token`, a rectangle of the text's widget, or above it, or beside it. If the
+        text is only a strip, the card may reach beyond it."""
         self._facts = facts
         self.setAccessibleDescription(facts.spoken())
         size = self._card_size()
-        self.setGeometry(self._place(size, token))
+        area = room = self._area
+        around = area.parentWidget()
+        if around is not None and size.height() > area.height() - 2 * _GAP:
+            room = around
+        if self.parentWidget() is not room:
+            self.setParent(room)
+        token = token.translated(QPointF(area.mapTo(room, QPoint(0, 0))))
+        self.setGeometry(self._place(size, token, room.rect()))
         self.update()
         self.show()
         self.raise_()
@@ -68,12 +76,14 @@ class HoverCard(QWidget):
 
     # ------------------------------------------------------------------------------------- geometry
 
-    def _place(self, size: QSize, token: QRectF) -> QRect:
-        room = self._room.rect()
+    def _place(self, size: QSize, token: QRectF, room: QRect) -> QRect:
         x = max(_GAP, min(token.left() - self._padding, room.width() - size.width() - _GAP))
         below, above = token.bottom() + _GAP, token.top() - _GAP - size.height()
         fits_below = below + size.height() <= room.height() - _GAP
         y = below if fits_below or above < _GAP else above
+        if not fits_below and above < _GAP:  # beside the token, so that the card does not cover it
+            left, right = token.left() - _GAP - size.width(), token.right() + _GAP
+            x = right if right + size.width() <= room.width() - _GAP else max(_GAP, left)
         y = max(_GAP, min(y, room.height() - size.height() - _GAP))
         card = QRect(round(x), round(y), size.width(), size.height())
         return card.adjusted(-_SHADOW, -_SHADOW, _SHADOW, _SHADOW)

@@ -116,7 +116,7 @@ def test_drafts_appear_one_by_one_and_then_the_verdicts_fall() -> None:
         ("·a", "resampled"),
     ]  # fmt: skip
     assert phases[4].tokens == [("It", ""), ("·is", ""), ("·no", ""), ("·more", "")]
-    assert phases[-1].words == "2 of 4 accepted, the target's own ·a (resampled)"
+    assert phases[-1].words == "2 of 4 accepted, the target's own “·a” (resampled)"
 
 
 def test_a_draft_that_is_longer_than_a_row_goes_on_in_the_next(qtbot: QtBot, theme: Theme) -> None:

@@ -57,6 +57,28 @@ def test_the_card_lies_beside_the_token_not_on_it(qtbot: QtBot, chat) -> None:
         assert QRect(QPoint(0, 0), chat.viewport().size()).contains(shown)
 
 
+@pytest.mark.parametrize("height", [120, 330])
+def test_a_card_without_room_below_is_whole_and_beside_its_token(qtbot: QtBot, chat, height) -> None:
+    around = QWidget()
+    qtbot.addWidget(around)
+    around.resize(800, 600)
+    chat.setParent(around)
+    chat.setGeometry(0, 100, 800, height)
+    around.show()
+    chat.show()
+    for text, fate in ((" arithmetic", "resampled"), (" not", "bonus")):
+        wanted = token(chat, text, fate)
+        chat.show_token(wanted)
+        room = card(chat).parentWidget()
+        rect = chat.to_viewport(chat.stack.token_rects(wanted)[0]).toRect()
+        rect.translate(chat.viewport().mapTo(room, QPoint(0, 0)))
+        shown = card(chat).geometry().adjusted(18, 18, -18, -18)
+        assert not shown.intersects(rect)
+        assert room.rect().contains(shown)
+    assert (room is around) == (height == 120)
+    chat.setParent(None)
+
+
 def test_rounds_and_clicks_are_told(qtbot: QtBot, chat) -> None:
     told: list[int | None] = []
     clicked: list[object] = []

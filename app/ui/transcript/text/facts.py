@@ -159,9 +159,9 @@ def _drafted(round: Round, token: DraftedToken) -> str:
 
 
 def _said(token: DraftedToken | EmittedToken) -> str:
-    """A token as written in a sentence: without its leading space."""
+    """A token as written in a sentence: in quotes, since it may be a comma, and without its leading space."""
     name = visible(token.piece, token.label)
-    return name.removeprefix("·") or name
+    return f"“{name.removeprefix('·') or name}”"
 
 
 def _block_judgement(round: Round, place: int) -> str:

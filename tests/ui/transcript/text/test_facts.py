@@ -45,7 +45,7 @@ def test_the_card_of_the_drawing() -> None:
         ("p (target) of ·average", "0.118"),
         ("p (target) of ·arithmetic", "0.724"),
     )
-    assert shown.verdict == (said("Draft said average (61 %). Target wanted arithmetic (72 %): rejected."),)
+    assert shown.verdict == (said("Draft said “average” (61 %). Target wanted “arithmetic” (72 %): rejected."),)
     assert [(row.token, row.chosen) for row in shown.target][:2] == [
         ("·arithmetic", True),
         ("·average", False),
@@ -96,7 +96,7 @@ def test_match_shows_the_draw() -> None:
     )  # fmt: skip
     shown = facts(round, "accepted", 0)
     assert shown.verdict == (
-        said("prompt-lookup said a. Target drew the same (62 %): accepted."),
+        said("prompt-lookup said “a”. Target drew the same (62 %): accepted."),
         "The target's draw: v 0.420 in [0.310, 0.930).",
     )
     assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
@@ -133,7 +133,7 @@ def test_a_block_says_which_draw_decided() -> None:
     decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
     refused = joined("Block acceptance h = 0, u = 0.420: u ≥ h, rejected.")
     assert facts(round, "accepted", 0).verdict == (
-        said("draft-simple said a."),
+        said("draft-simple said “a”."),
         f"Accepted with the block, which passes at “·b”: b{decided}.",
     )
     assert facts(round, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
@@ -164,7 +164,7 @@ def test_resampled_from_the_residual() -> None:
     draw = Draw(0.5, 0.4, 0.7)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     assert facts(round, "resampled", 0).verdict == (
-        said("Draft said a (60 %). The target gave it 10 %: rejected."),
+        said("Draft said “a” (60 %). The target gave it 10 %: rejected."),
         "p / q = 0.100 / 1 = 0.100. u: 0.900 ≥ 0.100.",
         "Drawn from the residual: v 0.500 in [0.400, 0.700).",
     )
@@ -202,10 +202,10 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
     round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
     assert facts(round, "rejected", 0).verdict[0] == said(
-        "Draft said a (<1 %). The target gave it 0 %: rejected."
+        "Draft said “a” (<1 %). The target gave it 0 %: rejected."
     )
     assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
-        said("Draft said a (61 %). Target wanted the same (90 %): accepted."),
+        said("Draft said “a” (61 %). Target wanted the same (90 %): accepted."),
     )
 
 
