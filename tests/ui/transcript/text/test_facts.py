@@ -215,7 +215,7 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
 )
 def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None:
     shown = facts(raw_round(0, [], [EmittedToken(2, b"b", Origin.PLAIN, p)]), "plain", 0)
-    assert shown.verdict[-1] == said(f"Target wanted b ({words}).")
+    assert shown.verdict[-1] == said(f"Target wanted “b” ({words}).")
 
 
 @pytest.mark.parametrize(
@@ -224,13 +224,13 @@ def test_only_what_is_certain_reads_as_none_or_all(p: float, words: str) -> None
 )
 def test_bonus(accepted: int, words: str) -> None:
     shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
-    assert shown.verdict == (f"{words} accepted.", said("Target wanted b (72 %)."))
+    assert shown.verdict == (f"{words} accepted.", said("Target wanted “b” (72 %)."))
     assert shown.rows[0] == ("Round · place", f"7 · after {accepted} of {accepted}")
 
 
 def test_plain_says_why_there_was_no_draft() -> None:
     shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
-    assert shown.verdict == ("No draft in this round: no match.", said("Target wanted b (72 %)."))
+    assert shown.verdict == ("No draft in this round: no match.", said("Target wanted “b” (72 %)."))
     assert shown.rows[0] == ("Round", "0")
 
 
