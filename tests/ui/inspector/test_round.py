@@ -282,7 +282,7 @@ def test_a_draft_that_ended_the_answer_is_said_in_a_sentence() -> None:
     said = source_words(replace(last, draft_end="the draft ended the answer"), make_header())
     assert said.startswith("draft-simple drafted; the draft ended the answer. ")
     said = source_words(replace(last, draft_end="n_max"), make_header())
-    assert said.startswith("draft-simple drafted; the draft ended: at n_max. ")
+    assert said.startswith("draft-simple drafted; it stopped: at n_max. ")
 
 
 def test_what_a_head_read_is_said() -> None:

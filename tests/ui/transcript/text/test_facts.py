@@ -45,7 +45,8 @@ def test_the_card_of_the_drawing() -> None:
         ("p (target) of ·average", "0.118"),
         ("p (target) of ·arithmetic", "0.724"),
     )
-    assert shown.verdict == (said("Draft said “average” (61 %). Target wanted “arithmetic” (72 %): rejected."),)
+    verdict = "Draft said “average” (61 %). Target wanted “arithmetic” (72 %): rejected."
+    assert shown.verdict == (said(verdict),)
     assert [(row.token, row.chosen) for row in shown.target][:2] == [
         ("·arithmetic", True),
         ("·average", False),
