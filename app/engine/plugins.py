@@ -68,9 +68,9 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
     Returns the errors: file or entry point -> why it cannot be used.
     """
     paths = {os.path.abspath(file): file for file in files}
-    known = {kind.source: kind for kind in foreign_kinds()}
-    for source, kind in known.items():
-        if kind.stamp is not None and (source not in paths or kind.stamp != file_stamp(source)):
+    known = {kind.source for kind in foreign_kinds()}
+    for kind in foreign_kinds():  # a file may have brought several
+        if kind.stamp is not None and (kind.source not in paths or kind.stamp != file_stamp(kind.source)):
             unregister(kind.name)
     problems = {}
     for point in installed_points():
@@ -89,6 +89,9 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
                     register(thing, path, stamp)
         except DrafterError as error:
             problems[file] = error
+            for kind in foreign_kinds():  # all of a file, or nothing
+                if kind.source == path:
+                    unregister(kind.name)
     return problems
 
 

@@ -14,9 +14,11 @@ from app.engine.engine import Engine
 from app.engine.errors import DrafterError, SettingError
 from app.engine.explain.what_if import what_if, with_settings
 from app.engine.fates import Verdict
+from app.engine.lengths.registry import LENGTHS
 from app.engine.plugins import use_drafters
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace, write_trace
+from app.engine.rules.registry import RULES
 from app.engine.strategy import StrategySpec, lengths_of
 from app.engine.types import GenerationRequest, Sampling
 from app.lab.axes import with_value
@@ -93,6 +95,22 @@ def test_after_an_error_of_a_length_rule_nothing_is_drafted(engine: Engine, tmp_
     trace = answer(engine, strategy="draft-simple:length=broken", max_tokens=12)
     assert trace.rounds[0].drafted and not any(round.drafted for round in trace.rounds[1:])
     assert trace.rounds[1].draft_end.startswith("broken raised ZeroDivisionError")
+
+
+def test_a_file_with_two_rules_is_read_again_as_a_whole(tmp_path: Path) -> None:
+    file, head = tmp_path / "two.py", "from __future__ import annotations\n"
+    both = [Path(each).read_text(encoding="utf-8").replace(head, "") for each in (HALVING, TYPICAL)]
+    file.write_text(head + "\n".join(both), encoding="utf-8")
+    for _ in range(2):
+        assert use_drafters([str(file)]) == {}
+        assert "halving" in LENGTHS and "typical" in RULES
+        with file.open("a", encoding="utf-8") as text:
+            text.write("# another version\n")
+    with file.open("a", encoding="utf-8") as text:
+        text.write("RULE = None\n")
+    for _ in range(2):
+        assert "cannot be used" in use_drafters([str(file)])[str(file)].message
+        assert "halving" not in LENGTHS and "typical" not in RULES
 
 
 @pytest.mark.parametrize(

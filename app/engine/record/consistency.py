@@ -50,7 +50,7 @@ class Consistency:
     """Checks rounds in order, each against the rounds before."""
 
     def __init__(self, header: TraceHeader, starts: Collection[int]) -> None:
-        """`starts`: the positions at which rounds begin."""
+        """`starts`: the positions at which rounds begin, and the one after the last."""
         self._header = header
         self._starts = frozenset(starts)
         self._names = strategy_names(header.strategy)
@@ -158,7 +158,7 @@ class Consistency:
             ENOUGH: max(0, header.max_tokens - before - 1),
             TARGET_FULL: max(0, header.pair.target.n_ctx - header.prompt_tokens - before),
         }
-        # An answer that reached an earlier limit may have gone on: a round begins there.
+        # An answer that reached an earlier limit may have continued: a round begins there, or none came.
         right = room.get(end, drafted) == drafted or before + drafted + 1 in self._starts
         right &= bool(end) <= bool(self._names)
         part = self._parts.get(round.strategy or "")
@@ -173,7 +173,10 @@ class Consistency:
             yield f"it drafted {drafted} tokens, and ended by “{end}”"
 
     def _rule(self, round: Round) -> Iterator[str]:
-        """Compare what the length rule went by with the rounds so far."""
+        """Compare what the length rule went by with the rounds so far. An answer that continued was cold only
+        before."""
+        if round.index and round.begin_seconds:
+            self._fold = None
         at = self._fold.computed(round) if self._fold is not None else None
         if at is not None and (round.k, round.smoothed) != (at.k, at.acceptance):
             said = f"its k is {round.k}, smoothed {round.smoothed}"

@@ -29,7 +29,8 @@ def recheck(trace: Trace) -> list[str]:
     """Return the disagreements found, one sentence each; empty if the trace holds. Without totals the
     intended length of the last round is unknown: an end or a stop may have cut it."""
     check = Check(trace.header)
-    consistency = Consistency(trace.header, [round.position for round in trace.rounds])
+    starts = [end for round in trace.rounds for end in (round.position, round.position + len(round.emitted))]
+    consistency = Consistency(trace.header, starts)
     rule = rule_of(trace.header.verification)
     found = [f"Header: {problem}." for problem in header_problems(trace.header)]
     position = 0

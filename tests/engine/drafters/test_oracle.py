@@ -118,7 +118,7 @@ def test_at_a_temperature_the_rule_is_match() -> None:
     spec = StrategySpec.parse("oracle")
     assert spec.verification_at(0.8) is MATCH
     assert spec.verification_at(0) is GREEDY
-    with pytest.raises(SettingError, match="does not keep"):
+    with pytest.raises(SettingError, match="may change it"):
         StrategySpec.parse("oracle:verify=speculative").verification_at(0.8)
 
 

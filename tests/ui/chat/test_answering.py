@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from app.engine.process.messages import PromptProgress
-from app.engine.types import FinishReason, Role, Totals
+from app.engine.drafters.base import ENOUGH
+from app.engine.engine import Engine
+from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.record.recheck import recheck
+from app.engine.types import FinishReason, GenerationRequest, Role, Totals
 from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
+from app.saved.settings import Settings
 from app.ui.chat.answers import HELD, Answering, totals_of_both
+from app.ui.chat.asking import request_to_go_on
 from tests.ui.traces import make_header
 
 
@@ -50,4 +56,30 @@ def test_a_held_answer_waits_once_its_prompt_is_read(
     answering.run_started(make_header())
     answering.run_progress(PromptProgress(1, role, done, 132))
     assert (answering.answer.progress == HELD) is waits
+    answering.close()
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_the_record_of_a_continued_answer_holds(engine: Engine, tmp_path: Path, stopped: bool) -> None:
+    """Also if it is stopped before its first further round; and a length rule continues warm."""
+    strategy = "draft-simple:n_max=6:length=ewma"
+    asked = GenerationRequest("abcabcabd abc", strategy=strategy, max_tokens=8, ignore_eos=True, cold=True)
+    begun = engine.answer(asked)
+    assert begun.rounds[-1].draft_end == ENOUGH
+    engine.answer(dataclasses.replace(asked, max_tokens=40, cold=False))  # its rule learns
+    store = ChatStore(tmp_path)
+    answering = Answering(store, store.new(), 0, Question("Hello"), "demo", begun)
+    further = dataclasses.replace(request_to_go_on(begun, Settings(max_tokens=12)), ignore_eos=True)
+    for event in engine.generate(further):
+        if isinstance(event, Started):
+            answering.run_started(event.header)
+        elif isinstance(event, PromptProgress) and stopped:
+            engine.abort.set()
+        elif isinstance(event, RoundFinished):
+            answering.run_rounds([event.round], 0)
+        elif isinstance(event, Finished):
+            answering.run_finished(event.totals)
+    trace = answering.answer.trace
+    assert trace is not None and len(trace.token_ids) == (8 if stopped else 20)
+    assert recheck(trace) == []
     answering.close()
