@@ -122,7 +122,7 @@ def test_a_file_with_two_rules_is_read_again_as_a_whole(tmp_path: Path) -> None:
         (
             "@dataclass(frozen=True)\nclass L(LengthRule):\n    name = 'mine'\n    summary = 'x'\n"
             "    n_max: int = param(1, 'x')\n    def make(self): return None\nLENGTH = L\n",
-            "the parameter n_max is another one's",
+            "the parameter n_max is already in use",
         ),
     ],
 )

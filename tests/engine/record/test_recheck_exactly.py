@@ -152,7 +152,6 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
         7,
         [
             "Round 3: it has 1 drafted tokens, more than were wanted.",
-            "Round 3: it drafted 1 tokens, and ended by “answer at its length limit”.",
             "Totals: 8 tokens were emitted where 7 were asked for.",
             "Totals: it ended at 8 tokens where 7 were asked for.",
         ],
