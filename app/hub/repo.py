@@ -100,9 +100,8 @@ class Repo:
         """What Draftscope cannot do with its models, for people; "" if there is nothing to say."""
         if _WITH_HEAD.search(self.repo):
             return (
-                "The name suggests an MTP head. If the model's file contains it, draft-mtp drafts with it. "
-                "A file "
-                "with only the head is a draft for its model."
+                "The name suggests an MTP head. If the model's file contains it, draft-mtp drafts with it. A "
+                "file with only the head is a draft for its model."
             )
         return ""
 

@@ -123,8 +123,7 @@ def quants_verdict(report: Report, rows: Sequence[QuantRow]) -> str:
     if disturbances(report):  # files are loaded one after the other: what changes meanwhile looks like a gain
         return (
             f"With drafts {best.name} measured most, {_speed(best.drafting)} tokens/s. The machine was not "
-            "steady, "
-            "so the others may be as fast."
+            "steady, so the others may be as fast."
         )
     next_, ratio = min(against.items(), key=lambda each: each[1].factor)
     text = (

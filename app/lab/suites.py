@@ -210,8 +210,7 @@ def parse_questions(text: str, file: str) -> Questions | None:
     if several := sum(len(question.asked) > 1 for question in ready):
         notes.append(
             f"{file}: {numbers.count(several, 'conversation')} with several turns. Each turn is a prompt, "
-            "sent with "
-            "the conversation before it."
+            "sent with the conversation before it."
         )
     prompts = tuple(
         Prompt(text, question.category, before=question.asked[:at])

@@ -46,8 +46,7 @@ class Settings:
     max_tokens: int = param(
         1024,
         "The most tokens of an answer; it also ends if the context is full. Usually 128 to 2,048. Longer "
-        "answers "
-        "measure the speed better.",
+        "answers measure the speed better.",
         low=1,
         high=1_000_000,
         unit="tokens",

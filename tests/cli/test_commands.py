@@ -309,8 +309,8 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("race", "Allowed: run, bench"),
-        ("race --json", "Allowed: run, bench"),
+        ("race", "Allowed: run, audit, bench"),
+        ("race --json", "Allowed: run, audit, bench"),
         ("--demo trace.jsonl", "not allowed with"),
         ("--engine cloud", "process"),
         ("--engine thread run", "run must come first"),

@@ -352,7 +352,7 @@ def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
     assert ended.code == 0
     assert ended.out.splitlines()[-1] in ("none", "draft-simple:n_max=2", "suffix")
     for defined in (
-        "speed-up (95 %): tokens/s over",
+        "speed-up (95 %): tokens/s divided by",
         "end to end: The same,",
         "acceptance: Accepted / drafted",
     ):
@@ -588,7 +588,7 @@ def test_compare_reads_what_bench_wrote(measure: Command, command: Command, tmp_
     assert rows[0].endswith("6 of 6")
     for defined in (
         "tokens/s: Median",
-        "speed-up (95 %): tokens/s over",
+        "speed-up (95 %): tokens/s divided by",
         "acceptance: Accepted",
         "after / before: ",
     ):

@@ -239,7 +239,7 @@ def test_a_listing_of_many_names_is_a_sentence(hub: Hub, server: FakeHub) -> Non
     repo = read_repo(hub, "a/b")
     for file in ("Q2_K", "Q8_0"):
         assert len(str(trouble(lambda file=file: repo.holding(file)))) < 1500  # type: ignore[misc]
-    assert len(repo.notices) <= 21 and repo.notices[-1] == "481 more files are not shown."
+    assert len(repo.notices) <= 21 and repo.notices[-1] == "481 more files are left out."
 
 
 def test_a_model_of_two_files_of_one_quantisation_is_titled_by_its_file(hub: Hub, server: FakeHub) -> None:

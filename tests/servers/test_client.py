@@ -316,7 +316,7 @@ def test_an_answer_without_an_end_of_bytes_is_given_up():
 @pytest.mark.parametrize(
     ("chunk", "said"),
     [
-        (counted(1, "a", 1, 2_000_000_000), "counts 2,000,000,000 drafted tokens behind 0 tokens"),
+        (counted(1, "a", 1, 2_000_000_000), "counts 2,000,000,000 drafted tokens after 0 tokens"),
         (counted(1, "a", 1, 2**64 - 1), "does not answer as a llama-server"),
         (counted(1, "a", 2_000_000_000), "sends more than the 4 tokens asked for"),
         (counted(1, "a", 2**64 - 1), "does not answer as a llama-server"),
@@ -395,7 +395,7 @@ def test_a_slow_caller_holds_a_few_megabytes_of_a_fast_server():
 def test_drafts_beyond_all_measure_are_refused_in_the_end():
     chunks = [counted(1, "x", place, 1000 * place, 0) for place in range(1, 5)]
 
-    assert "counts 2,000 drafted tokens behind 1 token of its answer" in refusal(llama_server(*chunks))
+    assert "counts 2,000 drafted tokens after 1 token of its answer" in refusal(llama_server(*chunks))
 
 
 def test_counters_that_go_back_are_refused():

@@ -98,7 +98,6 @@ def _one(text: str) -> int:
     if text != "1":
         raise argparse.ArgumentTypeError(
             f"cannot be {text!r}. llama-server would answer this many requests at once; Draftscope writes "
-            "one "
-            "answer at a time. To measure a server under load: bench --server URL --load 1,4."
+            "one answer at a time. To measure a server under load: bench --server URL --load 1,4."
         )
     return 1

@@ -123,8 +123,8 @@ class AssistantContext(HeadContext):
         if target.model.architecture != "gemma4" or width != target.model.n_embd or shapes[0] != shapes[1]:
             raise PairError(
                 f"{model.path.name} was made for a different target: a Gemma 4 with rows of {width:,} "
-                "numbers, "
-                f"and {target.model.path.name} is {target.model.architecture} with {target.model.n_embd:,}.",
+                f"numbers, and {target.model.path.name} is {target.model.architecture} with "
+                f"{target.model.n_embd:,}.",
                 "Choose the target that it was made for.",
             )
         super().__init__(model, options, abort, target, [target.model.n_layers])

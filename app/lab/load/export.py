@@ -65,8 +65,7 @@ def _finding(report: BurstReport, lane: int) -> str:
     if facts.baseline is None:
         return (
             f"{facts.name} has no baseline. To see where drafting stops paying, add a server with the same "
-            "model "
-            "and without drafts."
+            "model and without drafts."
         )
     known = [row for row in report.rows if row.lane == lane and row.gain is not None]
     if not known:
@@ -171,8 +170,7 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
         "tokens_per_second",
         "tokens/s of all (95 %)",
         "Tokens of all requests / time. For requests at once, only the time counts in which this many were "
-        "being "
-        "answered. Geometric mean over repeats; an interval needs three.",
+        "being answered. Geometric mean over repeats; an interval needs three.",
         lambda row: row.tokens_per_second,
         words=lambda row: row.speed_words,
     ),
@@ -180,16 +178,14 @@ LOAD_COLUMNS: tuple[Column[LoadRow], ...] = (
         "tokens_per_second_of_one",
         "tokens/s of one",
         "Median over requests of a request's tokens / the time from its own first token, for the requests "
-        "that ran "
-        "at the full load to their end.",
+        "that ran at the full load to their end.",
         lambda row: row.tokens_per_second_of_one,
     ),
     Column(
         "gain",
         "gain (95 %)",
         "Tokens/s of all / tokens/s of all without drafts at the same load. At a rate, each request's "
-        "tokens / its "
-        "time from sending to the end is used. Geometric mean over repeats.",
+        "tokens / its time from sending to the end is used. Geometric mean over repeats.",
         lambda row: row.gain,
         numbers.factor,
         words=lambda row: row.gain_words,

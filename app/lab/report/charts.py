@@ -270,8 +270,7 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
             "Speed-up over none",
             "A small dot is one run compared with the baseline's run of the same prompt and repeat. The "
             "large dot is the geometric mean of the runs, the bar its 95\u00a0% interval over prompts and "
-            "repeats. "
-            "Right of 1× is faster.",
+            "repeats. Right of 1× is faster.",
             "" if report.sweep else speedup_chart(report),
         ),
         (

@@ -59,7 +59,7 @@ def _equal(row: Row) -> str:
     if summary.identical == summary.compared:
         return "identical"
     if summary.equal:
-        return f"{summary.near_ties} rounding tie{'' if summary.near_ties == 1 else 's'}"
+        return numbers.count(summary.near_ties, "tie")
     return f"{summary.identical} of {summary.compared}"
 
 
@@ -108,9 +108,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "speedup",
         "speed-up (95 %)",
-        "tokens/s divided by tokens/s of strategy none on the same target, prompt and repeat: geometric "
-        "mean over "
-        "prompts. The interval estimates it for similar prompts, measured again.",
+        "tokens/s divided by tokens/s of strategy none on the same target, prompt and repeat: geometric mean "
+        "over prompts. The interval estimates it for similar prompts, measured again.",
         lambda row: row[0].speedup.factor if row[0].speedup else None,
         words=lambda row: speedup_words(row[0].speedup),
     ),
@@ -128,8 +127,7 @@ COLUMNS: tuple[Column[Row], ...] = (
         "tau",
         "τ",
         "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token. A "
-        "round has "
-        "none if the answer ends inside its draft.",
+        "round has none if the answer ends inside its draft.",
     ),
     _of("draft_share", "draft share", "Accepted / emitted tokens.", numbers.percent),
     Column(
@@ -177,9 +175,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "equal",
         "same text as baseline",
-        "Runs with exactly the baseline's tokens. A rounding tie is a difference that rounding explains. A "
-        "rule "
-        "that samples keeps the target's distribution, not the text.",
+        "Runs with exactly the baseline's tokens. A tie is a difference that rounding explains. A rule that "
+        "samples keeps the target's distribution, not the text.",
         lambda row: row[0].identical / row[0].compared if row[0].compared else None,
         words=_equal,
     ),
@@ -200,8 +197,7 @@ SHAPE: tuple[Column[Row], ...] = (
         "acc_per_pos",
         "acc per pos",
         "Acceptance per position, as llama.cpp and vLLM report it: rounds accepted at position 1, 2, 3, … / "
-        "all "
-        "rounds with a draft.",
+        "all rounds with a draft.",
         lambda summary: summary.acc_per_pos,
     ),
     _shares_of(
@@ -228,18 +224,15 @@ SHAPE: tuple[Column[Row], ...] = (
         "ranks",
         "choice 1, 2, … of the draft",
         "How often the emitted token was the draft model's first, second, third, … choice at its position. "
-        "Ten "
-        "choices are recorded. A wider draft could gain the share after the first. Exact for greedy and "
-        "match; an "
-        "estimate if tokens are drawn from the residual.",
+        "Ten choices are recorded. A wider draft could gain the share after the first. Exact for greedy and "
+        "match; an estimate if tokens are drawn from the residual.",
         lambda summary: [places / summary.alternatives.ranked for places in summary.alternatives.ranks],
     ),
     _of(
         "target_entropy",
         "entropy of the target",
         "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten; all others count "
-        "as one, "
-        "so it is a lower bound. At temperature 0 it is the entropy of the model's distribution at "
+        "as one, so it is a lower bound. At temperature 0 it is the entropy of the model's distribution at "
         "temperature 1.",
         lambda bits: numbers.digits(bits, "bit"),
         "alternatives.target_entropy",

@@ -226,8 +226,7 @@ def server_limits(report: Report) -> list[str]:
         if lane.baseline is None:
             limits[
                 f"{lane.name} has no baseline: the server cannot turn drafting off. Add a server with the "
-                "same "
-                "model and without drafts."
+                "same model and without drafts."
             ] = None
         if any(run.lane == index and not run.cold for run in report.runs):
             limits[
@@ -246,8 +245,7 @@ def _whole(counts: list[WholeServer]) -> str:
         return "the server reports nothing about its drafts."
     return (
         "the server does not report drafts per answer. Acceptance of the whole server, including all its "
-        "users, "
-        f"during the measurement: {told}."
+        f"users, during the measurement: {told}."
     )
 
 

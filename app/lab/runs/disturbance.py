@@ -72,8 +72,7 @@ def _breaks(report: Report) -> Iterator[str]:
         runs = numbers.count(len(report.runs), "run")
         yield (
             f"The measurement was resumed {times}: {before:,} of {runs} were made before the first break, "
-            "perhaps "
-            "under different conditions."
+            "perhaps under different conditions."
         )
 
 

@@ -25,8 +25,7 @@ from app.ui.widgets.segmented import Segmented, Switch
 
 PAIR_WORDS = (
     "Lanes use the chat's pair and load options. Choose a different pair in Chat, or give a lane its own. "
-    "The "
-    "chat's models are unloaded during a measurement and loaded again afterwards."
+    "The chat's models are unloaded during a measurement and loaded again afterwards."
 )
 
 

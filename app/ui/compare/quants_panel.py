@@ -19,8 +19,7 @@ from app.ui.widgets import kit
 
 WORDS = (
     "Makes more quantisations of the chat's target with llama.cpp's quantiser, and a lane for each. Press "
-    "Run to "
-    "find which is fastest with drafts. The files are kept; manage them in Models."
+    "Run to find which is fastest with drafts. The files are kept; manage them in Models."
 )
 _AT_ONCE = MOST_LANES // 2  # each file has a baseline of its own
 

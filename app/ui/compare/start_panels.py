@@ -164,8 +164,7 @@ KINDS = {
 LIMITS = {"first_token": "First token within", "inter_token": "95 % of tokens within"}
 LIMITS_WORDS = (
     "Limits in seconds, if any. Goodput is the number of requests a second within them. The second limit "
-    "applies to "
-    "the time after the previous token."
+    "applies to the time after the previous token."
 )
 
 
@@ -226,8 +225,7 @@ class LoadPanel(CurvesPanel):
 TUNE_WORDS = (
     "Finds the fastest of about 50 settings on the prompts chosen here. A few answers show which settings "
     "cannot win; these are not run. It then says how long measuring the others takes. Slow settings drop "
-    "out, and "
-    "the rest get longer answers. With several kinds of prompt, each kind gets its own result."
+    "out, and the rest get longer answers. With several kinds of prompt, each kind gets its own result."
 )
 
 
@@ -260,9 +258,8 @@ class TunePanel(StartPanel):
 Sweep = tuple[Experiment, SweepFacts]
 SWEEP_WORDS = (
     "Measures every combination of the values of two settings, on the prompts chosen here. They can belong "
-    "to the "
-    "strategy, the sampler or the models, which are loaded once for each value. "
-    "Separate values with commas; 1..8 stands for all whole numbers from 1 to 8."
+    "to the strategy, the sampler or the models, which are loaded once for each value. Separate values with "
+    "commas; 1..8 stands for all whole numbers from 1 to 8."
 )
 _USUAL = {
     "cache_type": "f16,q8_0,q4_0",

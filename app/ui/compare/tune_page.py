@@ -24,9 +24,7 @@ TITLES = (
     (
         "speed-up (95 %)",
         "tokens/s divided by tokens/s of none on the same prompts. The interval estimates it for similar "
-        "prompts; "
-        "with one "
-        "prompt, for repeats of that prompt",
+        "prompts; with one prompt, for repeats of that prompt",
     ),
     ("end to end", "Speed-up including the time to read the prompt: from the request to the last token"),
     ("acceptance", "Accepted / drafted tokens"),

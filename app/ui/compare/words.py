@@ -44,8 +44,7 @@ def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, st
     if not keeps_text(strategy, temperature):
         return "same distribution, different text", (
             "At this temperature the rule samples its own tokens. The distribution is the target's, but the "
-            "text "
-            "differs. Use verify=match to keep the text."
+            "text differs. Use verify=match to keep the text."
         )
     if parting is None:
         return "", ""

@@ -194,7 +194,7 @@ def test_a_value_is_json_where_it_is_some(written: str, option: tuple[str, Any])
         ("a=null", "cannot be null"),
         (f"a={LARGEST + 1}", "too large"),
         ("a=1e300", "too large"),
-        ("messages=x", "messages already"),
+        ("messages=x", "already receives messages"),
     ],
 )
 def test_options_that_cannot_be_are_refused(written: str, said: str) -> None:
@@ -221,7 +221,7 @@ def test_the_header_holds_what_the_template_was_told_and_read(thinking_file: Pat
         assert untold.header.prompt.endswith("assistant\n")
         raw = GenerationRequest(prompt="hi", template_options=OFF, max_tokens=2)
         assert engine.answer(raw).header.template_options == {}
-        with pytest.raises(SettingError, match="tools already"):
+        with pytest.raises(SettingError, match="already receives tools"):
             next(engine.generate(GenerationRequest(messages=HELLO, template_options={"tools": True})))
 
 

@@ -90,8 +90,8 @@ def test_what_a_vllm_does_not_tell_stands_as_unknown(windows: Windows) -> None:
     assert status.alpha.value.text() == status.tau.value.text() == NOTHING
     assert status.speed.value.text() != NOTHING
     words = words_in(instruments)
-    assert "whole server's, all users: 33.3" in words and "of 6 drafted tokens" in words
-    assert instruments.acceptance.note.toolTip().startswith("whole server's, all users: 33.3")
+    assert "whole server, all users: 33.3" in words and "of 6 drafted tokens" in words
+    assert instruments.acceptance.note.toolTip().startswith("whole server, all users: 33.3")
     plots = instruments.acceptance, instruments.length, instruments.cost
     assert {plot.message.text() for plot in plots} == {"The server does not report what it drafted."}
     assert "rounds" not in answer.label

@@ -96,7 +96,7 @@ def test_done_items_leave_the_disk_and_the_rest_the_list(shop: Shop, hub_home: P
     shop.until(lambda: all(row.download.state is State.DONE for row in shop.place.downloads.rows))
     target, draft = shop.download("1.7B"), shop.download("135M")
     shop.click(draft.cancel)
-    assert "Delete" in draft.asking.words and "from the disk" in draft.asking.words
+    assert "Delete" in draft.asking.words and "from disk" in draft.asking.words
     shop.click(draft.asking.yes)
     shop.until(lambda: len(shop.place.downloads.rows) == 1)
     assert not any("135M" in name for name in left(hub_home))

@@ -271,7 +271,7 @@ def test_nothing_is_measured_while_the_chat_is_answered(
     trials = Trials(desk, monkeypatch)
     desk.until(trials.button("Measure").isEnabled)
     trials.click("Measure")
-    assert "still being answered" in trials.page.notice.message
+    assert "still running in Chat" in trials.page.notice.message
     assert desk.busy()
     desk.controller.stop()
     desk.until_ready()
@@ -297,7 +297,7 @@ def test_a_target_without_drafts_says_what_to_do(windows: Windows, monkeypatch: 
     assert target.currentData() == str(windows.pair[0])
     desk.until(lambda: "No draft for this target yet" in trials.page.placeholder.text)
     assert not trials.button("Measure").isEnabled() and not trials.rows()
-    remarks = "2 other files can draft through text only"
+    remarks = "2 other files can draft only through text"
     assert any(remarks in label.text() for label in trials.page.findChildren(QLabel))
     target.setCurrentIndex(target.findData(find_paths().model(BUNDLED_TARGET)))
     desk.until(lambda: len(trials.rows()) == 1)

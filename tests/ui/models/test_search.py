@@ -101,7 +101,7 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     shop.click(panel.save)
     shop.until(kept_token)
     shop.until(lambda: not panel.field.isVisible())
-    assert panel.field.text() == "" and "is used" in panel.words.text()
+    assert panel.field.text() == "" and "gives access" in panel.words.text()
     row = shop.row("Q4_0")
     shop.click(row.button)
     shop.until(lambda: row.state.text() == "✓ already here")
