@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from app.base.files import DamagedError, decode, read_file, reason
-from app.base.paths import BUNDLED, BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, Paths
+from app.base.paths import BUNDLED, BUNDLED_DRAFT, BUNDLED_TARGET, REAL_DRAFT, REAL_TARGET, Paths
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
 from app.engine.strategy import StrategySpec
@@ -42,8 +42,8 @@ REAL_PAIR = OwnPair(
     "SmolLM2 135M",
     "a real model: gains where an answer repeats the text",
     ModelOptions(REAL_TARGET),
-    None,
-    "ngram-map-k:size_n=5:size_m=3:length=auto",
+    ModelOptions(REAL_DRAFT),
+    "ngram-map-k:size_n=5:size_m=3+draft-eagle3:n_max=3:length=auto",
 )
 SMALL_PAIR = OwnPair(
     "Small pair",

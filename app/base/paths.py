@@ -20,9 +20,12 @@ BUNDLED_TARGET = BUNDLED + "demo_pair/target.gguf"
 BUNDLED_DRAFT = BUNDLED + "demo_pair/draft.gguf"
 REAL_TARGET = "real:target"
 """SmolLM2-135M-Instruct, which set-up or a package brings; it may be missing."""
+REAL_DRAFT = "real:draft"
+"""Its EAGLE-3 head, which comes with Draftscope."""
 QUANTISED = "quantised"
-OWN = (BUNDLED, REAL_TARGET)
+OWN = (BUNDLED, REAL_TARGET, REAL_DRAFT)
 """What the symbols of our own models begin with."""
+_REAL_HEAD = "smollm2_head/SmolLM2-135M-Instruct-eagle3.Q8_0.gguf"
 _REAL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -77,16 +80,19 @@ class Paths:
         return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
 
     def model(self, path: str) -> str:
-        """The real path of a model path: `bundled:` stands for the resources, `real:target` for SmolLM2."""
+        """The real path of a model path: `bundled:` stands for the resources, `real:target` for SmolLM2,
+        `real:draft` for its head."""
         if path == REAL_TARGET:
             return str(self.real_target)
+        if path == REAL_DRAFT:
+            return str(self.resources / _REAL_HEAD)
         if not path.startswith(BUNDLED):
             return path
         return str(self.resources.joinpath(*path.removeprefix(BUNDLED).split("/")))
 
     def named(self, path: Path | str) -> str:
         """A model's path as the settings name it: our own models by their symbol."""
-        own = (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_TARGET)
+        own = (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_TARGET, REAL_DRAFT)
         return next((name for name in own if self.model(name) == str(path)), str(path))
 
     def prepare(self) -> None:

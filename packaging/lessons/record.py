@@ -13,7 +13,7 @@ from pathlib import Path
 import gguf
 import msgspec
 
-from app.base.paths import REAL_TARGET, find_paths
+from app.base.paths import REAL_DRAFT, REAL_TARGET, find_paths
 from app.engine import Engine, GenerationRequest, Message
 from app.engine.errors import UserError
 from app.engine.process.messages import Finished, RoundFinished, Started
@@ -43,6 +43,8 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether SmolLM2 answers, without a draft model or with one made by `without`."""
     without: tuple[int, ...] = ()
     """The layers of SmolLM2 that its draft lacks."""
+    head: bool = False
+    """Whether SmolLM2's head drafts."""
     max_tokens: int = 48
     baseline: bool = False
 
@@ -97,6 +99,8 @@ def _engine(recording: Recording, cut: Path) -> Engine:
     target = find_paths().real_target
     if recording.without:
         cut_layers(target, cut, set(recording.without))
+    if recording.head:
+        return Engine(target, find_paths().model(REAL_DRAFT))
     return Engine(target, cut if recording.without else None)
 
 
@@ -148,7 +152,8 @@ def _named(header: TraceHeader) -> TraceHeader:
     if pair.target.path.startswith(str(RESOURCES)):
         return header
     target = msgspec.structs.replace(pair.target, path=REAL_TARGET)
-    draft = msgspec.structs.replace(pair.draft, path=CUT) if pair.draft is not None else None
+    name = REAL_DRAFT if pair.draft is not None and pair.draft.architecture == "eagle3" else CUT
+    draft = msgspec.structs.replace(pair.draft, path=name) if pair.draft is not None else None
     return msgspec.structs.replace(header, pair=msgspec.structs.replace(pair, target=target, draft=draft))
 
 

@@ -254,7 +254,7 @@ def add_pair_options(parser: Parser) -> None:
         pair,
         "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
         "owner/name/file.gguf), downloaded if it is not here; real:target is SmolLM2, the window's first "
-        "target (default: the small bundled pair)",
+        "target, and real:draft its head (default: the small bundled pair)",
         "The model that drafts for it, named in the same way; a number is llama.cpp's old --draft-max",
     )
     add_draft_options(pair)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.base.files import explained
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, QUANTISED, REAL_TARGET, Paths
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, QUANTISED, REAL_DRAFT, REAL_TARGET, Paths
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.engine.shards import parts_of, shard_of
 from app.hub.cache import Cache
@@ -24,7 +24,9 @@ _DEEPEST = 6  # folders below one that was added
 
 def own_models(paths: Paths) -> dict[Path, FileOrigin]:
     """The models that come with Draftscope; those that are missing too."""
-    bundled = {Path(paths.model(name)): FileOrigin.BUNDLED for name in (BUNDLED_TARGET, BUNDLED_DRAFT)}
+    bundled = {
+        Path(paths.model(name)): FileOrigin.BUNDLED for name in (BUNDLED_TARGET, BUNDLED_DRAFT, REAL_DRAFT)
+    }
     return bundled | {Path(paths.model(REAL_TARGET)): FileOrigin.SET_UP}
 
 

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 
 from app.base import numbers
-from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, OWN, REAL_TARGET
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, OWN, REAL_DRAFT, REAL_TARGET
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.compat import FitKind
 from app.engine.types import ModelInfo, PairInfo, Role
@@ -36,13 +36,15 @@ def unread_name(path: str) -> str:
     """The name of a model whose file has not been read, from its path as the settings have it."""
     if path == REAL_TARGET:
         return REAL_PAIR.name
+    if path == REAL_DRAFT:
+        return f"EAGLE-3 head for {REAL_PAIR.name}"
     bundled = path in (BUNDLED_TARGET, BUNDLED_DRAFT)
     return SMALL_PAIR.name if bundled else file_name(path).removesuffix(".gguf")
 
 
 def own_words(path: str) -> str:
     """What a model of our own is for, by its path as the settings have it; "" for others."""
-    pair = REAL_PAIR if path == REAL_TARGET else SMALL_PAIR
+    pair = REAL_PAIR if path in (REAL_TARGET, REAL_DRAFT) else SMALL_PAIR
     return f"{pair.name}: {pair.words}" if path.startswith(OWN) else ""
 
 
