@@ -43,7 +43,7 @@ REAL_PAIR = OwnPair(
     "a real model: gains where an answer repeats the text",
     ModelOptions(REAL_TARGET),
     ModelOptions(REAL_DRAFT),
-    "ngram-map-k:size_n=5:size_m=3+draft-eagle3:n_max=3:length=auto",
+    "ngram-map-k:size_n=5:size_m=3:length=auto",
 )
 SMALL_PAIR = OwnPair(
     "Small pair",

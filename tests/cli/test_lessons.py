@@ -34,4 +34,4 @@ def test_a_lesson_is_printed_with_its_numbers_and_its_answer(command: Command) -
 def test_a_lesson_that_does_not_exist_is_refused(command: Command) -> None:
     for number in ("0", "11"):
         ended = command("lessons", number)
-        assert ended.code == 2 and "1 to 10" in ended.err
+        assert ended.code == 2 and "1 to 11" in ended.err
