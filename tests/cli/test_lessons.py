@@ -32,6 +32,6 @@ def test_a_lesson_is_printed_with_its_numbers_and_its_answer(command: Command) -
 
 
 def test_a_lesson_that_does_not_exist_is_refused(command: Command) -> None:
-    for number in ("0", "11"):
+    for number in ("0", "12"):
         ended = command("lessons", number)
         assert ended.code == 2 and "1 to 11" in ended.err

@@ -166,7 +166,7 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
     architectures = {model.facts.architecture for model in (target, draft) if model.facts is not None}
 
     def verdict(kind: DraftVerdict, reason: str) -> Candidate:
-        through_text = fit is not None and fit.kind is FitKind.THROUGH_TEXT
+        through_text = kind is DraftVerdict.WORKS and fit is not None and fit.kind is FitKind.THROUGH_TEXT
         return Candidate(draft, kind, reason, share, len(architectures) < 2, through_text)
 
     if draft.problem:

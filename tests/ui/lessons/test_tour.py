@@ -69,7 +69,7 @@ def test_leaving_the_tour_in_a_lesson_leads_to_the_list(windows: Windows) -> Non
     place = desk.place("lessons")
     press(Qt.Key.Key_Escape)
     assert place.list.isVisible() and not place.tour.running
-    place.open(9)
+    place.open(10)
     for _ in place.player.course.lesson.steps:
         place.player.course.next()
     place.player.course.next()
