@@ -80,8 +80,8 @@ class Paths:
         return inside if inside.is_file() else Path(sys.prefix, "share", "draftscope", _REAL_FILE)
 
     def model(self, path: str) -> str:
-        """The real path of a model path: `bundled:` stands for the resources, `real:target` for SmolLM2,
-        `real:draft` for its head."""
+        """The real path of a model path: `bundled:` names the resources, `real:target` SmolLM2,
+        and `real:draft` its head."""
         if path == REAL_TARGET:
             return str(self.real_target)
         if path == REAL_DRAFT:

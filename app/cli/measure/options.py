@@ -58,7 +58,7 @@ _WRITTEN = {
         "Save every run as soon as it is done; if the file exists, resume after its last run",
     ),
 }
-"""The options of files that commands write: what stands for their values, and their help."""
+"""The options of files that commands write: the placeholder of each value, and the help."""
 OF_RUNS = ("json", "csv", "html", "markdown", "traces", "export")
 
 
