@@ -26,6 +26,7 @@ from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.loop.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
 from app.engine.loop.handover import ConsumerLeft, Handover
 from app.engine.loop.text import TextStream
+from app.engine.native.head_context import HeadContext
 from app.engine.params import param
 from app.engine.plugins import register, unregister
 from app.engine.sampling.draws import Draws
@@ -385,6 +386,10 @@ def _emitted(
         )
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)
+        if isinstance(engine.draft, HeadContext):
+            engine.draft.follow(prompt[:-1])
+            for _ in engine.target.read(prompt[:-1]):
+                pass
         Beginning(run, seen)
         yield tuple(run.truth.ids[len(prompt) : len(prompt) + LENGTH].tolist())
 
