@@ -19,11 +19,13 @@ from app.engine.rules import speculative
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rows, Rule
 from app.engine.rules.greedy import GreedyRule
 from app.engine.rules.match import MatchRule
+from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Purpose
+from app.engine.sampling.logits import TOP, softmax
 from app.engine.sampling.rows import TargetRows
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import NONE
-from app.engine.types import GenerationRequest, Race
+from app.engine.types import Alternatives, GenerationRequest, Race
 from app.lab.audit import audit
 from app.lab.audit_finding import Audit
 from tests.answers import events_of
@@ -142,7 +144,7 @@ def _p(rows: Rows, place: int, token: int) -> float:
 @contextmanager
 def penalty_twice(_engine: Engine, acted: Acted, _at: int = 0) -> Iterator[None]:
     """In all rows of a draft but the first, penalties are applied once too often."""
-    right = TargetRows.adjusted
+    right, record = TargetRows.adjusted, TargetRows.record
 
     def adjusted(rows: TargetRows, row: int) -> NDArray[np.float32]:
         known = row in rows._adjusted
@@ -151,29 +153,34 @@ def penalty_twice(_engine: Engine, acted: Acted, _at: int = 0) -> Iterator[None]
         if row and not known and sampler._penalises:
             before = np.concatenate([rows._context, np.array(rows._draft[:row], np.int32)])
             twice = sampler.adjust(found.copy(), before)
-            acted.extend(["penalty"] * _tells(sampler, found, twice))
+            if _tells(sampler, found, twice):
+                told.add((rows, row))
             found = rows._adjusted[row] = twice
         return found
 
-    with patch.object(TargetRows, "adjusted", adjusted):
+    def recorded(rows: TargetRows, count: int) -> list[Alternatives]:
+        top = record(rows, count)
+        acted.extend("penalty" for row in range(count) if (rows, row) in told)
+        return top
+
+    told: set[tuple[TargetRows, int]] = set()
+    with patch.object(TargetRows, "adjusted", adjusted), patch.object(TargetRows, "record", recorded):
         yield
 
 
 def _tells(sampler: Sampler, right: NDArray[np.float32], wrong: NDArray[np.float32]) -> bool:
-    """Whether the gap of two tokens that a trace records differs: of one token that filters leave, it has
-    none."""
-    if sampler.is_greedy:
-        return not np.array_equal(right, wrong)
-    rows = [np.zeros_like(right), np.zeros_like(right)]
-    for row, logits in zip(rows, (right, wrong), strict=True):
-        made = sampler.distribution(logits)
+    """Whether a record of these logits differs: the probability of a token that it lists."""
+    rows = []
+    for logits in (right, wrong):
+        made = Distribution(softmax(logits, 1.0)) if sampler.is_greedy else sampler.distribution(logits)
+        row = np.zeros_like(right)
         row[slice(None) if made.ids is None else made.ids] = made.p
-    told = (rows[0] > FAINT) & (rows[1] > FAINT)
-    moved = np.log(rows[0][told] / rows[1][told])
-    return bool(len(moved) > 1 and moved.max() - moved.min() > TOLD)
+        rows.append(row)
+    listed = np.union1d(*(np.argsort(row)[-TOP:] for row in rows))
+    return bool(np.abs(rows[0][listed] - rows[1][listed]).max() > TOLD)
 
 
-FAINT, TOLD = 0.01, 0.05
+TOLD = 0.01  # of a probability: rounding moves it less
 
 
 @contextmanager

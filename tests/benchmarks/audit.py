@@ -1,19 +1,25 @@
 """What the audit finds: faults that are planted in the real engine, and no fault where there is none.
 
     python tests/benchmarks/audit.py [--pair bundled|smollm2] [--sound 500] [--faulty 100] [--tokens 32]
+                                     [--journal FILE]
 
 Prompts, strategies, rules, temperatures, filters and penalties are drawn by chance. Each planted fault is
-audited `--faulty` times; answers in which it changed nothing do not count. The exit code is 1 if a fault was
-missed, or if one was found where there is none.
+audited `--faulty` times; answers in which it changed nothing that is recorded do not count. Every audit is a
+line of the journal; a run that was ended goes on. The exit code is 1 if a fault was missed, or if one was
+found where there is none.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
+import tempfile
 from collections import Counter
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -35,9 +41,6 @@ FILTERS: list[dict[str, float]] = [
 PENALTIES: list[dict[str, float]] = [
     {"repeat_penalty": 1.1}, {"repeat_penalty": 1.3}, {"frequency_penalty": 0.3}, {"presence_penalty": 0.5},
 ]  # fmt: skip
-
-
-STEP = 25  # audits between two lines
 
 
 def request_of(chance: random.Random, prompts: list[str], tokens: int, plant: str) -> GenerationRequest:
@@ -63,30 +66,61 @@ def main() -> int:
     parser.add_argument("--faulty", type=int, default=100, help="audits of each planted fault")
     parser.add_argument("--tokens", type=int, default=32, help="most tokens of an answer")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--journal", type=Path, default=Path(tempfile.gettempdir()) / "draftscope-audit.jsonl"
+    )
     options = parser.parse_args()
     target, draft = files_of(options.pair)
-    chance, prompts, wrong = random.Random(options.seed), prompts_of(options.pair), 0
-    with Engine(one_thread(target), one_thread(draft)) as engine:
-        for plant in ("", *PLANTS):
+    prompts, wrong = prompts_of(options.pair), 0
+    lines = list(map(json.loads, options.journal.open())) if options.journal.exists() else []
+    done = {tuple(line["key"]): line for line in lines}
+    with (
+        Engine(one_thread(target), one_thread(draft)) as engine,
+        options.journal.open("a") as journal,
+    ):
+        for plant in (*PLANTS, ""):
             wanted = options.faulty if plant else options.sound
             found: Counter[str] = Counter()
-            most = 0.0
-            while found.total() < wanted:
-                request = request_of(chance, prompts, options.tokens, plant)
-                audit, acted = audited(engine, request, plant, chance.randrange(3))
-                if plant and not acted:
+            most, idle = 0.0, 0
+            for number in count():
+                key = (options.pair, options.tokens, options.seed, plant, number)
+                if (line := done.get(key)) is None:
+                    line = {"key": key} | line_of(engine, key, prompts)
+                    journal.write(json.dumps(line) + "\n")
+                    journal.flush()
+                if not line["acted"]:
+                    idle += 1
                     continue
-                found[f"{audit.finding}{f' of {audit.cause}' if audit.cause else ''}"] += 1
-                if (audit.finding is AuditFinding.FAULT) is not bool(plant):
+                found[line["finding"]] += 1
+                most = max(most, line["most"])
+                if line["finding"].startswith(AuditFinding.FAULT) is not bool(plant):
                     wrong += 1
-                    print(f"WRONG: {request.strategy}, {request.sampling}: {audit.words}", flush=True)
-                elif not plant and audit.rows is not None:
-                    most = max(most, audit.rows.most / audit.rows.allowed)
-                if found.total() % STEP == 0 or found.total() == wanted:
-                    told = ", ".join(f"{count} {name}" for name, count in found.most_common())
-                    margin = "" if plant else f"; the largest difference is {most:.0%} of what is allowed"
-                    print(f"{plant or 'no fault'}: {told}{margin}", flush=True)
+                    print(f"WRONG, {number}: {line['asked']}: {line['words']}", flush=True)
+                if found.total() == wanted:
+                    break
+            told = ", ".join(f"{many} {name}" for name, many in found.most_common())
+            beside = (
+                f"; {idle} where it changed nothing are not counted"
+                if plant
+                else f"; the largest difference is {most:.0%} of what is allowed"
+            )
+            print(f"{plant or 'no fault'}: {told}{beside}", flush=True)
     return 1 if wrong else 0
+
+
+def line_of(engine: Engine, key: tuple[str, int, int, str, int], prompts: list[str]) -> dict[str, Any]:
+    """Audit the answer with this key."""
+    _pair, tokens, seed, plant, number = key
+    chance = random.Random(f"{seed} {plant} {number}")
+    request = request_of(chance, prompts, tokens, plant)
+    audit, acted = audited(engine, request, plant, chance.randrange(3))
+    return {
+        "acted": bool(acted) or not plant,
+        "finding": f"{audit.finding}{f' of {audit.cause}' if audit.cause else ''}",
+        "words": audit.words,
+        "asked": f"{request.strategy}, {request.sampling}",
+        "most": audit.rows.most / audit.rows.allowed if audit.rows is not None else 0.0,
+    }
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,30 @@ def test_an_error_of_a_rule_ends_the_answer_with_a_sentence(engine: Engine, tmp_
     assert use_drafters([str(file)]) == {}
     with pytest.raises(DrafterError, match=r"verify=broken raised ZeroDivisionError.*broken\.py, line"):
         engine.answer(GenerationRequest(prompt="abcabc", strategy="draft-simple:verify=broken"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        ("None", "gave None instead of an Outcome"),
+        ("Outcome((), -1, 'plain')", "gave the id -1, but"),
+        ("Outcome((), 10**6, 'plain')", "gave the id 1,000,000, but"),
+        ("Outcome((), 'a', 'plain')", "gave an outcome that is none: Expected `int`"),
+        ("Outcome((), 1, 'bonus')", "calls the token after 0 of 0 accepted ones bonus"),
+        ("Outcome((yes,), 1, 'bonus')", "judged 1 of 0 tokens, and accepted 1"),
+        ("Outcome((no, yes), 1, 'resampled')", "accepted a token behind one that it rejected"),
+    ],
+)
+def test_an_outcome_that_no_round_can_have_is_refused(
+    engine: Engine, tmp_path: Path, outcome: str, told: str
+) -> None:
+    file = tmp_path / "broken.py"
+    text = Path(TYPICAL).read_text(encoding="utf-8").replace('"typical"', '"broken"')
+    lines = f"yes, no = Judgement(True), Judgement(False)\n        return {outcome}\n        judged = []"
+    file.write_text(text.replace("judged = []", lines, 1), encoding="utf-8")
+    assert use_drafters([str(file)]) == {}
+    with pytest.raises(DrafterError, match=re.escape(f"verify=broken {told}")):
+        engine.answer(GenerationRequest(prompt="xyz", strategy="prompt-lookup:verify=broken"))
 
 
 def test_after_an_error_of_a_length_rule_nothing_is_drafted(engine: Engine, tmp_path: Path) -> None:

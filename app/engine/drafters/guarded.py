@@ -18,11 +18,13 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from app.base import numbers
 from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.errors import DrafterError, UserError
+from app.engine.fates import Origin
 from app.engine.lengths.base import DraftLength, Outset, RoundCost
 from app.engine.rules.base import Drafted, Outcome, Rule, TokenTest
 from app.engine.rules.checks import Check, Judged, Own
@@ -342,12 +344,11 @@ def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
     class Guarded(owner):  # type: ignore[misc, valid-type] # mypy takes no variable for a base
         def judge(self, draft: Drafted) -> Outcome:
             try:
-                outcome = super().judge(draft)
-                if not isinstance(outcome, Outcome) or len(outcome.judged) > len(draft.ids):
-                    raise TypeError(f"its outcome is {outcome!r}")
+                return _sound_outcome(super().judge(draft), draft)
+            except _Rubbish as rubbish:
+                raise DrafterError(f"verify={owner.name} {rubbish}.") from rubbish
             except Exception as error:  # foreign code
                 raise DrafterError(f"verify={owner.name} raised {error_words(error)}.") from error
-            return outcome
 
         def test(self, round: Round, place: int) -> TokenTest | None:
             try:
@@ -371,6 +372,31 @@ def guarded_rule(owner: type[Rule], **attributes: Any) -> Rule:
     for name, value in attributes.items():
         setattr(Guarded, name, value)
     return Guarded()
+
+
+def _sound_outcome(given: Any, draft: Drafted) -> Outcome:
+    """The outcome, with Python's own numbers; raises _Rubbish if no round can have it."""
+    if not isinstance(given, Outcome):
+        raise _Rubbish(f"gave {_kind(given)} instead of an Outcome")
+    try:  # numpy's numbers become Python's
+        plain_values = msgspec.to_builtins(given, enc_hook=lambda value: value.item())
+        outcome = msgspec.convert(plain_values, Outcome)
+    except (msgspec.ValidationError, AttributeError, ValueError) as error:
+        raise _Rubbish(f"gave an outcome that is none: {plain(str(error))}") from error
+    many, passed = len(draft.ids), outcome.accepted
+    if [judgement.accepted for judgement in outcome.judged] != [True] * passed + [False] * (
+        len(outcome.judged) - passed
+    ):
+        raise _Rubbish("accepted a token behind one that it rejected")
+    if not min(passed + 1, many) <= len(outcome.judged) <= many:
+        raise _Rubbish(f"judged {len(outcome.judged)} of {many} tokens, and accepted {passed}")
+    if outcome.origin is not (draft.origin_behind if passed == many else Origin.RESAMPLED):
+        raise _Rubbish(f"calls the token after {passed} of {many} accepted ones {outcome.origin}")
+    races = (outcome.race, *(judgement.race for judgement in outcome.judged))
+    named = (judgement.target_id for judgement in outcome.judged)
+    ids = (outcome.token, *named, *(race.rival for race in races if race is not None))
+    _sound_ids([id for id in ids if id is not None], 3 * many + 2, draft.rows.n_vocab)
+    return outcome
 
 
 def _told(name: str, check: Callable[..., Iterator[str]], *arguments: Any) -> Iterator[str]:

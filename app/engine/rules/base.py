@@ -26,6 +26,10 @@ class Rows(Protocol):
     """The target's rows after the context and the first drafted tokens. Places are first asked for in order,
     and none after the last judged place: rows are computed on demand."""
 
+    @property
+    def n_vocab(self) -> int:
+        """The tokens that there are."""
+
     def argmax(self, row: int) -> int:
         """The most probable token at a place."""
 

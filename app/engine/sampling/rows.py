@@ -91,7 +91,7 @@ class TargetRows:
         """The row's most probable token."""
         if self._sampler.adjusts:
             return int(self.adjusted(row).argmax())
-        if not self._is_large:
+        if self.n_vocab <= _SMALL_VOCABULARY:
             if not self._best:
                 self._best = self._logits.argmax(axis=1).tolist()
             return self._best[row]
@@ -111,9 +111,9 @@ class TargetRows:
         return known
 
     @property
-    def _is_large(self) -> bool:
+    def n_vocab(self) -> int:
         size: int = self._logits.shape[1]  # no view of a row: this is asked right after a pass
-        return size > _SMALL_VOCABULARY
+        return size
 
     @property
     def _records_distribution(self) -> bool:
