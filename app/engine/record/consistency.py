@@ -49,10 +49,11 @@ _RACES = (1, 10)  # the format version that draws tokens by races
 class Consistency:
     """Checks rounds in order, each against the rounds before."""
 
-    def __init__(self, header: TraceHeader, starts: Collection[int]) -> None:
-        """`starts`: the positions at which rounds begin, and the one after the last."""
+    def __init__(self, header: TraceHeader, limits: Collection[int], perhaps: Collection[int]) -> None:
+        """`limits`: the lengths, ascending, at which a continued answer had ended; `perhaps`: one at which it
+        may have."""
         self._header = header
-        self._starts = frozenset(starts)
+        self._limits, self._perhaps = (*limits, header.max_tokens), perhaps
         self._names = strategy_names(header.strategy)
         self._rule_in_use = rule_of(header.verification)
         spec = spec_of(header)
@@ -154,13 +155,12 @@ class Consistency:
         """Compare why a draft ended with its length."""
         header, end, drafted = self._header, round.draft_end.split("; ")[-1], len(round.drafted)
         before = len(self._answer)
+        limit = next((limit for limit in self._limits if limit > before), before)
         room = {
-            ENOUGH: max(0, header.max_tokens - before - 1),
-            TARGET_FULL: max(0, header.pair.target.n_ctx - header.prompt_tokens - before),
+            ENOUGH: [max(0, at - before - 1) for at in (limit, *self._perhaps)],
+            TARGET_FULL: [max(0, header.pair.target.n_ctx - header.prompt_tokens - before)],
         }
-        # An answer that reached an earlier limit may have continued: a round begins there, or none came.
-        right = room.get(end, drafted) == drafted or before + drafted + 1 in self._starts
-        right &= bool(end) <= bool(self._names)
+        right = drafted in room.get(end, [drafted]) and bool(end) <= bool(self._names)
         part = self._parts.get(round.strategy or "")
         if part is not None and not KINDS[part.name].is_synthetic:  # that says nothing
             full = part.length_key is not None and drafted == part.longest

@@ -47,12 +47,28 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
         yield f"it has {len(header.context_ids)} of {header.prompt_tokens} prompt tokens"
     if header.cold and header.cached_tokens:
         yield f"{header.cached_tokens} prompt tokens were cached in a cold run"
-    asked = [message.content for message in header.messages if message.role == "user"]
-    at = 0
-    for word in re.findall(r"\w+", " ".join(asked)) if pair.server is None else ():  # templates cut or escape
-        if (at := header.prompt.find(word, at)) < 0:
-            yield f"its prompt does not contain “{word}” of its messages"
-            break
+    if pair.server is None and (word := _lacking(header)):
+        yield f"its prompt does not contain “{word}” of its messages"
+
+
+def _lacking(header: TraceHeader) -> str:
+    """A word of the user's messages in whose place the prompt has another, or the first if it has none; "" if
+    there is none. A template may cut messages, escape letters, or leave messages out."""
+    prompt = header.prompt.casefold()
+    asked: list[list[str]] = [
+        re.findall(r"\w+", message.content.casefold(), re.ASCII)
+        for message in header.messages
+        if message.role == "user"
+    ]
+    words = [word for message in asked for word in message]
+    if words and not any(word in prompt for word in words):
+        return words[0]
+    for message in asked:
+        for before, word, behind in zip(message, message[1:], message[2:], strict=False):
+            between = rf"\b{before}\W+\w+\W+{behind}\b"
+            if word not in prompt and re.search(between, prompt, re.ASCII):
+                return word
+    return ""
 
 
 def prompt_problems(header: TraceHeader, texts: Mapping[int, bytes]) -> Iterator[str]:

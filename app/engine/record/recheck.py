@@ -23,14 +23,18 @@ from app.engine.rules.registry import RULES, rule_of
 from app.engine.types import FinishReason, Round
 
 _CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in the middle of a round
+_STOPPED = (FinishReason.CANCELLED, FinishReason.FAILED)
 
 
 def recheck(trace: Trace) -> list[str]:
     """Return the disagreements found, one sentence each; empty if the trace holds. Without totals the
     intended length of the last round is unknown: an end or a stop may have cut it."""
-    check = Check(trace.header)
-    starts = [end for round in trace.rounds for end in (round.position, round.position + len(round.emitted))]
-    consistency = Consistency(trace.header, starts)
+    # Where it had reached its length and was continued, strategies began again. If nothing came of that but a
+    # stop, the record does not say so.
+    limits = [round.position for round in trace.rounds if round.index and round.begin_seconds]
+    stopped = trace.totals is None or trace.totals.finish_reason in _STOPPED
+    perhaps = [len(trace.token_ids)] if stopped else []
+    check, consistency = Check(trace.header), Consistency(trace.header, limits, perhaps)
     rule = rule_of(trace.header.verification)
     found = [f"Header: {problem}." for problem in header_problems(trace.header)]
     position = 0

@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 from msgspec.structs import replace
 
 from app.engine.drafters.base import ENOUGH
 from app.engine.engine import Engine
 from app.engine.fates import Verdict
+from app.engine.record.frame import header_problems
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.types import Message, Round, Sampling
 from tests.answers import answer
 from tests.engine.record.changes import changes
+from tests.engine.record.test_recheck_exactly import sound
 
 ROOT = Path(__file__).resolve().parents[3]
 WARM = Sampling(temperature=0.9, seed=11)
@@ -179,6 +182,16 @@ def test_what_is_changed_throughout_is_noticed(recorded: dict[str, Trace], name:
         assert recheck(Trace(trace.header, altered[kind], trace.totals)), kind
 
 
+ASKED_BY = (
+    "{{ text }}",
+    "{{ text | trim | upper }}",
+    "{{ text | e }}",
+    "{{ text | tojson }}",
+    "{{ text | truncate(30) }}",
+    "{{ text[:20] }} … {{ text[-9:] }} {#truncate#}",
+)
+
+
 def test_another_question_is_noticed(recorded: dict[str, Trace]) -> None:
     trace = recorded["copied"]
     asked = replace(trace.header, messages=(Message("user", "bcab"), Message("user", "abc")))
@@ -189,6 +202,19 @@ def test_another_question_is_noticed(recorded: dict[str, Trace]) -> None:
         replace(asked, context_ids=()),
     ):
         assert recheck(Trace(header, trace.rounds, trace.totals))
+
+
+@pytest.mark.parametrize("template", ASKED_BY)
+def test_a_template_may_cut_and_escape_a_question(template: str) -> None:
+    question = ' Is “naïve” <b>R&D</b> a "word" of\nyours, or yours of a word? '
+    made = jinja2.Environment().from_string(template).render(text=question)
+    messages = (Message("user", "An earlier question."), Message("user", question))
+    header = replace(sound().header, prompt=f"<|user|>{made}<|end|>", messages=messages)
+    assert list(header_problems(header)) == []
+    if "truncate" not in template:
+        told = replace(messages[1], content=question.replace("or yours", "or mine"))
+        found = list(header_problems(replace(header, messages=(told,))))
+        assert found == ["its prompt does not contain “mine” of its messages"]
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,7 @@ ONE_STEP_TOO_FAR: dict[str, tuple[Any, list[str]]] = {
         7,
         [
             "Round 3: it has 1 drafted tokens, more than were wanted.",
+            "Round 3: it drafted 1 tokens, and ended by “answer at its length limit”.",
             "Totals: 8 tokens were emitted where 7 were asked for.",
             "Totals: it ended at 8 tokens where 7 were asked for.",
         ],
@@ -317,8 +318,8 @@ def test_a_copy_starts_in_the_text_before_it(match: int | None) -> None:
         *((0, "n_max", True), (0, DRAFT_ENDED, True), (0, ENOUGH, False), (0, "p_min", False)),
         *((0, "", False), (1, "n_max", False), (1, "end of the text", False)),
         *((1, "it failed; num_pred_tokens", True), (2, "n_max", False)),
-        *((2, "", False), (2, "anything", True), (2, ENOUGH, True), (3, "n_max", False), (3, ENOUGH, True)),
-        *((3, TARGET_FULL, True), (2, TARGET_FULL, True), (3, "another reason", True)),
+        *((2, "", False), (2, "anything", True), (2, ENOUGH, False), (3, "n_max", False), (3, ENOUGH, True)),
+        *((3, TARGET_FULL, True), (2, TARGET_FULL, False), (3, "another reason", True)),
     ],
 )  # fmt: skip
 def test_a_draft_ends_as_its_length_says(at: int, end: str, possible: bool) -> None:
