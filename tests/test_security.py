@@ -15,7 +15,7 @@ from app.engine.drafters import cache_file, guarded, tried_drafters
 from app.engine.templates import process, sandbox
 from app.hub import hub
 from app.hub.downloads import fetch
-from app.hub.library import reader
+from app.hub.library import probe
 from app.servers import answer, http
 
 TESTS = Path(__file__).parent
@@ -25,7 +25,7 @@ LIMITS = {
     "a chat template's time": f"{process.TIME_LIMIT:.0f} s",
     "a chat template's memory (Linux)": f"{sandbox.MEMORY_LIMIT // 10**6:,} MB",
     "a chat template's text": f"{sandbox.MAX_CHARACTERS:,} characters",
-    "the probe's time to read a file": f"{reader.PATIENCE:.0f} s",
+    "the probe's time to read a file": f"{probe.PATIENCE:.0f} s",
     "nesting of Draftscope's JSON files": f"{files.DEEPEST} levels",
     "an answer of a server": f"{http.LARGEST_ANSWER // 2**20} MB",
     "an answer of a server that is not streamed, from its request to its end": (

@@ -1,25 +1,65 @@
-"""Child processes that talk over a pipe.
+"""Child processes that talk over a pipe, and threads that begin, or an error.
 
-On Linux they are forked from a server that has loaded what an engine needs: it starts in a thirtieth of the
-time, and shares that memory. The server is a fresh process without threads. It holds nothing that this
+On Linux processes are forked from a server that has loaded what an engine needs: it starts in a thirtieth of
+the time, and shares that memory. The server is a fresh process without threads. It holds nothing that this
 process has open, and it ends after this process and all children. Elsewhere each child is a fresh process.
+Where memory is short, Python's own start of a thread can wait for ever; `start` does not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import mmap
 import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, TypeVar
 
+from app.engine.errors import UserError
+
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext  # Windows has no server of processes
+
+
+_ROOM = 2**24  # bytes; a thread's stack usually takes 8 MiB of addresses
+
+
+def join(thread: threading.Thread) -> None:
+    """Wait until a thread has ended, whatever interrupts: the caller may free what it uses next."""
+    interrupt: KeyboardInterrupt | None = None
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt as again:
+            interrupt = again
+    if interrupt is not None:
+        raise interrupt
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread. Raises MemoryError if memory is too short for one, UserError if the system allows
+    no more threads.
+
+    A thread that finds no memory for its first call ends before it has started, and `Thread.start` waits for
+    it for ever: so there must be room first.
+    """
+    try:
+        mmap.mmap(-1, _ROOM, access=mmap.ACCESS_COPY).close()
+    except OSError as error:
+        raise MemoryError("no room for another thread") from error
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise UserError(
+            "The system allows no more threads here.", "Close other programs, and try again."
+        ) from error
+
 
 _LONGEST = 2**26  # bytes of a message
 _FORKS = True  # where it can

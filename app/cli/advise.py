@@ -83,7 +83,7 @@ def advice_text(
 
 def _library(target: ModelOptions, draft: ModelOptions) -> tuple[DraftFile, ...]:
     """The other files of the library that suit a target as drafts; none if it cannot be read."""
-    from app.cli.models.common import open_shelf  # slow to import
+    from app.cli.models.here import open_shelf  # slow to import
 
     try:
         with open_shelf() as shelf:

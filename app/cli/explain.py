@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.base import numbers
 from app.base.files import open_file, reason
-from app.cli.models.common import open_shelf
+from app.cli.models.here import open_shelf
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import UserError

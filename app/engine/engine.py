@@ -19,8 +19,7 @@ from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError
-from app.engine.forcing import GivenText, compare, time_passes
-from app.engine.judging import judged, unfiltered
+from app.engine.forcing import GivenText, compare, judged, time_passes, unfiltered
 from app.engine.loop.answer_run import AnswerRun
 from app.engine.loop.generate import Generation, TokenBuffer
 from app.engine.loop.handover import Pace
@@ -45,8 +44,7 @@ from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
-from app.engine.templates.completion import document, filled, tokenized
+from app.engine.templates.chat import ChatTemplate, TokenizedPrompt, document, filled, tokenized
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
 from app.engine.types import GenerationRequest, ModelInfo, ModelOptions, TraceHeader

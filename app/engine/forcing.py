@@ -1,26 +1,46 @@
-"""Teacher forcing: how far a draft's distributions agree with the target's, over texts that are given.
+"""What an engine is asked beside answers: to force texts, to judge places again, to draft alone.
 
-Both models read a text once, which takes a pass each instead of an answer: seconds, where measuring a
-strategy takes minutes. α of teacher forcing is the mean over the text's places of Σ min(p, q), the chance
-that a sampled draft token passes (Leviathan et al. 2023, corollary 3.6); at temperature 0 it is the share of
-places where both models have the same most probable token.
+By teacher forcing both models read a text once, which takes a pass each instead of an answer: seconds, where
+measuring a strategy takes minutes. α of teacher forcing is the mean over the text's places of Σ min(p, q),
+the chance that a sampled draft token passes (Leviathan et al. 2023, corollary 3.6); at temperature 0 it is
+the share of places where both models have the same most probable token.
+
+The row of a place that is judged again depends a little on the tokens that share its pass, and on those that
+shared the passes before: kernels sum in another order. Reading one text in several widths shows how much.
+
+A strategy drafts alone after a prompt: the target's vocabulary is read, its weights are not.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import secrets
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from app.engine.compat import FitKind
+from app.engine.drafters.base import Resources, RunContext
+from app.engine.drafters.lookup_caches import LookupCaches
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
-from app.engine.native import Cancelled, Context
+from app.engine.native import Cancelled, Context, Vocabulary
 from app.engine.native.head_context import HeadContext
-from app.engine.process.messages import Agreement, PassSeconds
+from app.engine.native.header import FileHeader
+from app.engine.process.messages import Agreement, AloneToken, DraftedAlone, JudgedRow, PassSeconds
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.logits import log_sum_exp, top_of_row
+from app.engine.sampling.sampler import Sampler
+from app.engine.strategy import StrategySpec
+from app.engine.templates.chat import ChatTemplate, tokenized
+from app.engine.templates.process import Templates
+from app.engine.types import Alternatives, GenerationRequest, Sampling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +49,8 @@ if TYPE_CHECKING:
     from app.engine.sampling.sampler import Sampler
 
     Ids = NDArray[np.int32]
+    from numpy.typing import NDArray
+
 
 WIDTHS = (1, 2, 3, 4, 5, 9, 17)
 """Tokens of the target passes that are timed: those that verify a draft of 0, 1, 2, 3, 4, 8 and 16."""
@@ -189,3 +211,124 @@ def _timed(context: Context, held: Ids, ids: Ids) -> float:
     seconds = time.perf_counter() - began
     context.sync(held)
     return seconds
+
+
+def unfiltered(request: GenerationRequest) -> GenerationRequest:
+    """The request with penalties and temperature alone."""
+    off = {
+        field.name: getattr(Sampling(), field.name)
+        for field in dataclasses.fields(Sampling)
+        if field.name in _FILTERS
+    }
+    return dataclasses.replace(request, sampling=dataclasses.replace(request.sampling, **off))
+
+
+_FILTERS = ("top_k", "top_p", "min_p", "top_n_sigma", "typical_p", "xtc_probability")
+
+
+def judged(
+    target: Context,
+    samplers: tuple[Sampler, Sampler],
+    ids: NDArray[np.int32],
+    first: int,
+    width: int,
+    candidates: tuple[int, ...],
+    stopped: Callable[[], bool],
+) -> tuple[JudgedRow, ...]:
+    """The rows after each token of a text, shape [n], from the one at `first` on: the tokens before are read
+    as a prompt is, the others in passes of `width` tokens. `samplers` are that of the answer, and one without
+    its filters.
+
+    Raises PromptError if the text does not fit, and UserError where a stop came.
+    """
+    if len(ids) > target.n_ctx:
+        raise PromptError(
+            f"The text has {len(ids):,} tokens, but the context has room for {target.n_ctx:,}.",
+            "Raise the context size, or shorten the answer.",
+        )
+    rows = []
+    try:
+        for _done in target.read(ids[:first]):
+            pass
+        for start in range(first, len(ids), min(width, target.n_batch)):
+            if stopped():
+                raise Cancelled
+            read = ids[start : start + min(width, target.n_batch)]
+            for at, logits in enumerate(target.decode(read, logits=len(read)), start + 1):
+                row = samplers[0].adjust(logits, ids[:at])
+                if math.isnan(row.max()):
+                    raise target.no_numbers()
+                (top, p), (whole, _) = (_view(sampler, row, candidates, target) for sampler in samplers)
+                rows.append(JudgedRow(top, whole, p))
+    except Cancelled:
+        raise UserError("It was stopped.") from None
+    return tuple(rows)
+
+
+def _view(
+    sampler: Sampler, row: NDArray[np.float32], candidates: tuple[int, ...], target: Context
+) -> tuple[Alternatives, tuple[float, ...]]:
+    """The best tokens of a row after penalties, as a trace records them, and the p of the candidates."""
+    if sampler.is_greedy:  # a trace has the model's own probabilities
+        ids, values = top_of_row(row)
+        (total,) = log_sum_exp(row[None])
+        p = [math.exp(value - total) for value in values]
+        asked = tuple(math.exp(row.item(token) - total) for token in candidates)
+    else:
+        made = sampler.distribution(row)
+        ids, p = top_of_row(made.p)
+        p = [share for share in p if share > 0]
+        ids = ids[: len(p)] if made.ids is None else made.ids[ids[: len(p)]].tolist()
+        asked = tuple(map(made.of, candidates))
+    pieces = target.model.vocabulary.pieces
+    return Alternatives(tuple(ids), tuple(pieces[token] for token in ids), tuple(p)), asked
+
+
+def draft_alone(
+    target: str,
+    request: GenerationRequest,
+    templates: Templates,
+    run: int = 0,
+    stopped: Callable[[], bool] = lambda: False,
+) -> DraftedAlone:
+    """The first draft that a strategy finds after the prompt, in order of precedence; empty if none does.
+
+    Raises UserError if the file, the prompt or the strategy cannot be used.
+    """
+    spec = StrategySpec.parse(request.strategy)
+    if any(part.name.startswith("draft-") for part in spec.parts) or spec.is_synthetic or not spec.parts:
+        raise SettingError(
+            f"{spec} cannot draft without a target.", "Choose strategies without a draft model."
+        )
+    header = FileHeader(Path(target))
+    try:
+        vocabulary = header.vocabulary
+        template = ChatTemplate(header.metadata("tokenizer.chat_template"), vocabulary, templates)
+        ids = tokenized(request, vocabulary, template, stopped).ids
+        resources = Resources(vocabulary, lookup_caches=LookupCaches())
+        sampling = request.sampling
+        around = RunContext(
+            Sampler(sampling, (), breakers_of(vocabulary, sampling)),
+            Draws(secrets.randbits(63) if sampling.seed < 0 else sampling.seed),
+            len(ids),
+            frozenset() if request.ignore_eos else vocabulary.end_ids,
+            is_stopped=stopped,
+        )
+        ends: list[str] = []
+        for part in spec.parts:
+            drafter = KINDS[part.name].make(part.params, resources)
+            drafter.begin(ids, around)
+            found = drafter.propose(ids, min(part.longest, request.max_tokens))
+            end = found.fault or found.end
+            if found.ids:
+                tokens = tuple(_token(id, vocabulary) for id in found.ids)
+                return DraftedAlone(run, part.name, len(ids), tokens, found.match, end)
+            ends.append(f"{part.name}: {end}")
+        return DraftedAlone(run, "", len(ids), end="; ".join(ends))
+    finally:
+        header.close()
+
+
+def _token(id: int, vocabulary: Vocabulary) -> AloneToken:
+    piece = vocabulary.piece(id)
+    return AloneToken(id, piece, "" if piece else vocabulary.label(id))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_struct
 
-from app.base.threads import start
+from app.base.processes import start
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import ModelMemory
 from app.engine.devices.placement import WORKERS, share_workers

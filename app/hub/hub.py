@@ -15,7 +15,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 from typing_extensions import override
 
 from app import __version__
-from app.base import threads
+from app.base import processes
 from app.base.files import DamagedError, check_count
 from app.hub.errors import HubError, Trouble, explain, offline_error, unusable_answer
 from app.hub.token import is_forced_offline
@@ -104,7 +104,7 @@ class _BoundedClient(httpx2.Client):
             except BaseException as error:  # raised below
                 answers.put(error)
 
-        threads.start(threading.Thread(target=ask, name="Hub request", daemon=True))
+        processes.start(threading.Thread(target=ask, name="Hub request", daemon=True))
         try:
             answer = answers.get(timeout=WHOLE_SECONDS)
         except queue.Empty:

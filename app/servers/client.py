@@ -40,7 +40,7 @@ from app.engine.process.messages import (
 from app.engine.record.trace import FORMAT
 from app.engine.rules.base import Rule
 from app.engine.strategy import NONE, SERVER
-from app.engine.templates.completion import filled
+from app.engine.templates.chat import filled
 from app.engine.types import (
     FinishReason,
     GenerationRequest,

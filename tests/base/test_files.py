@@ -29,14 +29,14 @@ from app.base.files import (
     write_hint,
 )
 from app.base.locks import lock_at
-from app.cli.models.common import make_hub
+from app.cli.models.here import make_hub
 from app.demo import read_demo, read_real
 from app.engine.errors import UserError
 from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.hub.catalogue import load_catalogue
 from app.hub.downloads.store import hold_queue, read_queue
-from app.hub.library.remembered import Places, RememberedFiles
+from app.hub.library.shelf import Places, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lanes import read_lanes
 from app.lab.runs.journal import Journal, is_free, lock_journal

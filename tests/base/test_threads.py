@@ -11,7 +11,7 @@ from tests.workers import ROOT
 
 SHORT = """
 import resource, sys, threading
-from app.base.threads import start
+from app.base.processes import start
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))

@@ -12,7 +12,7 @@ import pytest
 
 from app.base.paths import find_paths
 from app.cli.advise import advice_text
-from app.cli.models.common import open_shelf
+from app.cli.models.here import open_shelf
 from app.engine.engine import Engine
 from app.engine.explain.facts import Factor
 from app.engine.explain.purposes import PURPOSES, TypicalPrompt, TypicalRounds, first_strategy

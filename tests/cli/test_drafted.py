@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import BUNDLED_TARGET, find_paths
-from app.engine.draft_alone import draft_alone
 from app.engine.errors import UserError
+from app.engine.forcing import draft_alone
 from app.engine.record.trace import read_trace
 from app.engine.templates.process import Templates
 from app.engine.types import GenerationRequest, Message

@@ -12,7 +12,7 @@ from app.engine.errors import ModelFileError
 from app.engine.process.host import ProcessHome
 from app.engine.process.messages import Event, Failed, Finished, Generate, Load, Loaded, Stop
 from app.engine.types import GenerationRequest, ModelOptions
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Reader
 from tests.faults.campaign import Fate, checked
 from tests.faults.damage import damaged
 from tests.faults.gguf_damage import damaged_numbers

@@ -21,7 +21,7 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import read_trace, salvage_trace
 from app.hub.cache_entry import Checked
 from app.hub.downloads.store import read_queue, write_queue
-from app.hub.library.remembered import Places, RememberedFiles
+from app.hub.library.shelf import Places, RememberedFiles
 from app.lab.runs.journal import Journal
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.conversation import Answer

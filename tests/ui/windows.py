@@ -23,7 +23,7 @@ from app.ui.state.engine_session import BUSY, Activity
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.items import Item
+from app.ui.transcript.layout.block import Item
 from app.ui.widgets.form import FoldButton
 from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.notice import Notice

@@ -12,7 +12,7 @@ from app.base.paths import Paths, find_paths
 from app.care.check import check_data
 from app.engine.record.recheck import recheck
 from app.hub.downloads.store import read_queue
-from app.hub.library.remembered import Places
+from app.hub.library.shelf import Places
 from app.lab.runs.journal import Journal
 from app.saved.chats import chat_file
 from app.saved.chats.chat_file import NAME

@@ -21,7 +21,7 @@ from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from app.hub.downloads.item import Download, ItemFile, State
 from app.hub.downloads.store import write_queue
-from app.hub.library.remembered import Places
+from app.hub.library.shelf import Places
 from app.lab.runs.journal import lock_of, trace_folder_of
 from app.saved.chats.conversation import Answer, Conversation
 from app.saved.chats.store import ChatStore

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.options import (
     LENGTH,
     SAMPLING,
@@ -17,9 +16,8 @@ from app.cli.answer.options import (
     local_pair,
     own_options,
 )
-from app.cli.answer.strategies import strategy_help
+from app.cli.answer.strategies import add_drafter_option, asked_strategies, know_drafters, strategy_help
 from app.cli.answer.template_options import asked_options
-from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.servers import add_server_options, keys
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import complain, hand_over, say

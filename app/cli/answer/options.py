@@ -13,16 +13,18 @@ from typing import Any
 
 from app.base.files import read_file, reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, REAL_TARGET, find_paths
-from app.cli.answer.draft_options import (
+from app.cli.answer.strategies import (
     DraftOption,
     add_draft_options,
+    add_drafted_option,
+    add_drafter_option,
     add_parallel_option,
     asked_strategies,
     draft_flags,
+    know_drafters,
+    strategy_help,
 )
-from app.cli.answer.strategies import add_drafted_option, strategy_help
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.servers import add_server_options, keys
 from app.cli.terminal.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.terminal.interrupt import Interrupt

@@ -1,18 +1,27 @@
-"""Texts of the command line on strategies: their help, and the statistics of a run."""
+"""Strategies on the command line: their help, the statistics of a run, plug-in drafters (`--drafter FILE`),
+and llama.cpp's options on drafting: --draft with a number, --draft-max and so on, and --parallel."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from app.base.numbers import count, significant
+from typing_extensions import override
+
+from app.base.numbers import count, listed, significant
+from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.console import complain
 from app.engine.drafters.registry import KINDS
+from app.engine.drafters.tried_drafters import TriedDrafters
+from app.engine.explain.llama_flags import DRAFT_KEYS, other_names
 from app.engine.lengths.registry import LENGTHS
 from app.engine.params import Param, params_of
+from app.engine.plugins import use_drafters
 from app.engine.process.messages import AloneToken, DraftedAlone
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names
@@ -147,3 +156,120 @@ def _text(tokens: Iterable[DraftedToken | EmittedToken | AloneToken]) -> str:
     """Their text in quotes, on one line."""
     whole = b"".join(token.label.encode() or token.piece for token in tokens)
     return json.dumps(whole.decode("utf-8", errors="replace"), ensure_ascii=False)
+
+
+_DRAFT = "draft-simple"
+
+
+class DraftOption(argparse.Action):
+    """--draft: a model, or a number, which an older llama.cpp took for the most tokens of a draft."""
+
+    @override
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        drafts = hasattr(namespace, "n_max_of_draft")  # devices has no strategy
+        number = drafts and option_string == "--draft" and values.isdecimal() and not os.path.exists(values)
+        setattr(namespace, "n_max_of_draft" if number else self.dest, values)
+
+
+def add_draft_options(group: argparse._ArgumentGroup) -> None:
+    """Add the settings of a draft as options of their own; `asked_strategies` reads them."""
+    for flag, key in DRAFT_KEYS.items():
+        group.add_argument(
+            flag,
+            *other_names(flag),
+            metavar="P" if key == "p_min" else "N",
+            dest=f"{key}_of_draft",
+            help=f"The draft's {key}, as {_DRAFT}:{key}=… in --strategy (without --strategy: {_DRAFT})",
+        )
+
+
+def add_parallel_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--parallel",
+        *other_names("--parallel"),
+        metavar="N",
+        type=_one,
+        help="Always 1: the machine writes one answer at a time. bench --load asks servers many at once",
+    )
+
+
+def draft_flags(arguments: argparse.Namespace) -> list[str]:
+    """The draft's settings among the options that were given."""
+    return [flag for flag, key in DRAFT_KEYS.items() if getattr(arguments, f"{key}_of_draft") is not None]
+
+
+def asked_strategies(arguments: argparse.Namespace, strategies: Sequence[str]) -> list[str]:
+    """The strategies with the draft's settings among the options; draft-simple with these where there are
+    settings and no strategy. Raises UsageError if no strategy has such settings."""
+    flags = draft_flags(arguments)
+    if not flags:
+        return list(strategies)
+    given = {DRAFT_KEYS[flag]: getattr(arguments, f"{DRAFT_KEYS[flag]}_of_draft") for flag in flags}
+    told = [_with_settings(spec, given) for spec in strategies or [_DRAFT]]
+    if told == list(strategies):
+        raise UsageError(
+            f"{flags[0]} sets {DRAFT_KEYS[flags[0]]}, and {listed(strategies)} has none.",
+            f"Add +{_DRAFT}, or leave it out.",
+        )
+    return told
+
+
+def _with_settings(spec: str, given: dict[str, str]) -> str:
+    """A written strategy with settings for its draft model, else for its only part that has all of them; a
+    setting that is already there with another value is refused where the strategy is parsed."""
+    parts = spec.split("+")
+    names = [part.split(":")[0].strip() for part in parts]
+    able = [
+        name
+        for name in names
+        if name in KINDS and given.keys() <= {param.name for param in params_of(KINDS[name].params)}
+    ]
+    owner = _DRAFT if _DRAFT in names else able[0] if len(able) == 1 else None
+    if owner is None:
+        return spec
+    parts[names.index(owner)] += "".join(f":{key}={value}" for key, value in given.items())
+    return "+".join(parts)
+
+
+def _one(text: str) -> int:
+    if text != "1":
+        raise argparse.ArgumentTypeError(
+            f"cannot be {text!r}. llama-server would answer this many requests at once; Draftscope writes "
+            "one answer at a time. To measure a server under load: bench --server URL --load 1,4."
+        )
+    return 1
+
+
+def add_drafter_option(group: Any) -> None:
+    """Add --drafter to a parser or to a group of one."""
+    group.add_argument(
+        "--drafter",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Add the strategy that this Python file defines. Its code is run; may be given several times",
+    )
+
+
+def know_drafters(prog: str, argv: list[str]) -> None:
+    """Register the drafters that `argv` names with --drafter, and those of installed packages.
+
+    Raises DrafterError for the first file that cannot be used; a package that cannot be used is reported on
+    one line of standard error.
+    """
+    parser = Parser(prog, "", "", add_help=False)
+    add_drafter_option(parser)
+    # Only this option: the rest of the command line may depend on these strategies.
+    files = parser.parse_known_args(argv)[0].drafter
+    # Each is tried in a separate process first: one that ends its process would end this command mutely.
+    problems = TriedDrafters().use(files) if files else use_drafters(())
+    for source, problem in problems.items():
+        if source in files:
+            raise problem
+        complain(prog, str(problem))

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.base import numbers
 from app.base.paths import find_paths
-from app.cli.answer.draft_options import asked_strategies
-from app.cli.answer.strategies import strategy_help
-from app.cli.drafters import know_drafters
+from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
 from app.cli.measure.measuring import (
     advice_lines,
     depth_lines,

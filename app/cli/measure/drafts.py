@@ -22,7 +22,7 @@ from app.cli.measure.options import (
     check_outputs,
     outputs,
 )
-from app.cli.models.common import open_shelf
+from app.cli.models.here import open_shelf
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible

@@ -22,8 +22,8 @@ from app.cli.answer.options import (
     local_pair,
 )
 from app.cli.answer.recorder import check_writable
+from app.cli.answer.strategies import add_drafter_option
 from app.cli.answer.template_options import add_template_options, asked_options
-from app.cli.drafters import add_drafter_option
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option, plain_text
 from app.cli.terminal.console import say
 from app.cli.terminal.interrupt import Interrupt

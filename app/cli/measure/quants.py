@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from app.base.numbers import NONE, digits, file_size, listed, percent
 from app.base.paths import find_paths
-from app.cli.answer.draft_options import asked_strategies
 from app.cli.answer.options import local_pair
-from app.cli.answer.strategies import strategy_help
-from app.cli.drafters import know_drafters
+from app.cli.answer.strategies import asked_strategies, know_drafters, strategy_help
 from app.cli.measure.measuring import measure, outcome_lines
 from app.cli.measure.options import (
     Outputs,

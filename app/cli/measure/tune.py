@@ -7,9 +7,7 @@ from functools import partial
 
 from app.base import numbers
 from app.cli.advise import add_work_option, first_of
-from app.cli.answer.draft_options import asked_strategies, draft_flags
-from app.cli.answer.strategies import strategy_help
-from app.cli.drafters import know_drafters
+from app.cli.answer.strategies import asked_strategies, draft_flags, know_drafters, strategy_help
 from app.cli.measure.measuring import ProgressLine, write_report
 from app.cli.measure.options import (
     Outputs,

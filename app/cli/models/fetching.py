@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.base.numbers import duration, file_size
 from app.base.paths import BUNDLED, find_paths
-from app.cli.models.common import make_hub
+from app.cli.models.here import make_hub
 from app.cli.terminal.console import say, say_over
 from app.cli.terminal.interrupt import Interrupt
 from app.engine.types import ModelOptions

@@ -5,14 +5,36 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.base.files import DamagedError, decode_object, read_file
 from app.base.numbers import file_size
 from app.base.paths import find_paths
-from app.cli.models.common import open_shelf
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import aligned, hand_over, put, say
 from app.engine.errors import UserError
+from app.hub.hub import Hub
 from app.hub.library.model import DraftVerdict, LocalModel, best_first, names_apart
-from app.hub.library.shelf import Shelf, find_model
+from app.hub.library.shelf import Shelf, find_model, own_models
+
+
+def make_hub() -> Hub:
+    """The Hub, offline where HF_HUB_OFFLINE or the window's settings say so."""
+    offline = _is_offline(find_paths().settings)
+    return Hub(lambda: offline)
+
+
+def _is_offline(settings: Path) -> bool:
+    """Whether the settings file says offline; other problems of that file are the window's to report."""
+    try:
+        return decode_object(read_file(settings)).get("offline") is True
+    except (OSError, DamagedError):
+        return False
+
+
+def open_shelf() -> Shelf:
+    """The window's library."""
+    paths = find_paths()
+    return Shelf(paths.data, own=own_models(paths))
+
 
 PROG = "draftscope models"
 _DESCRIPTION = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from app.base.numbers import file_size
 from app.base.paths import find_paths
-from app.cli.models.common import make_hub
 from app.cli.models.fetching import fetch
+from app.cli.models.here import make_hub
 from app.cli.terminal.arguments import Parser, UsageError, plain_text
 from app.cli.terminal.console import aligned, hand_over, put, say
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -19,8 +19,7 @@ from app.hub.downloads import Wanted
 from app.hub.errors import HubError, Trouble
 from app.hub.fits import Fit, fit_in
 from app.hub.hub import Hub
-from app.hub.library.probe import short_number
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Reader, short_number
 from app.hub.names import Address, parse_address
 from app.hub.repo import LIMIT, Quantisation, Repo, RepoHit, read_repo
 from app.hub.repo import search as search_hub

@@ -11,7 +11,7 @@ from statistics import median
 
 import msgspec
 
-from app.base.threads import join, start
+from app.base.processes import join, start
 from app.engine.devices.cores import cores
 from app.engine.devices.memory import CPU
 from app.engine.drafters.base import Drafter, Rehearsal, RunContext

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from app.base.threads import join, start
+from app.base.processes import join, start
 
 _LOOK = 0.02  # seconds between two checks whether the wait is over for another reason
 

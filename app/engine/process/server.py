@@ -324,7 +324,7 @@ class Server:
         self._emit(engine.judge(command, began))
 
     def _draft_alone(self, command: DraftAlone) -> None:
-        from app.engine.draft_alone import draft_alone
+        from app.engine.forcing import draft_alone
         from app.engine.templates.process import Templates
 
         _know_drafters(command)

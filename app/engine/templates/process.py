@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.base.numbers import file_size
-from app.base.threads import start
+from app.base.processes import start
 from app.engine.errors import PromptError
 from app.engine.process.safer import exit_words
 from app.engine.templates.options import TemplateOptions, Thinking

@@ -1,11 +1,12 @@
 """The probe process: opens model files of unknown origin, so that a hostile one crashes only this process,
-and tells their metadata."""
+and tells their metadata. `Reader` asks it, and survives whatever files do to it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import threading
 from collections import OrderedDict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.base.processes import hear, start_child
 from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
-from app.engine.errors import UserError
+from app.engine.errors import ModelFileError, UserError
 from app.engine.process.limits import go_first
+from app.hub.fits import Room
 
 if TYPE_CHECKING:
     from app.engine.native.header import FileHeader
@@ -195,3 +198,119 @@ def _refusal(header: FileHeader) -> str:
     if not header.vocabulary.kind or not header.vocabulary.size:
         return "it has no vocabulary"
     return ""
+
+
+PATIENCE = 30.0  # seconds for one answer, which takes about ten milliseconds
+_GOODBYE_SECONDS = 2.0
+
+
+class NoAnswerError(ModelFileError):
+    """The probe gave no answer: the file or the machine may be the reason."""
+
+
+class Reader:
+    """The asking side. The process starts at the first question. Safe from any thread."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self.patience = patience
+        self._lock = threading.Lock()
+        self._probe: _Probe | None = None
+
+    def facts(self, path: Path) -> Facts:
+        """The facts of a model file (the first, of a sharded model); raises ModelFileError (NoAnswerError
+        where asking again may help)."""
+        answer = self._ask_of(path, ReadFacts(str(path)))
+        assert isinstance(answer, Read)
+        return answer.facts
+
+    def compare(self, target: Path, draft: Path) -> VocabularyFit:
+        """How a draft can serve a target, by their vocabularies; raises ModelFileError."""
+        answer = self._ask_of(draft, Compare(str(target), str(draft)))
+        assert isinstance(answer, Compared)
+        return answer.fit
+
+    def room(self) -> Room:
+        """Free memory on this machine now; raises ModelFileError."""
+        try:
+            answer = self._ask(ProbeDevices())
+        except (EOFError, OSError):
+            raise NoAnswerError(
+                "The free memory of this machine could not be read.",
+                "llama.cpp did not list its devices; memory may be short. Try again.",
+            ) from None
+        assert isinstance(answer, Devices)
+        return Room.of(answer.devices)
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _ask_of(self, path: Path, question: Question) -> Answer:
+        try:
+            return self._ask(question)
+        except UnicodeEncodeError:
+            raise ModelFileError(
+                f"{path.name!a} cannot be read: its name is not valid text.", "Rename the file."
+            ) from None
+        except TimeoutError:
+            raise NoAnswerError(
+                f"{path.name} could not be read within {self.patience:.0f} seconds.",
+                "It may be damaged, or its disk slow.",
+            ) from None
+        except (EOFError, OSError):
+            raise NoAnswerError(
+                f"{path.name} is damaged or malicious: reading it ended the process twice.",
+                "Delete it, or download it again.",
+            ) from None
+
+    def _ask(self, question: Question) -> Answer:
+        """The probe's answer. Raises TimeoutError, EOFError or OSError if no probe answers, and
+        ModelFileError."""
+        with self._lock:
+            try:
+                answer = self._ask_once(question)
+            except TimeoutError:
+                raise
+            except (EOFError, OSError):
+                # An idle probe is killed first where memory is short: that says nothing about the file.
+                answer = self._ask_once(question)
+        if isinstance(answer, Unreadable):
+            raise ModelFileError(answer.message, answer.hint)
+        return answer
+
+    def _ask_once(self, question: Question) -> Answer:
+        try:
+            self._probe = self._probe or _Probe()
+            return self._probe.ask(question, self.patience)
+        except (EOFError, OSError):
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
+
+
+class _Probe:
+    """One probe process."""
+
+    def __init__(self) -> None:
+        self._process, self._connection = start_child("draftscope probe", serve)
+
+    def ask(self, question: Question, patience: float) -> Answer:
+        """Send a question and wait for the answer. Raises TimeoutError, and EOFError or OSError if the
+        process is gone."""
+        self._connection.send_bytes(encode(question))
+        if not self._connection.poll(patience):
+            raise TimeoutError
+        answer: Answer = hear(self._connection, decode_answer)
+        return answer
+
+    def close(self) -> None:
+        self._connection.close()  # the process then ends, unless it hangs in a file
+        self._process.join(0 if self._process.exitcode is not None else 0.2)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(_GOODBYE_SECONDS)
+        self._process.close()

@@ -19,8 +19,7 @@ from app.lab.quants import ALONE, WITH_DRAFT, quant_lanes
 from app.lab.runs.record import RunRecord
 from app.lab.suites import LONG, Suite
 from app.ui.compare.lanes_panel import LanesPanel
-from app.ui.compare.prompts_panel import PairPanel, PromptsPanel
-from app.ui.compare.quants_panel import QuantsPanel
+from app.ui.compare.prompts_panel import PairPanel, PromptsPanel, QuantsPanel
 from app.ui.compare.setup import CompareSetup, KeptSetup, changes, first_setup
 from app.ui.compare.start_panels import DepthPanel, LoadPanel, StartPanel, SweepPanel, TunePanel
 from app.ui.compare.words import amount_words

@@ -19,7 +19,7 @@ from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, PairInfo
 from app.lab.experiment import MOST_LANES, Lane, Pair
 from app.lab.lanes import with_server
-from app.ui.compare.quants_panel import QuantsPanel
+from app.ui.compare.prompts_panel import QuantsPanel
 from app.ui.compare.setup import CompareSetup
 from app.ui.pair.model_panel import ask_for_model
 from app.ui.pair.server_form import ServerForm

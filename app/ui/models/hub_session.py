@@ -22,7 +22,7 @@ from app.hub.fits import Fit, Room, fit_in
 from app.hub.hub import Hub
 from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent
 from app.hub.library.model import LocalModel
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Reader
 from app.hub.library.shelf import Shelf, own_models
 from app.hub.repo import HubFile
 from app.hub.token import is_forced_offline

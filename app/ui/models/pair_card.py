@@ -13,7 +13,7 @@ from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_p
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.repo import HubFile
-from app.ui.models.download_row import reserve_space
+from app.ui.models.downloads_page import reserve_space
 from app.ui.models.hub_session import HubSession
 from app.ui.models.quantisation_row import FitLight, OfferButton
 from app.ui.models.words import joined, share, speed, state_words, time_left

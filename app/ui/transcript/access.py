@@ -26,7 +26,7 @@ from typing_extensions import override
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.items import Item
+from app.ui.transcript.layout.block import Item
 from app.ui.transcript.text.spans import AnswerTurn
 from app.ui.widgets.words import count, factor
 

@@ -14,7 +14,7 @@ from app.ui.theme.style import set_role
 from app.ui.transcript.controls import EmptyState, EndButton, NoteCard, TurnActions, VersionBar
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.items import Item, TextItem
+from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import LABEL_ROOM
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.spans import AnswerTurn

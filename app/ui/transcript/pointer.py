@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
 from app.ui.transcript.hover_card import Hover
-from app.ui.transcript.layout.items import TextItem
+from app.ui.transcript.layout.block import TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Position, Stack, Token
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.kit import announce

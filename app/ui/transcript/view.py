@@ -15,7 +15,7 @@ from app.ui.transcript.access import TranscriptAccess, TranscriptText, move_care
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.items import Item, TextItem
+from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.spans import AnswerTurn, Turn

@@ -12,7 +12,7 @@ from app.engine.engine import Engine
 from app.engine.errors import PromptError
 from app.engine.process.messages import Started
 from app.engine.record.recheck import recheck
-from app.engine.templates.completion import filled
+from app.engine.templates.chat import filled
 from app.engine.types import GenerationRequest, Message, TraceHeader
 from app.lab.depths import documents_of
 from app.lab.suites import LONG, read_suite

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.hub.cache import Cache
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Reader
 from app.hub.library.shelf import Shelf
 from tests.files.tiny import Tiny
 

@@ -18,8 +18,7 @@ from typing_extensions import override
 from app.engine.errors import ModelFileError
 from app.hub.cache import Cache
 from app.hub.fits import Room
-from app.hub.library.probe import Answer, Facts, Question
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Answer, Facts, Question, Reader
 from app.hub.library.shelf import Shelf
 from tests.engine.native.test_library import python
 from tests.files.tiny import Tiny
@@ -229,7 +228,7 @@ def no_text(connection: Connection) -> None:
 def test_a_damaged_message_ends_the_probe_and_not_its_reader(
     folder: Path, put: Put, monkeypatch: pytest.MonkeyPatch, damaged: Callable[[Connection], None]
 ) -> None:
-    monkeypatch.setattr("app.hub.library.reader.serve", damaged)
+    monkeypatch.setattr("app.hub.library.probe.serve", damaged)
     reader = Reader()
     try:
         with pytest.raises(ModelFileError, match="reading it ended the process twice"):

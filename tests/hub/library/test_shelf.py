@@ -14,7 +14,7 @@ from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import DownloadJob, ItemFile
 from app.hub.library.model import FileOrigin
-from app.hub.library.reader import Reader
+from app.hub.library.probe import Reader
 from app.hub.library.shelf import Shelf, find_model
 from tests.files.tiny import Tiny
 from tests.hub.server import FakeHub, FakeRepo
@@ -174,7 +174,7 @@ def test_a_list_that_cannot_be_read_now_is_not_written_over(
     shelf.add([put(Tiny(name="a"))])
     before = (tmp_path / "data" / "library.json").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("app.hub.library.remembered.read_file", _refuse)
+        patch.setattr("app.hub.library.shelf.read_file", _refuse)
         assert shelf.places.added == (put(Tiny(name="a")),)
         with pytest.raises(UserError, match="permission denied"):
             shelf.add([put(Tiny(name="b"))])

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
-from app.ui.models.download_row import DownloadRow
+from app.ui.models.downloads_page import DownloadRow
 from app.ui.models.hub_session import HubSession
 from app.ui.models.pair_card import PairCard
 from app.ui.models.place import ModelsPlace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.engine.types import Round, TraceHeader
-from app.ui.transcript.layout.items import Item, TextItem
+from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.sectioned_item import SectionedItem
 from app.ui.transcript.layout.sections import Mark, Reached
 from app.ui.transcript.layout.styles import Setting

@@ -7,8 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from sys import maxsize
 
-from app.ui.transcript.layout.block import Block, ParagraphBlock
-from app.ui.transcript.layout.items import Heights, Item
+from app.ui.transcript.layout.block import Block, Heights, Item, ParagraphBlock
 from app.ui.transcript.layout.sections import LaidOutText, Part, ReasoningReader, Section, SectionMark
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import FoldLine, LinesFold, ReasoningFold, TextFold

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from app.engine.fates import STRUCK
-from app.ui.transcript.layout.block import Block
-from app.ui.transcript.layout.items import Heights
+from app.ui.transcript.layout.block import Block, Heights
 from app.ui.transcript.text.folds import ReasoningFold
 from app.ui.transcript.text.paragraphs import (
     Paragraph,

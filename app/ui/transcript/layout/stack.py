@@ -9,8 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from app.ui.transcript.layout.answer_item import AnswerItem, make_item
-from app.ui.transcript.layout.block import Block, ParagraphBlock
-from app.ui.transcript.layout.items import Heights, Item
+from app.ui.transcript.layout.block import Block, Heights, Item, ParagraphBlock
 from app.ui.transcript.layout.styles import Marks, Setting
 from app.ui.transcript.text.folds import FoldLine
 from app.ui.transcript.text.spans import UNKNOWN, Span, Turn

@@ -5,7 +5,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ui.transcript.layout.items import Heights
+from app.ui.transcript.layout.block import Heights
 from app.ui.transcript.text.paragraphs import from_utf16, to_utf16, utf16_length
 
 operations = st.lists(
