@@ -47,7 +47,7 @@ _DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the mac
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
-_MEASURES = "to measure a pass without a draft"
+_MEASURES = "to time a plain pass"
 _LOOK = 0.003  # share of the time for comparing what a draftless strategy would propose
 
 

@@ -108,6 +108,7 @@ class TraceFiles(QObject):
             self.message.tell(f"{name} was not saved: {reason(error)}.", "Choose another folder.")
 
 
+_REVEAL_MS = 300  # for which a chosen round's cards may be laid out
 _NESTED = 12  # layouts, at most, one in another
 _LEAST_LINES = 2.5  # of the text that is always in sight
 _TEXT_SHARE = 0.2  # of the height, at most, for the text
@@ -143,9 +144,11 @@ class InspectorPlace(PlaceWidget):
         self.setAcceptDrops(True)
         self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
+        self._revealing = QTimer(self, singleShot=True, interval=_REVEAL_MS)
         self._lay_out()
         self.round.source_changed.connect(self._outline_source)
         self.text.token_clicked.connect(self._token_clicked)
+        self._scroll.verticalScrollBar().rangeChanged.connect(self._reveal)
         for area in (self.text, self._scroll, self._body):
             area.installEventFilter(self)
         reconnect(self._slots, None, self.answer)
@@ -166,7 +169,7 @@ class InspectorPlace(PlaceWidget):
 
         self._below = QWidget()  # what scrolls: the round, and under it what is about the whole answer
         kit.column(self.round, self.shape, kit.Spring(1), margins=(24, 8, 24, 16), spacing=16, on=self._below)
-        self._scroll = kit.scroll(self._below)
+        self._scroll = kit.scroll("Round", self._below)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
@@ -188,6 +191,8 @@ class InspectorPlace(PlaceWidget):
         reconnect(self._slots, before, self.answer)
         for part in self._parts:
             part.set_answer(shown)
+        if self.answer is not before:
+            self._scroll.verticalScrollBar().setValue(0)
         paced = self._inspection.is_chats and self._session.server is None  # a server writes at its own speed
         self.replay.set_answer(shown, paced)
         self._show_text()
@@ -256,11 +261,16 @@ class InspectorPlace(PlaceWidget):
 
     def _pinned(self) -> None:
         self._show_round()
-        QTimer.singleShot(0, self, self._reveal)  # once its cards are laid out
+        self._reveal_soon()
+
+    def _reveal_soon(self) -> None:
+        self._revealing.start()
+        QTimer.singleShot(0, self, self._reveal)
 
     def _reveal(self) -> None:
-        """Bring the chosen round into sight, at the card of a chosen token."""
-        if self.answer.pinned_at is not None:
+        """Bring the chosen round into sight, at the card of a chosen token; again if its cards are laid out
+        only now."""
+        if self._revealing.isActive() and self.answer.pinned_at is not None:
             self._scroll.verticalScrollBar().setValue(0)
             if self.round.grid.chosen is not None:
                 self._scroll.ensureWidgetVisible(self.round.grid.chosen)
@@ -293,6 +303,7 @@ class InspectorPlace(PlaceWidget):
         super().showEvent(event)
         self.window().installEventFilter(self)
         self._show_text()
+        self._reveal_soon()
         self.round.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -152,7 +152,7 @@ class Player(QObject):
     def _go_on(self) -> None:
         """Play in the way of the speed."""
         if self.writing:
-            self._session.set_pace(bool(self.speed.beat))
+            self._session.set_pace(bool(self.speed.beat), slow=bool(self.speed.beat))
         if self.speed.beat and self._at_end and not self._phases:
             self._ask()
         elif not self._at_end:
@@ -197,7 +197,7 @@ class Player(QObject):
         """Let the engine make one more round."""
         if self.writing and not (self._asked and self.speed.beat):
             self._asked = True
-            self._session.set_pace(True, steps=1)
+            self._session.set_pace(True, steps=1, slow=self.playing)
 
     def _start_clock(self) -> None:
         """Begin at the moment at which the last shown round had ended."""

@@ -24,9 +24,9 @@ _CHECK_BEATS = 2  # for which the target's pass is shown
 class Moment(StrEnum):
     """What happens in a round, one after the other."""
 
-    GUESS = "1 Guess"
-    CHECK = "2 Check"
-    VERDICT = "3 Verdict"
+    GUESS = "Guess"
+    CHECK = "Check"
+    VERDICT = "Verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +184,8 @@ class SlowMotion(QWidget):
     def _paint_caption(self, painter: QPainter, phase: RoundPhase) -> None:
         """Name the moments, the present one strong, and say what happens."""
         palette, left = self._theme.palette, self._margin
-        words = [
-            (moment, moment is phase.moment)
-            for moment in Moment
-            if phase.drafted or moment is not Moment.GUESS
-        ]
+        moments = [moment for moment in Moment if phase.drafted or moment is not Moment.GUESS]
+        words = [(f"{at} {moment}", moment is phase.moment) for at, moment in enumerate(moments, start=1)]
         for text, now in (*words, (phase.words, False)):
             font = self._theme.sans(-1, QFont.Weight.DemiBold if now else QFont.Weight.Normal)
             painter.setFont(font)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal, SignalInstance
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea
 
@@ -215,7 +215,10 @@ class InstrumentsPanel(QScrollArea):
         if index is None and answer.cursor:
             index = answer.last
         round = answer.rounds[index] if index is not None else None
-        self.table.show_round(round, pinned=index is not None and index == answer.pinned_at)
+        pinned = index is not None and index == answer.pinned_at
+        self.table.show_round(round, pinned=pinned)
+        if pinned and not self.underMouse():  # a click on a plot stays on it
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.table))  # once it is laid out
         self._mark()
 
     def _mark(self) -> None:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QPushButton,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -79,10 +77,7 @@ class LessonList(QWidget):
         column.addWidget(help_line)
         column.addLayout(self._grid)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidget(holder)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        area = kit.scroll("Lessons", holder)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         kit.column(area, on=self)

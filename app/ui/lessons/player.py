@@ -102,8 +102,8 @@ class LessonPlayer(QWidget):
             (self.title, 1), self.inspect, self.back, self.next, margins=(24, 12, 24, 4), spacing=12
         )
         about = kit.row(self.about, margins=(24, 0, 24, 8))
-        self._words_area = _scrolled(self.words)
-        self._cards = _scrolled(self.round)
+        self._words_area = _scrolled("Words of the step", self.words)
+        self._cards = _scrolled("Cards of the round", self.round)
         body = kit.row((self._words_area, 2), (self._cards, 3), margins=(24, 12, 24, 16), spacing=24)
         line = QFrame()
         line.setProperty("kind", "line")
@@ -192,14 +192,11 @@ def _put(widget: QWidget, area: QScrollArea) -> None:
     column.insertWidget(column.count() - 1, widget)
 
 
-def _scrolled(widget: QWidget) -> QScrollArea:
+def _scrolled(name: str, widget: QWidget) -> QScrollArea:
     """A scroll area with the widget at its top."""
     holder = QWidget()
     kit.column(widget, kit.Spring(1), spacing=12, on=holder)
-    area = QScrollArea()
-    area.setWidget(holder)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
+    area = kit.scroll(name, holder)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area

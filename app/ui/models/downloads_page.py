@@ -325,7 +325,7 @@ class DownloadsPage(QWidget):
         )
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(kit.scroll(self._inner))
+        self._stack.addWidget(kit.scroll("Downloads", self._inner))
         session.downloads_changed.connect(self.refresh)
         theme.follow(self._fit)
         if session.queue is not None:

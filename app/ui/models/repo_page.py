@@ -173,8 +173,7 @@ class RepoPage(QWidget):
             margins=(24, 16, 24, 24),
             spacing=8,
         )
-        self._scroll = kit.scroll(kit.holder(inner))
-        self._scroll.setAccessibleName("Repository")
+        self._scroll = kit.scroll("Repository", kit.holder(inner))
         return self._scroll
 
     # ------------------------------------------------------------------ what the search says

@@ -67,6 +67,7 @@ class EngineState:
     reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
     failed: Failed | None = None  # why the latest load failed; None once one has succeeded
     held: bool = False  # the rounds of the run wait for a step
+    slow: bool = False  # the steps follow each other in slow motion
 
 
 class RunSink(Protocol):
@@ -234,14 +235,15 @@ class EngineSession(QObject):
         READY."""
         self.questions.stop()  # a user waits for the command that follows
         self._run = _Run(self._next_id(), sink)
-        self._set(activity=Activity.READING, held=held)
+        self._set(activity=Activity.READING, held=held, slow=False)
         passes = self.passes_of(self.pair) if self.pair is not None else None
         self._thread.send(Generate(self._run.id, request, self.drafters, held, passes))
 
-    def set_pace(self, held: bool, steps: int = 0) -> None:
-        """Hold the rounds of the current run back, but for `steps` more, or let them begin."""
+    def set_pace(self, held: bool, steps: int = 0, slow: bool = False) -> None:
+        """Hold the rounds of the current run back, but for `steps` more, or let them begin; `slow` says that
+        more steps will follow by themselves."""
         if self._run is not None:
-            self._set(held=held)
+            self._set(held=held, slow=slow)
             self._thread.send(SetPace(self._run.id, held, steps))
 
     @property

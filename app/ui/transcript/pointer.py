@@ -160,6 +160,8 @@ class Pointer(QObject):
         self._pressed_at = QPoint()
         self._pressed_fold: BlockPlace | None = None  # the fold line that is pressed and not yet released
         self._last_double: tuple[int, QPoint] | None = None  # time and place of the last double click
+        self._second = QTimer(self, singleShot=True)  # a double click on a token, unless a third one follows
+        self._second.timeout.connect(self._click_double)
         self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
         self._autoscroll.timeout.connect(self._drag_on)
 
@@ -167,6 +169,7 @@ class Pointer(QObject):
         if event.button() is not Qt.MouseButton.LeftButton or not len(self._stack):
             return
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+        self._second.stop()
         point = event.position().toPoint()
         self._pressed_fold = self._fold(point)
         if self._pressed_fold is not None:
@@ -190,6 +193,7 @@ class Pointer(QObject):
             self.pressed(event)  # two quick clicks: unfold and fold again
             return
         self._last_double = (event.timestamp(), point)
+        self._pressed_at = point
         position = self._position(point)
         item = self._stack.items[position.item]
         if isinstance(item, TextItem) and item.editable and not self._view.live:
@@ -224,9 +228,11 @@ class Pointer(QObject):
         self._selecting = False
         point = event.position().toPoint()
         near = (point - self._pressed_at).manhattanLength() < 4
-        token = self._token(point) if near and self._selection.empty else None
-        if token is not None:
+        token = self._token(point) if near else None
+        if token is not None and self._selection.empty:
             self._click(token)
+        elif token is not None and self._last_double is not None:
+            self._second.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
         clipboard = QGuiApplication.clipboard()
         if clipboard.supportsSelection() and not self._selection.empty:
             clipboard.setText(self._selection.text(), clipboard.Mode.Selection)
@@ -255,6 +261,11 @@ class Pointer(QObject):
             return self.fold_seen()
         self._click(token)
         return True
+
+    def _click_double(self) -> None:
+        token = self._token(self._last_double[1]) if self._last_double is not None else None
+        if token is not None:
+            self._click(token)
 
     def _click(self, token: Token) -> None:
         answer, span = self._stack.answer(token.item), token.span

@@ -100,9 +100,10 @@ def grid(gaps: tuple[int, int], *, stretch: int = -1, on: QWidget | None = None)
     return made
 
 
-def scroll(inner: QWidget | None = None) -> QScrollArea:
+def scroll(name: str, inner: QWidget | None = None) -> QScrollArea:
     """An area without a frame that scrolls `inner` up and down, and gives it its own width."""
     made = QScrollArea()
+    made.setAccessibleName(name)
     made.setWidgetResizable(True)
     made.setFrameShape(QFrame.Shape.NoFrame)
     if inner is not None:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QApplication, QRadioButton, QWidget
 
 from app.ui.theme import Theme
@@ -46,7 +56,7 @@ class Popover(QWidget):
         self._anchor: QWidget | None = None
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.hide()
-        self._scroll = kit.scroll()
+        self._scroll = kit.scroll("")
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inner = QWidget(self)
@@ -77,6 +87,8 @@ class Popover(QWidget):
             self.setParent(window)
             window.installEventFilter(self)
         self._anchor = anchor
+        spoken = QAccessible.queryAccessibleInterface(anchor)
+        self._scroll.setAccessibleName(spoken.text(QAccessible.Text.Name) if spoken is not None else "")
         self._before.remember()
         if self._scroll.widget() is None:  # not before it opens: Qt lays out what it scrolls
             self._scroll.setWidget(self._inner)

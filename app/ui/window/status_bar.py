@@ -27,6 +27,7 @@ from app.ui.widgets.labels import GivingLabel, as_text
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
 HELD = "Waiting for a step"
+SLOW = "Slow motion"
 _AUDIT = "Audit text"
 _AUDIT_HELP = "Answer with and without drafting, to check whether drafting changes the text."
 _MEASURE_HELP = "Answer again, alternating with and without drafts, and compare the speeds."
@@ -313,7 +314,7 @@ def measured_words(measurement: Measurement) -> str:
 def state_words(state: EngineState) -> str:
     """What the engine does, and its progress."""
     if state.held and state.activity is Activity.GENERATING:
-        return HELD
+        return SLOW if state.slow else HELD
     match state.reading:
         case PromptProgress(done=done, total=total) if 0 < total <= done + 1:
             return HELD if state.held else "Prompt read"  # the first round reads its last token

@@ -518,7 +518,7 @@ def test_a_calibration_that_was_wrong_is_corrected_by_what_passes_take(error: fl
 
 PROMPT = "to be or not to be, that is the question: to be or not to be, that is the "
 RULES = ["ewma", "auto"]
-MEASURES = "to measure a pass without a draft"
+MEASURES = "to time a plain pass"
 SPECS = [
     "draft-simple:n_max=6",
     "prompt-lookup:num_pred_tokens=6",

@@ -198,6 +198,7 @@ def test_esc_goes_back_to_where_one_was_with_the_focus(windows: Windows) -> None
 
 def test_a_click_on_the_pinned_rounds_token_inspects_it(windows: Windows) -> None:
     desk = windows.open()
+    desk.window.resize(1000, 620)
     first, second = desk.ask("hello"), desk.ask("and now")
     transcript = desk.page.transcript
     transcript.token_clicked.emit(first.turn, 1, 0)
@@ -205,7 +206,9 @@ def test_a_click_on_the_pinned_rounds_token_inspects_it(windows: Windows) -> Non
     transcript.token_clicked.emit(first.turn, 1, 0)
     place = desk.place("inspector")
     assert place.isVisible() and place.answer is first.answer and place.answer.inspected == 1
-    assert place.round.grid.chosen is place.round.grid.cards[0], "the card of that token"
+    card = place.round.grid.cards[0]
+    assert place.round.grid.chosen is card, "the card of that token"
+    desk.until(lambda: card.visibleRegion().boundingRect() == card.rect())
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     transcript.inspect_requested.emit(second.turn, 0)
     assert place.isVisible() and place.answer is second.answer and place.answer.inspected == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
@@ -105,7 +106,8 @@ def test_a_drag_is_no_click(qtbot: QtBot, chat) -> None:
     assert clicked == []
 
 
-def test_the_second_click_of_a_double_click_is_none(qtbot: QtBot, chat) -> None:
+@pytest.mark.parametrize("third", [False, True], ids=["double", "triple"])
+def test_a_double_click_is_two_clicks_unless_a_third_follows(qtbot: QtBot, chat, third: bool) -> None:
     clicked: list[object] = []
     chat.token_clicked.connect(lambda *what: clicked.append(what))
     at = centre(chat, token(chat, " arithmetic", "resampled"))
@@ -113,7 +115,11 @@ def test_the_second_click_of_a_double_click_is_none(qtbot: QtBot, chat) -> None:
     qtbot.mouseClick(chat.viewport(), button, none, at)
     qtbot.mouseDClick(chat.viewport(), button, none, at)
     qtbot.mouseRelease(chat.viewport(), button, none, at)
-    assert clicked == [(turn(chat, "a"), 3, len(last(chat).rounds[3].drafted))]
+    if third:
+        qtbot.mousePress(chat.viewport(), button, none, at)  # selects the paragraph
+    qtbot.wait(QGuiApplication.styleHints().mouseDoubleClickInterval() + 50)
+    token_clicked = (turn(chat, "a"), 3, len(last(chat).rounds[3].drafted))
+    assert clicked == [token_clicked] * (1 if third else 2)
 
 
 def test_a_newline_can_be_pointed_at(qtbot: QtBot, view: TranscriptView) -> None:

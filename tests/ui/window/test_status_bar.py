@@ -239,6 +239,7 @@ def test_a_change_of_theme_recolours_it(bar, theme) -> None:
             "Reading prompt 50 %",
         ),
         (EngineState(Activity.GENERATING, held=True), "Waiting for a step"),
+        (EngineState(Activity.GENERATING, held=True, slow=True), "Slow motion"),
         (EngineState(Activity.READY, held=True), "Ready"),
         (EngineState(Activity.STOPPING, held=True), "Stopping"),
         (EngineState(Activity.STOPPING), "Stopping"),

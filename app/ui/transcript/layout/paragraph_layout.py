@@ -16,6 +16,7 @@ import msgspec
 from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QColor, QFont, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
+from app.engine.fates import Verdict
 from app.ui.transcript.layout.styles import FateShapes, Setting
 from app.ui.transcript.text.paragraphs import Kind, Paragraph, from_utf16, to_utf16, utf16_length
 from app.ui.transcript.text.spans import NEWLINE_MARK, Span
@@ -76,7 +77,8 @@ def glued(runs: list[TextRun]) -> list[tuple[int, int]]:
 
 
 def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QTextLayout.FormatRange]:
-    """Smaller grey letters for struck and control tokens; the code font for `inline code`."""
+    """Smaller letters for struck tokens, grey ones for ignored and control tokens; the code font for `inline
+    code`."""
     styles, style = setting.styles, setting.styles.texts[kind]
     grey = QColor(styles.palette.secondary)
     if kind is Kind.FENCE and runs:
@@ -85,11 +87,12 @@ def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QT
         yield from _inline_code(runs, styles.inline_code)
     for run in runs:
         if run.span.struck:
-            yield text_format(run.start, run.end, style.small, grey)
+            ink = grey if run.span.fate == Verdict.IGNORED else None
+            yield text_format(run.start, run.end, style.small, ink)
             for at, character in enumerate(run.span.text):
                 if character == NEWLINE_MARK:  # the code font lacks this character
                     start = run.start + to_utf16(run.span.text, at)
-                    yield text_format(start, start + 1, setting.styles.mark, grey)
+                    yield text_format(start, start + 1, setting.styles.mark, ink)
         elif run.span.control:
             yield text_format(run.start, run.end, styles.control, grey)
 

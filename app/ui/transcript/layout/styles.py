@@ -7,7 +7,7 @@ lie on device pixels and are drawn without smoothing."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -114,24 +114,29 @@ class FateShapes:
         self._cue(fate, left, right, bottom, self._snap(baseline - style.strike))
 
     def paint_tints(self, painter: QPainter, palette: Palette) -> None:
-        """Paint the background of the letters."""
+        """Paint the background of the letters. Lines through them are part of it: letters over their line can
+        be read."""
         painter.setPen(Qt.PenStyle.NoPen)
         for fate, rects in self._tints.items():
             painter.setBrush(_tint(palette, fate))
             painter.drawRects(rects)
-
-    def paint_cues(self, painter: QPainter, palette: Palette) -> None:
-        """Paint the lines."""
-        painter.setPen(Qt.PenStyle.NoPen)
-        for fate, rects in self._bars.items():
-            painter.setBrush(_line(palette, fate))
-            painter.drawRects(rects)
-        for fate, lines in self._dots.items():
-            painter.setPen(_dashed(palette, fate, _THICK, 1, 1))
-            painter.drawLines(lines)
+        self._paint_bars(painter, palette, STRUCK)
         for fate, lines in self._dashes.items():
             painter.setPen(_dashed(palette, fate, _THIN, 4, 2))
             painter.drawLines(lines)
+
+    def paint_cues(self, painter: QPainter, palette: Palette) -> None:
+        """Paint the lines below the letters."""
+        self._paint_bars(painter, palette, self._bars.keys() - STRUCK)
+        for fate, lines in self._dots.items():
+            painter.setPen(_dashed(palette, fate, _THICK, 1, 1))
+            painter.drawLines(lines)
+
+    def _paint_bars(self, painter: QPainter, palette: Palette, fates: Iterable[str]) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        for fate in fates:
+            painter.setBrush(_line(palette, fate))
+            painter.drawRects(self._bars.get(fate, []))
 
     def _snap(self, value: float) -> float:
         return round(value * self._ratio) / self._ratio
