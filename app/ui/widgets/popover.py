@@ -88,7 +88,7 @@ class Popover(QWidget):
             window.installEventFilter(self)
         self._anchor = anchor
         spoken = QAccessible.queryAccessibleInterface(anchor)
-        self._scroll.setAccessibleName(spoken.text(QAccessible.Text.Name) if spoken is not None else "")
+        self._scroll.setAccessibleName(spoken.text(QAccessible.Text.Name))
         self._before.remember()
         if self._scroll.widget() is None:  # not before it opens: Qt lays out what it scrolls
             self._scroll.setWidget(self._inner)
