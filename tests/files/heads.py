@@ -29,7 +29,7 @@ def files(kind: str, tiny_file: Make, **weights: Any) -> tuple[Path, Path | None
         "draft-mtp": None if own else replace(target, name="head", mtp=heads, trunk=False, seed=3),
         "draft-eagle3": HEAD,
         "draft-dflash": replace(HEAD, architecture="dflash", selector="selector" in more),
-        "draft-dspark": replace(HEAD, architecture="dflash", markov=True),
+        "draft-dspark": replace(HEAD, architecture="dflash", markov=True, confidence=True),
     }[strategy]
     if architecture == "gemma4":
         head = replace(target, name="head", architecture="gemma4-assistant", n_embd=32, seed=3)

@@ -71,7 +71,8 @@ class Tiny:
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
     reads: tuple[int, ...] = (0, 1)  # eagle3, dflash: the target's layers; eagle3 reads the last one twice
-    markov: bool = False  # dflash: what makes it a DSpark draft
+    markov: bool = False  # dflash: what makes it a DSpark draft,
+    confidence: bool = False  # and one that says how sure it is
     selector: bool = False  # dflash: what makes it a DFlash2 draft
     mtp: int = 0  # qwen35, step35: MTP heads behind the layers
     trunk: bool = True  # False: the head alone, in a file of its own
@@ -305,6 +306,8 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
             _dflash2(tiny, weights, n_vocab, normal)
         if tiny.markov:
             weights["markov_w1.weight"], weights["markov_w2.weight"] = normal(n_vocab, 8), normal(n_vocab, 8)
+            if tiny.confidence:
+                weights["conf_proj.weight"] = normal(1, d + 8) * np.float32(8)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
     weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)

@@ -133,14 +133,15 @@ def test_heads_draft_what_those_of_the_server_draft(
         monkeypatch.setattr(f"app.engine.{place}", ServersMtp)
     monkeypatch.setattr("app.engine.native.heads.Eagle3Context", ServersEagle3)
     target, head = files(kind, tiny_file, letters="abcdefghĊĠ")
-    strategy = f"{kind.split(maxsplit=1)[0]}:n_max=3"
+    name, *_ = kind.split()
+    strategy = f"{name}:n_max=3" + (":p_min=0.5" if name == "draft-dspark" else "")  # by its confidence
     accepted = 0
     with Engine(target, head) as engine:
         ours = engine.draft or engine.models.mtp
         draft = engine.pair.draft.architecture if engine.pair.draft else ""
         with running(PROGRAM, target, head, strategy, draft_kind=draft) as address:
             client = ServerClient(address, "", lambda: False)
-            assert client.describe().server.speculation == (kind.split(maxsplit=1)[0],)
+            assert client.describe().server.speculation == (name,)
             # The first prompt shows nothing: before it the server was asked what it is.
             for number, (first, second) in enumerate(chain(["hh"], product("abcdefgh", repeat=2))):
                 request = GenerationRequest(

@@ -102,6 +102,20 @@ class HeadParams(DraftParams):
     """Settings of a head, such as draft-eagle3."""
 
 
+@dataclass(frozen=True, slots=True)
+class DsparkParams(HeadParams):
+    """Settings of draft-dspark."""
+
+    p_min: float = param(
+        0.0,
+        "Stop drafting where the block is less confident than this that its token will be accepted. Without "
+        "a confidence head, the probability of its best token counts. Usually 0.4 to 0.9: a higher limit "
+        "wastes fewer tokens, but drafts fewer.",
+        low=0,
+        high=1,
+    )
+
+
 class DraftSimple(Drafter):
     """Drafts with a model, or a head, that shares the target's vocabulary.
 
@@ -204,7 +218,7 @@ class DraftSimple(Drafter):
             ids, logits = found
             if not ids or math.isinf(logits[0]):  # its probability would be NaN
                 raise self._context.no_numbers()
-            if is_unsure(logits, self._params.p_min):
+            if self._is_unsure(proposal, shares(logits)[0] if self._params.p_min else 1.0):
                 proposal.end = "p_min"
                 return False
             best.append(found)
@@ -223,7 +237,7 @@ class DraftSimple(Drafter):
         if math.isnan(q.p.item(0)):
             raise self._context.no_numbers()
         # Decided from q alone, before the draw: that keeps the law.
-        if self._params.p_min > 0 and float(q.p.max()) < self._params.p_min:
+        if self._is_unsure(proposal, float(q.p.max()) if self._params.p_min else 1.0):
             proposal.end = "p_min"
             return False
         start = len(context) - self._around.prompt_length
@@ -232,6 +246,11 @@ class DraftSimple(Drafter):
         proposal.q.append(q)
         proposal.races.append(race)
         return self._append(proposal, token)
+
+    def _is_unsure(self, proposal: Proposal, p: float) -> bool:
+        """Whether p_min ends the draft before its next token, of which the best has probability `p`."""
+        sure = self._context.confidence
+        return (sure[len(proposal.ids)] if sure else p) < self._params.p_min
 
     def _append(self, proposal: Proposal, token: int) -> bool:
         proposal.ids.append(token)
@@ -274,11 +293,6 @@ class DraftSimple(Drafter):
 
     def reset(self) -> None:
         self._context.clear()
-
-
-def is_unsure(logits: list[float], p_min: float) -> bool:
-    """Whether the best token, given a row's best logits, is less probable than `p_min`."""
-    return p_min > 0 and shares(logits)[0] < p_min
 
 
 def drop_short(proposal: Proposal, n_min: int) -> None:
@@ -357,7 +371,7 @@ HEADS = (
     *(
         StrategyKind(
             name,
-            HeadParams,
+            params,
             "A small block guesses all tokens of a draft in one pass, from the target's internal "
             f"state{more}. It needs a file that was trained for this target.",
             needs_draft=True,
@@ -366,12 +380,13 @@ HEADS = (
             llama=DRAFT_FLAGS._replace(notes=notes),
             make=_head,
         )
-        for name, more, notes in (
-            ("draft-dflash", "", {}),
+        for name, params, more, notes in (
+            ("draft-dflash", HeadParams, "", {}),
             (
                 "draft-dspark",
+                DsparkParams,
                 ", each given the token before it",
-                {"p_min": "llama.cpp's draft-dspark compares p_min with the block's own confidence."},
+                {"p_min": "llama.cpp refuses p_min for a block without a confidence head."},
             ),
         )
     ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.base import DRAFT_ENDED, ENOUGH, Drafter, Proposal, RunContext
-from app.engine.drafters.draft_simple import drop_short, is_unsure
+from app.engine.drafters.draft_simple import drop_short, shares
 from app.engine.drafters.mirror import Mirror, Replacements, Spelling, TextStretch, parse_pairs
 from app.engine.errors import SettingError
 
@@ -112,7 +112,7 @@ class ThroughText(Drafter):
         ((ids, logits),) = self._draft.best(step, self._draft.model.vocabulary.size)
         if not ids or math.isinf(logits[0]):
             raise self._draft.no_numbers()
-        return None if is_unsure(logits, self._params.p_min) else ids[0]
+        return None if 0 < self._params.p_min > shares(logits)[0] else ids[0]
 
     def _spelled(self, drafted: list[int], before: list[int]) -> tuple[list[int], str]:
         """The target's tokens for the text drafted after its tokens `before`, and why the draft ends here, or

@@ -32,6 +32,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
 
+from app.engine.compat import DSPARK, HEAD_STRATEGIES
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.explain.cost import CostModel
@@ -207,8 +208,10 @@ def _reasons(
         parts_at = 0
     if drawn and not keeps_text:
         reasons.append("The draft samples its tokens too: started elsewhere, it would draw different ones.")
-    elif drawn and part.params.p_min != recorded.parts[0].params.p_min:
-        reasons.append("The trace does not say how sure the draft was of a sampled token.")
+    elif (drawn or part.name == HEAD_STRATEGIES[DSPARK]) and part.params.p_min != recorded.parts[
+        0
+    ].params.p_min:
+        reasons.append(f"The trace does not say how sure the draft was of a {'sampled ' * drawn}token.")
     if spec.length.by_clock:
         reasons.append(f"length={spec.length.name} decides by the clock: recorded times take its place.")
     if warm and not by_model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -58,6 +58,9 @@ class Context:
     """The most tokens of a draft that it can make; 0 if it goes on token by token."""
     full = ""
     """Why a draft of this many tokens ended."""
+    confidence: Sequence[float] = ()
+    """How sure a draft made at once is that each of its tokens will be accepted, if its file says so: what
+    p_min is compared with."""
     ahead = 1
     """How many tokens a draft that begins is to have: a draft made at once depends on that."""
 

@@ -21,6 +21,7 @@ from app.engine.native.head_context import (
     target_layers,
 )
 from app.engine.native.library import AbortFlag, extension
+from app.engine.native.tensors import tensor_sizes
 from app.engine.sampling.logits import TOP, top_of_row
 from app.engine.types import ModelOptions
 
@@ -171,6 +172,9 @@ class BlockContext(HeadContext):
         self._first_row = 0 if anchored else 1  # the row that drafts the next token
         self.most = (int(size) if size.isdigit() else 16) - self._first_row
         self._row = 0  # of the block, of the latest token
+        self._confident = model.architecture == DSPARK and any(
+            name.startswith("conf_proj.") for name, _ in tensor_sizes(model.path)
+        )
         self._lattice = _Lattice(model) if model.architecture == DFLASH2 else None
         if self._lattice is not None:  # rows of all tokens
             ext.llama_set_embeddings_nextn(self.handle, True, False)
@@ -213,6 +217,8 @@ class BlockContext(HeadContext):
         self._process(DECODE, 0)
         llama_cpp.llama_memory_seq_rm(self._memory, 0, at, -1)
         self._given = n
+        if self._confident:  # llama.cpp fills a row with one number
+            self.confidence = self._rows(n)[self._first_row :, 0].tolist()
         if self._lattice is not None:
             self._lattice.take(self._rows(n))
 

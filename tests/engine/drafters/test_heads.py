@@ -13,7 +13,7 @@ from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round
+from app.engine.types import GenerationRequest, HeadInput, ModelOptions, Round, Sampling
 from tests.answers import answer, assert_same_answer
 from tests.files.heads import HEAD, PAIRS, Make, files
 from tests.files.tiny import Tiny
@@ -97,6 +97,31 @@ def test_a_block_has_no_more_than_the_file_says(tiny_file: Make) -> None:
     with Engine(tiny_file(Tiny(name="target", n_ctx=1024)), tiny_file(head)) as engine:
         first = greedy(engine, "abcabc", "draft-dflash:n_max=20").rounds[0]
     assert (len(first.drafted), first.draft_end) == (7, "the draft's block is full")
+
+
+@pytest.mark.parametrize("sample", ["", ":sample=1"])
+def test_p_min_is_compared_with_a_blocks_own_confidence(tiny_file: Make, sample: str) -> None:
+    sampling = Sampling(temperature=0.9, seed=3)
+    with Engine(*files("draft-dspark llama", tiny_file)) as engine:
+
+        def first(settings: str, tokens: int = 24) -> Round:
+            strategy = f"draft-dspark:n_max=5{sample}{settings}"
+            trace = answer(
+                engine, "abcabc", strategy=strategy, max_tokens=tokens, sampling=sampling, cold=True
+            )
+            assert recheck(trace) == []
+            return trace.rounds[0]
+
+        whole = first("")
+        first("", tokens=2)  # whose only block is that of the first round
+        assert engine.draft is not None
+        sure = engine.draft.confidence
+        assert len(whole.drafted) == len(sure) == 5 and len(set(sure)) == 5
+        for p_min in sorted(sure):
+            cut = first(f":p_min={p_min + 1e-5:.6f}")
+            n = next(place for place, p in enumerate(sure) if p < p_min + 1e-5)
+            assert [token.id for token in cut.drafted] == [token.id for token in whole.drafted[:n]]
+            assert cut.draft_end == "p_min"
 
 
 def chain_engine(tiny_file: Make, kind: str = "draft-eagle3 llama") -> Engine:
