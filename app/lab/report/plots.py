@@ -175,6 +175,10 @@ class Curves:
         ]
         return f"{self.lanes[lane]}\n{self.axis} {place_words(self.places[at])}: {', '.join(known)}"
 
+    def words_at(self, at: float) -> str:
+        """The place at an index, "" between two and beyond."""
+        return place_words(self.places[int(at)]) if at in range(len(self.places)) else ""
+
     def table(self) -> tuple[list[str], list[list[str | int | float | None]]]:
         """(names of the columns, a row for each lane and place)"""
         rows = [self._row(lane, at) for lane in range(len(self.lanes)) for at in range(len(self.places))]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFontMetricsF,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import (
+    QFrame,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
 )
-from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.base import numbers
 from app.lab.axes import is_of_strategy
@@ -29,6 +28,7 @@ from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import Cell, ChooseFile, Plot, choose_file
 from app.ui.widgets.segmented import Segmented
 
+_Index = QModelIndex | QPersistentModelIndex
 METRICS = {each.title: each for each in MAPS}
 _MOST_INK = 0.36  # the darkest shade on which numbers are legible
 
@@ -39,7 +39,7 @@ def shade(colours: Palette, share: float) -> str:
 
 
 class HeatView(Plot):
-    """The heat map. The fastest cell is framed; a click or the arrow keys choose a cell."""
+    """The heat map as a table. The fastest cell is framed; a click or the arrow keys choose a cell."""
 
     chosen = Signal(object)
     """The Heat of the cell."""
@@ -51,33 +51,56 @@ class HeatView(Plot):
         self._facts: SweepFacts | None = None
         self.cells: tuple[Heat, ...] = ()
         self._metric = "tokens/s"
-        self._at = 0
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Heat map")
+        self._axes = kit.label("", "caption", plain=True)
+        self.grid = QTableWidget()
+        self.grid.setAccessibleName("Heat map")
+        self.grid.setFrameShape(QFrame.Shape.NoFrame)
+        self.grid.setShowGrid(False)
+        self.grid.setStyleSheet("QTableCornerButton::section { background: transparent; border: none; }")
+        self.grid.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.grid.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        self.grid.setTabKeyNavigation(False)
+        self.grid.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # that of the plot opens
+        self.grid.setItemDelegate(_HeatCells(self))
+        for head in (self.grid.horizontalHeader(), self.grid.verticalHeader()):
+            head.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+            head.setHighlightSections(False)
+        self.grid.currentCellChanged.connect(self._choose)
+        kit.column(self._axes, (self.grid, 1), spacing=4, on=self)
+        theme.changed.connect(self._fill)
 
     @property
     def current(self) -> Heat | None:
         """The chosen cell."""
-        return self.cells[self._at] if self._at < len(self.cells) else None
+        at = self._at(self.grid.currentRow(), self.grid.currentColumn())
+        return self.cells[at] if 0 <= at < len(self.cells) else None
+
+    def _at(self, row: int, column: int) -> int:
+        return row * self.grid.columnCount() + column
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...]) -> None:
         """Show these cells, row by row."""
-        if facts != self._facts:
-            self._at = 0
-        self._facts, self.cells = facts, cells
-        self.update()
+        new, self._facts, self.cells = facts != self._facts, facts, cells
+        self.grid.blockSignals(True)
+        if new:
+            self._axes.setText(f"{facts.x} across, {facts.y} down")
+            self.grid.setRowCount(len(facts.y_values))
+            self.grid.setColumnCount(len(facts.x_values))
+            self.grid.setHorizontalHeaderLabels(facts.x_values)
+            self.grid.setVerticalHeaderLabels(facts.y_values)
+        self._fill()
+        if new:
+            self.grid.setCurrentCell(0, 0)
+        self.grid.blockSignals(False)
 
     def set_metric(self, metric: str) -> None:
         """Show one of METRICS."""
         self._metric = metric
-        self.update()
+        self._fill()
 
-    def choose(self, at: int) -> None:
-        """Choose a cell by its index."""
-        if 0 <= at < len(self.cells):
-            self._at = at
-            self.update()
-            self.chosen.emit(self.cells[at])
+    def _choose(self, row: int, column: int) -> None:
+        if 0 <= self._at(row, column) < len(self.cells):
+            self.chosen.emit(self.cells[self._at(row, column)])
 
     def sizeHint(self) -> QSize:
         return QSize(520, 320)
@@ -92,110 +115,48 @@ class HeatView(Plot):
         ]
         return names, rows
 
-    # ------------------------------------------------------------------ where things are
-
-    def _grid(self) -> QRectF:
-        metrics = QFontMetricsF(self._theme.sans(-0.5))
-        facts = self._facts
-        widest = max((metrics.horizontalAdvance(text) for text in facts.y_values), default=0) if facts else 0
-        left = widest + 20
-        top = 2 * metrics.height() + 12
-        return QRectF(left, top, max(self.width() - left - 4, 1), max(self.height() - top - 4, 1))
-
-    def _places(self) -> list[QRectF]:
-        """The rectangles of the cells, row by row."""
-        assert self._facts is not None
-        grid, across, down = self._grid(), len(self._facts.x_values), len(self._facts.y_values)
-        width, height = grid.width() / across, grid.height() / down
-        return [
-            QRectF(grid.left() + x * width, grid.top() + y * height, width, height)
-            for y in range(down)
-            for x in range(across)
-        ]
-
-    def _cell_at(self, x: float, y: float) -> int | None:
-        places = self._places() if self.cells else []
-        return next((at for at, place in enumerate(places) if place.contains(x, y)), None)
-
-    # ------------------------------------------------------------------ painting
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._facts is None:
-            return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        places = self._places()
-        self._draw_axes(painter, self._facts, places)
-        shown = METRICS[self._metric]
+    def _fill(self) -> None:
+        """Give each cell its number, its shade and all its numbers as a tooltip."""
+        shown, colours = METRICS[self._metric], self._theme.palette
         known = [number for heat in self.cells if (number := shown.value(heat)) is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
-        best = best_cell(self._facts, self.cells)
         for at, heat in enumerate(self.cells):
-            number = shown.value(heat)
+            number, refused = shown.value(heat), bool(heat.problem)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
-            self._draw_cell(painter, at, places[at], share, shown.text(heat), heat is best)
+            item = QTableWidgetItem("left out" if refused else shown.text(heat))
+            item.setToolTip(as_text(cell_words(heat)))
+            item.setBackground(QColor(colours.ground if refused else shade(colours, share)))
+            item.setForeground(QColor(colours.secondary if refused else colours.text))
+            self.grid.setItem(*divmod(at, self.grid.columnCount()), item)
 
-    def _draw_axes(self, painter: QPainter, facts: SweepFacts, places: Sequence[QRectF]) -> None:
-        colours, grid = self._theme.palette, self._grid()
-        painter.setFont(self._theme.sans(-0.5))
-        painter.setPen(QColor(colours.secondary))
-        line = QFontMetricsF(painter.font()).height()
-        painter.drawText(QRectF(grid.left(), 0, grid.width(), line), f"{facts.x} across, {facts.y} down")
-        centre = Qt.AlignmentFlag.AlignCenter
-        for at, value in enumerate(facts.x_values):
-            place = places[at]
-            painter.drawText(QRectF(place.left(), grid.top() - line - 4, place.width(), line), centre, value)
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        for row, value in enumerate(facts.y_values):
-            place = places[row * len(facts.x_values)]
-            painter.drawText(QRectF(0, place.top(), grid.left() - 8, place.height()), right, value)
-
-    def _draw_cell(
-        self, painter: QPainter, at: int, place: QRectF, share: float, text: str, best: bool
-    ) -> None:
-        colours, place = self._theme.palette, place.adjusted(2, 2, -2, -2)
-        refused = bool(self.cells[at].problem)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
-        if refused:
-            painter.setPen(QPen(QColor(colours.line), 1, Qt.PenStyle.DashLine))
+    def draw_cell(self, painter: QPainter, rect: QRectF, item: QTableWidgetItem) -> None:
+        """Paint a cell into its place."""
+        colours, heat = self._theme.palette, self.cells[self._at(item.row(), item.column())]
+        place = rect.adjusted(2, 2, -2, -2)
+        dashed = QPen(QColor(colours.line), 1, Qt.PenStyle.DashLine)
+        painter.setPen(dashed if heat.problem else Qt.PenStyle.NoPen)
+        painter.setBrush(item.background())
         painter.drawRoundedRect(place, 4, 4)
         frame = place.adjusted(1, 1, -1, -1)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        if best:
+        if self._facts is not None and heat is best_cell(self._facts, self.cells):
             painter.setPen(QPen(QColor(colours.good), 2))
             painter.drawRoundedRect(frame, 4, 4)
-        if at == self._at:
-            painter.setPen(QPen(QColor(colours.text), 2 if ring_shown(self) else 1))
+        if item is self.grid.currentItem():
+            painter.setPen(QPen(QColor(colours.text), 2 if ring_shown(self.grid) else 1))
             painter.drawRoundedRect(frame.adjusted(3, 3, -3, -3), 3, 3)
-        painter.setFont(self._theme.sans())
-        painter.setPen(QColor(colours.secondary if refused else colours.text))
-        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, "left out" if refused else text)
+        painter.setPen(item.foreground().color())
+        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, item.text())
 
-    # ------------------------------------------------------------------ what people do
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        at = self._cell_at(event.position().x(), event.position().y())
-        if at is not None:
-            self.choose(at)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        across = len(self._facts.x_values) if self._facts is not None else 1
-        keys = Qt.Key
-        step = {keys.Key_Left: -1, keys.Key_Right: 1, keys.Key_Up: -across, keys.Key_Down: across}
-        by = step.get(Qt.Key(event.key()))
-        if by is None:
-            super().keyPressEvent(event)
-        else:
-            self.choose(self._at + by)
-
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            at = self._cell_at(event.x(), event.y())
-            if at is not None:
-                QToolTip.showText(event.globalPos(), as_text(cell_words(self.cells[at])), self)
-                return True
-        return super().event(event)
+class _HeatCells(QStyledItemDelegate):
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        view = self.parent()
+        assert isinstance(view, HeatView)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        item = view.grid.item(index.row(), index.column())
+        if item is not None:
+            view.draw_cell(painter, QRectF(option.rect), item)
 
 
 def cell_words(heat: Heat) -> str:

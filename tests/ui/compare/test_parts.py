@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.engine.fates import Origin
@@ -233,12 +233,24 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     first, second = discs(plot, theme.palette.text)
     assert first.x() < second.x() and first.y() > second.y()
     for place, point in ((first, points[0]), (second, points[1])):
-        qtbot.mouseMove(plot, place)
+        qtbot.mouseMove(plot.area.viewport(), place)
         qtbot.waitUntil(lambda point=point: point.reading in unescape(QToolTip.text()))  # type: ignore[misc]
-    qtbot.mouseMove(plot, (first + second) / 2)
+    qtbot.mouseMove(plot.area.viewport(), (first + second) / 2)
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
-    texts = {text: y for text, _, y in painted(plot)}
-    assert min(y for text, y in texts.items() if text.endswith("×")) > texts["speed-up"] + 8
+    texts = {text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in painted(plot)}
+    assert {"speed-up", "1.00×", "0 %", "100 %", "a", "b", "none"} <= texts
+    box, at = plot.axes[0].box, plot.axes[0].pixel(0.9, 1.4)
+    turned = QWheelEvent(
+        at, at, QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.ControlModifier,
+        Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    whole = box.viewRange()
+    QApplication.sendEvent(plot.area.viewport(), turned)
+    plot.set_points(points)
+    (low, high), _ = box.viewRange()
+    assert whole[0][0] < low < 0.9 < high, "zoomed, and still so after it is drawn again"
+    qtbot.mouseDClick(plot.area.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
+    assert box.viewRange() == whole
 
 
 def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: Theme) -> None:

@@ -50,15 +50,15 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
     ]  # fmt: skip
     assert all(each.value(shown) is not None for shown in cells for each in MAPS)
-    place_of_last = heat.rect().bottomRight() - QPoint(20, 20)
-    desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
+    place_of_last = heat.grid.viewport().rect().bottomRight() - QPoint(20, 20)
+    desk.qtbot.mouseClick(heat.grid.viewport(), Qt.MouseButton.LeftButton, pos=place_of_last)
     assert heat.current is not None
     assert heat.current.strategy == "draft-simple:p_min=0.5"
     assert place.outcome.sweep_page.cell.text() == cell_words(cells[3])
-    desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
+    desk.qtbot.keyClick(heat.grid, Qt.Key.Key_Left)
     assert heat.current.strategy == "draft-simple:n_max=1:p_min=0.5"
-    desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
-    desk.qtbot.keyClick(heat, Qt.Key.Key_Up)
+    desk.qtbot.keyClick(heat.grid, Qt.Key.Key_Left)
+    desk.qtbot.keyClick(heat.grid, Qt.Key.Key_Up)
     assert heat.current.cell.y == "0"
     strategy = heat.current.strategy
     desk.until_ready()
