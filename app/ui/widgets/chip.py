@@ -276,9 +276,13 @@ class ChipRow(QWidget):
 
     def room(self) -> int:
         """Pixels for the chips, beside the others as they are now."""
-        shown = [widget for widget in self.others if widget.isVisibleTo(self)]
+        return self.room_beside(self.others, len(self.chips))
+
+    def room_beside(self, others: Sequence[QWidget], chips: int) -> int:
+        """Pixels for so many chips in a row with others."""
+        shown = [widget for widget in others if widget.isVisibleTo(self)]
         margins = self.rows.contentsMargins()
-        gaps = GAP * (len(shown) + len(self.chips))
+        gaps = GAP * (len(shown) + chips)
         taken = sum(widget.sizeHint().width() for widget in shown)
         return self.width() - margins.left() - margins.right() - gaps - taken
 
@@ -289,8 +293,12 @@ class ChipRow(QWidget):
 
     def share_room(self) -> None:
         """Give every chip its width."""
-        wanted = [chip.widths() for chip in self.chips]
-        for chip, sizes, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
+        self.give(chip_widths([chip.widths() for chip in self.chips], self.room()))
+
+    def give(self, widths: Sequence[int]) -> None:
+        """Set the widths of the chips, in pixels."""
+        for chip, width in zip(self.chips, widths, strict=True):
+            sizes = chip.widths()
             chip.set_bare(width < sizes[1] != sizes[2])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import Role
@@ -23,7 +23,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import PanelButton
-from app.ui.widgets.chip import ChipRow, PanelChip
+from app.ui.widgets.chip import GAP, VALUE_LEAST, ChipRow, PanelChip, chip_widths
 from app.ui.widgets.icons import IconButton, LateClicks, icon, pixmap
 from app.ui.widgets.popover import Popover
 
@@ -65,6 +65,9 @@ class Header(ChipRow):
         self.others = (self.sidebar, self._arrow, self.presets, *self._buttons, self.instruments)
         chips = self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets
         kit.fill(self.row, self.sidebar, *chips, kit.Spring(1), *self._buttons, self.instruments)
+        self._lower = kit.row(kit.Spring(1), spacing=GAP)  # of two rows, where one has too little room
+        self._crowded = False
+        self.rows.addLayout(self._lower)
         self.restyle()
 
     def set_busy(self, busy: bool) -> None:
@@ -99,8 +102,8 @@ class Header(ChipRow):
         self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
 
     def share_room(self) -> None:
-        """Fit the row: first the buttons lose their words, then the chips their details, then names are
-        cut."""
+        """Fit the row: first the buttons lose their words, then the chips their details, then names are cut.
+        If even cut names have too little room, there are two rows."""
         shown = [button for button in self._buttons if button.isVisibleTo(self)]
         room = self.room() + sum(
             button.sizeHint().width() - button.width_with(words=True) for button in shown
@@ -108,7 +111,29 @@ class Header(ChipRow):
         words = room >= sum(chip.widths()[1] for chip in self.chips)
         for button in self._buttons:
             button.show_words(words)
-        super().share_room()
+        wanted = [chip.widths() for chip in self.chips]
+        larger = round(VALUE_LEAST * (self._theme.scale - 1))
+        self._wrap(self.room() < sum(sizes[3] + larger for sizes in wanted))
+        if not self._crowded:
+            super().share_room()
+            return
+        none = (0, 0, 0, 0)
+        upper = self.room_beside((self.sidebar, self._arrow), 2)
+        lower = self.room_beside((self.presets, *self._buttons, self.instruments), 2)
+        models = chip_widths([*wanted[:2], none, none], upper)
+        self.give([*models[:2], *chip_widths([none, none, *wanted[2:]], lower)[2:]])
+
+    def _wrap(self, crowded: bool) -> None:
+        """Put all but the models in a second row, or back."""
+        if crowded == self._crowded:
+            return
+        self._crowded = crowded
+        row, at = (self._lower, 0) if crowded else (self.row, self.row.indexOf(self.draft) + 1)
+        parts: tuple[QWidget, ...] = (self.strategy, self.sampling, self.presets)
+        for place, part in enumerate(parts, start=at):
+            row.insertWidget(place, part)
+        for part in (*self._buttons, self.instruments):
+            row.addWidget(part)
 
     def restyle(self) -> None:
         side = round(14 * self._theme.scale)
