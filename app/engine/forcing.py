@@ -19,7 +19,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from app.engine.drafters.base import Resources, RunContext
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
+from app.engine.explain.cost import checked, is_plausible
 from app.engine.native import Cancelled, Context, Vocabulary
 from app.engine.native.head_context import HeadContext
 from app.engine.native.header import FileHeader
@@ -109,14 +110,8 @@ def time_passes(models: LoadedPair, stopped: Callable[[], bool]) -> PassSeconds:
     fits = same and not isinstance(draft, HeadContext)  # a head reads its target
     held = target.cached_ids
     try:
-        return pass_seconds(
-            target,
-            draft if fits else None,
-            held if len(held) else _NOTHING_HELD,
-            stopped,
-            _SECONDS,
-            min,  # of few passes, the one that nothing disturbed
-        )
+        text = held if len(held) else _NOTHING_HELD
+        return pass_seconds(target, draft if fits else None, text, stopped, _SECONDS)
     except Cancelled:
         raise UserError("The passes were not timed: it was stopped.") from None
     finally:
@@ -168,35 +163,41 @@ def agreement(target: Context, draft: Context, sampler: Sampler, ids: Ids, start
 
 
 def pass_seconds(
-    target: Context,
-    draft: Context | None,
-    ids: Ids,
-    stopped: Callable[[], bool],
-    seconds: float = math.inf,
-    typical: Callable[[list[float]], float] = median,
+    target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool], seconds: float = math.inf
 ) -> PassSeconds:
     """Time passes after a text, of shape [n], which all contexts are made to hold, in few turns if they take
-    more than so many seconds. Raises Cancelled."""
+    more than so many seconds; a second time if the times are not plausible. Raises Cancelled."""
     longest = max(WIDTHS)
     contexts = [context for context in (target, draft) if context is not None]
     ids = ids[: min(context.n_ctx for context in contexts) - longest]
-    behind = np.resize(ids, longest)
     for context in contexts:
         context.decode(ids[context.sync(ids) :])
-    widths = [width for width in WIDTHS if width <= target.n_batch]
-    times: dict[int, list[float]] = {width: [] for width in widths}
+    found = _pass_seconds(target, draft, ids, stopped, seconds)
+    if is_plausible(found):
+        return found
+    return checked(found, _pass_seconds(target, draft, ids, stopped, seconds))
+
+
+def _pass_seconds(
+    target: Context, draft: Context | None, ids: Ids, stopped: Callable[[], bool], seconds: float
+) -> PassSeconds:
+    """One measurement, after the text that the contexts hold."""
+    behind = np.resize(ids, max(WIDTHS))
+    times: dict[int, list[float]] = {width: [] for width in WIDTHS if width <= target.n_batch}
     single: list[float] = []
     began = time.perf_counter()
     for _ in range(_TIMES):
-        for width in widths:
+        for width, each in times.items():
             if stopped():
                 raise Cancelled
-            times[width].append(_timed(target, ids, behind[:width]))
+            each.append(_timed(target, ids, behind[:width]))
         if draft is not None:
             single.append(_timed(draft, ids, behind[:1]))
         if len(times[1]) > 1 and time.perf_counter() - began > seconds:
             break
-    return PassSeconds({width: typical(each) for width, each in times.items()}, typical(single or [0.0]))
+    # Of two turns the faster one: the first may have loaded something.
+    usual = {width: median_low(each) for width, each in times.items()}
+    return PassSeconds(usual, median_low(single or [0.0]))
 
 
 def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:
@@ -206,9 +207,12 @@ def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:
 
 
 def _timed(context: Context, held: Ids, ids: Ids) -> float:
-    began = time.perf_counter()
+    """The seconds of a pass. On the processor they are those of this thread: while another program has the
+    core they do not pass, and longer passes would be interrupted more often."""
+    clock = time.perf_counter if context.memory.n_gpu_layers else time.thread_time
+    began = clock()
     context.decode(ids, logits=len(ids)).argmax()
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     context.sync(held)
     return seconds
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as replace_struct
 
+from app.engine import forcing
 from app.engine.engine import Engine
 from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.process.messages import ForcedText
@@ -118,6 +119,26 @@ def test_passes_alone_are_timed_and_the_caches_keep_what_they_hold(engine: Engin
     assert (engine.target.cached_ids == held).all() and len(held) > 30
     engine.reset()
     assert engine.force(()).seconds.target and not len(engine.target.cached_ids)
+
+
+def test_times_that_are_not_plausible_are_taken_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At first a pass over two tokens seems to take 3.7 single ones; the second time says 1.4."""
+    taken: list[int] = []
+
+    def timed(context: object, held: object, ids: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
+        taken.append(len(ids))
+        busy = context is engine.target and len(taken) <= 40 and len(ids) > 1
+        return (0.01 + 0.004 * (len(ids) - 1)) * (3.7 / 1.4 if busy else 1.0)
+
+    monkeypatch.setattr(forcing, "_timed", timed)
+    found = engine.force(()).seconds
+    assert len(taken) == 80 and found.target[2] == pytest.approx(0.014)
+    assert found.error == pytest.approx(3.7 / 1.4 - 1)
+    taken.clear()
+    monkeypatch.setattr(forcing, "_timed", lambda _context, _held, ids: 0.01 + 0.004 * (len(ids) - 1))
+    assert engine.force(()).seconds.error is None
 
 
 def test_passes_of_a_target_alone_are_timed(pair_files: tuple[Path, Path]) -> None:

@@ -123,6 +123,8 @@ _DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
 _NO_BATCHING = 0.6  # from this v(k) / (k + 1) on a pass over several tokens saves little
 
 
+_LOOKUP = StrategySpec.parse("prompt-lookup")
+_IS_COPIED = 0.25  # share of an answer
 _NONE = Remedy("strategy none", StrategySpec(), expected=Factor(1.0, 1.0, 1.0))
 
 
@@ -194,7 +196,8 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
         return Advice(finding, text, facts.measured, measured, tuple(_other_drafts(facts, finding)))
     if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None
-    remedy, action = _action(facts, predictor, now)
+    hoped = replace(facts, cost=facts.cost.at_best)
+    remedy, action = _action(hoped, Predictor(hoped), now, finding)
     others = [*_other_drafts(facts, finding)] if remedy is not None or finding is Finding.DRAFT_LARGE else []
     contexts = [*larger_contexts(facts)]
     said = [_factor(facts, now), why, action] if remedy is not None else [action]
@@ -205,18 +208,21 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
 
 
 def _factor(facts: AdviceFacts, now: Factor) -> str:
-    if not facts.spec.parts:
-        return ""
-    if facts.measured is not None:
+    if facts.measured is not None and facts.spec.parts:
         return f"{now.value:.2f}× was measured."
+    if not facts.statistics.drafted:
+        return ""
     return f"Predicted for the whole answer: {factor_words(now)}." if is_clear(now) else ""
 
 
 # ---------------------------------------------------------------------------------- what to try next
 
 
-def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Remedy | None, str]:
+def _action(
+    facts: AdviceFacts, predictor: Predictor, now: Factor, finding: Finding
+) -> tuple[Remedy | None, str]:
     """The setting to try next, with its sentence; None if the present one is to be kept."""
+    copied = f" {text}" if finding is Finding.SELDOM and (text := _copied(facts, predictor)) else ""
     none = StrategySpec()
     known = {name: tried.factor for name, tried in facts.tried.items()}
     known[str(none)] = Factor(1.0, 1.0, 1.0)
@@ -234,7 +240,7 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
             if is_clear(told[wins]):
                 words = f"Try {wins}: {factor_words(told[wins])} expected."
                 return Remedy(str(wins), wins, expected=told[wins]), words
-            return Remedy(str(wins), wins), f"Try {wins}: it may be faster."
+            return Remedy(str(wins), wins), f"Try {wins}: it may be faster.{copied}"
         untold = [spec for spec in expected if spec not in told]
         if untold and not any(_needs_draft(name) for name in known):
             first = max(untold, key=lambda spec: expected[spec].value)
@@ -252,7 +258,17 @@ def _action(facts: AdviceFacts, predictor: Predictor, now: Factor) -> tuple[Reme
     here = f" {now.value:.2f}× expected," if is_clear(now) else ""
     if facts.measured is not None or not facts.statistics.drafted:
         here = f" {now.value:.2f}×,"
-    return None, f"Keep this:{here} nothing tried or predicted is better."
+    return None, f"Keep this:{here} nothing tried or predicted is better.{copied}"
+
+
+def _copied(facts: AdviceFacts, predictor: Predictor) -> str:
+    """What of the answer could have been copied, after a strategy that found nothing; "" if little could."""
+    name, share = "prompt-lookup", predictor.copied(_LOOKUP)
+    if share < _IS_COPIED or str(facts.spec) == name:
+        return ""
+    told = f"{name} would have drafted {percent(share, 0)} of this answer"
+    factor = facts.tried[name].factor if name in facts.tried else predictor.as_measured(_LOOKUP)
+    return f"{told}, at {factor_words(factor)}." if factor is not None and is_clear(factor) else f"{told}."
 
 
 def _expected_of_all(

@@ -13,7 +13,7 @@ from math import ceil, sqrt
 from statistics import fmean, median
 
 from app.engine.drafters.registry import KINDS
-from app.engine.process.messages import PassSeconds
+from app.engine.process.messages import DOUBTFUL, PassSeconds
 from app.engine.types import Round
 
 _KEPT = 101  # newest times in a median, so that it follows a machine that becomes busy
@@ -22,6 +22,8 @@ _STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # r
 _DEAREST = 2.0  # the most that a token of a small batch takes, in single-token passes: slow kernels
 _SMALL = 8  # tokens of a small batch; one of a larger pass takes no longer than a single-token pass
 _DISTURBED = 1.5  # from this share of a target's own time on something else took the machine's
+_AT_BEST = 0.25  # of a single-token pass: what a further token of a pass takes, until one was measured
+_OUT_OF_ORDER = 0.1  # times of passes by this share are measured again
 LONGEST = 16
 """The largest draft length that is predicted, unless an answer's drafts were longer."""
 
@@ -148,17 +150,30 @@ class CostModel:
             rest=self.rest.copied(),
         )
 
-    def calibrated(self, target: Mapping[int, float], draft: float) -> CostModel:
-        """The model with a calibration: median seconds of target passes by their tokens, and of a draft pass
-        over one token."""
-        error = min(1.0, max(_CALIBRATED, disorder(target)))
-        return replace(self, known=times_of(in_order(target)), known_draft=draft, known_error=error)
+    def calibrated(self, passes: PassSeconds) -> CostModel:
+        """The model with a calibration."""
+        error = min(1.0, max(_CALIBRATED, disorder(passes.target), passes.doubt))
+        return replace(
+            self, known=times_of(in_order(passes.target)), known_draft=passes.draft, known_error=error
+        )
+
+    @property
+    def at_best(self) -> CostModel:
+        """The model with the shortest likely passes, if a calibration is in doubt or no pass over several
+        tokens is known: disturbances only make passes longer."""
+        single, known, error = self.single_pass, self.calibration, self.known_error
+        if known is None and single and len(self.passes.times) == 1:
+            known, error = PassSeconds({1: single, 17: (1 + 16 * _AT_BEST) * single}), 0.0
+        elif known is None or error < DOUBTFUL:
+            return self
+        shortest = {size: max(known.target[1], taken / (1 + error)) for size, taken in known.target.items()}
+        return self.calibrated(PassSeconds(shortest, known.draft, 1.0))
 
     @property
     def calibration(self) -> PassSeconds | None:
         """The calibration, as it is given to an answer; None without one."""
         target = {size: times.median for size, times in self.known.times.items()}
-        return PassSeconds(target, self.known_draft) if self.known.measured(1) else None
+        return PassSeconds(target, self.known_draft, self.known_error) if self.known.measured(1) else None
 
     def add(self, round: Round, plain: bool = False) -> None:
         """Add a round of this answer, or, if `plain`, of its baseline."""
@@ -329,6 +344,22 @@ def disorder(target: Mapping[int, float]) -> float:
     single = target.get(1, 0.0)
     dearer = [seconds / (_dearest(size) * single) - 1 for size, seconds in target.items() if single]
     return max(0.0, *changes, *dearer)
+
+
+def is_plausible(passes: PassSeconds) -> bool:
+    """Whether times need no second measurement: two tokens at once cost at most what they cost one by one,
+    and larger passes take longer. Slow kernels of small batches are not plausible either."""
+    return not passes.doubt and disorder(passes.target) <= _OUT_OF_ORDER
+
+
+def checked(first: PassSeconds, second: PassSeconds) -> PassSeconds:
+    """Two measurements as one: the shorter of each two times, since disturbances only make a pass longer, and
+    how far apart the times are in single-token passes."""
+    both = [(seconds, second.target[size]) for size, seconds in first.target.items()]
+    pace = first.target[1] / second.target[1]
+    apart = max(max(one / other / pace, other / one * pace) for one, other in both) - 1
+    shorter = dict(zip(first.target, map(min, both), strict=True))
+    return PassSeconds(shorter, min(first.draft, second.draft), apart)
 
 
 def expected_tokens(alpha: float, k: int) -> float:

@@ -94,7 +94,7 @@ class AdviceFacts:
             (round for trace in plain for round in trace.rounds),
         )
         if calibration is not None:
-            cost = cost.calibrated(calibration.target, calibration.draft)
+            cost = cost.calibrated(calibration)
         return cls(
             StrategySpec.parse(longest.header.strategy),
             Statistics.pooled(map(Statistics.of_answer, traces)),

@@ -90,6 +90,14 @@ class Predictor:
         """Whether the answer tells enough about a strategy: a draft model must have drafted in it."""
         return any(text.pools for text in self.texts) or not spec.needs_draft
 
+    def copied(self, spec: StrategySpec) -> float:
+        """The share of the text that a copying strategy would have drafted; 0 if the prompt is not known."""
+        if not all(answer.prompt_ids and answer.token_ids for answer in self._answers):
+            return 0.0
+        chance = random.Random(0)
+        walked = Walked.of_all(walk(text, spec, self.facts.cost, chance) for text in self.texts)
+        return walked.accepted / walked.tokens
+
     def _of(self, spec: StrategySpec) -> Factor | None:
         if not spec.parts:
             return Factor(1.0, 1.0, 1.0)

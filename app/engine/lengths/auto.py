@@ -25,6 +25,7 @@ from app.engine.lengths.base import (
 )
 from app.engine.lengths.cost_curve import TargetCost
 from app.engine.lengths.known import Acceptance, Ledger, LengthFacts
+from app.engine.process.messages import DOUBTFUL
 
 if TYPE_CHECKING:
     from app.engine.types import Round, TokenIds
@@ -82,7 +83,7 @@ class AutoLength(DraftLength):
             known.begin(limits)
             self._order.append(known)
         self._prompt_token, passes = 0.0, outset.passes
-        if passes is not None:
+        if passes is not None and passes.doubt < DOUBTFUL:
             self._target.know(passes.target)
             for facts in self._order if passes.draft else ():
                 facts.token_share = passes.draft / passes.target[1]

@@ -27,12 +27,25 @@ from app.engine.types import (
     TraceHeader,
 )
 
+DOUBTFUL = 0.2
+"""From this relative error on, times of passes do not decide alone."""
+
 
 class PassSeconds(msgspec.Struct, frozen=True):
     """Median times of passes after a text, including reading their logits."""
 
     target: dict[int, float]  # by the number of tokens
     draft: float = 0.0  # over one token; 0 if no draft was timed
+    error: float | None = None
+    """The largest relative difference to a second measurement; None if there was none."""
+
+    @property
+    def doubt(self) -> float:
+        """Their relative error; of a single measurement, by how much its pass over two tokens is longer than
+        two of one token: few targets are so slow."""
+        if self.error is not None:
+            return self.error
+        return max(0.0, self.target.get(2, 0.0) / (2 * self.target[1]) - 1)
 
 
 class Command(msgspec.Struct, frozen=True, tag=True):

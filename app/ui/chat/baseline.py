@@ -18,7 +18,7 @@ from app.engine.errors import TraceError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, Remedy
 from app.engine.explain.cost import disorder
 from app.engine.explain.facts import Tried
-from app.engine.process.messages import Failed, Forced, PromptProgress
+from app.engine.process.messages import DOUBTFUL, Failed, Forced, PromptProgress
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE
 from app.engine.types import (
@@ -262,7 +262,7 @@ class BaselineController(QObject):
 
 
 _SLOW = 1.5  # from this many times the answer's own on, a kept time of a pass is timed again
-_DISTURBED = 0.2  # times of passes that are out of order by this share are not kept
+_DISTURBED = DOUBTFUL  # times of passes that are out of order by this share are not kept
 
 
 class AdviceController(QObject):
@@ -342,13 +342,14 @@ class AdviceController(QObject):
 
     def _calibrate(self, answer: AnswerModel) -> None:
         """Give an answer what passes of its pair take here. They are timed once, after an answer, if that is
-        not kept, or if the answer's own passes took much less: something slowed those down."""
+        not kept or in doubt, or if the answer's own passes took much less: something slowed those down."""
         if answer.header is None or answer.header.pair.server is not None:
             return
         pair = answer.header.pair
         known = answer.calibration = self._calibrations.of(pair)
         own = answer.cost.passes.seconds(1) if answer.cost.surely_priced else None
-        stale = known is None or (own is not None and known.target[1] > _SLOW * own)
+        slow = known is not None and own is not None and known.target[1] > _SLOW * own
+        stale = known is None or slow or known.doubt > _DISTURBED
         idle = self._session.activity is Activity.READY and not self._tries and not self._measures
         loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
         if stale and idle and loaded and answer.whole and pair not in self._timed:

@@ -203,7 +203,7 @@ class AnswerModel(QObject):
     def priced(self) -> CostModel:
         """The cost, with what the calibration of this machine says of passes that were not measured."""
         known = self.calibration
-        return self.cost.calibrated(known.target, known.draft) if known is not None else self.cost
+        return self.cost.calibrated(known) if known is not None else self.cost
 
     @property
     def predicted(self) -> Factor | None:

@@ -90,7 +90,7 @@ def facts_of(row: Row, spec: str, tried: Sequence[str]) -> AdviceFacts:
         statistics.add(round)
 
     passes = passes_of(row)
-    cost = CostModel.of(rounds, rounds_of(row, NONE)).calibrated(passes.target, passes.draft)
+    cost = CostModel.of(rounds, rounds_of(row, NONE)).calibrated(passes)
     # The slowest and the fastest of three runs, by how far the baselines were apart.
     reach = row.plain_spread**0.5
 

@@ -402,7 +402,8 @@ def passes_of(row: Row, error: float = 0.0) -> PassSeconds:
     chance = random.Random(f"{row.case} {row.prompt}")
     off = {tokens: max(0.7, chance.gauss(1.0, error)) if error else 1.0 for tokens in (*WIDTHS, 0)}
     target = {tokens: ms / 1e3 * off[tokens] for tokens, (ms, _) in row.passes.items() if tokens in WIDTHS}
-    return PassSeconds(target, (_between(row.drafts, 1) if row.drafts else 0.0) / 1e3 * off[0])
+    draft = (_between(row.drafts, 1) if row.drafts else 0.0) / 1e3 * off[0]
+    return PassSeconds(target, draft, error)
 
 
 def pass_time(row: Row, tokens: int) -> float:

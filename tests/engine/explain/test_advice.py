@@ -14,6 +14,7 @@ from app.engine.explain.advice import Advice, Finding, larger_contexts, next_adv
 from app.engine.explain.cost import CostModel, disorder
 from app.engine.explain.facts import AdviceFacts, DraftFile, Factor, Tried
 from app.engine.explain.predict import Predictor
+from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -198,7 +199,7 @@ def test_the_cause_is_named_by_what_is_known(
 def test_passes_that_a_calibration_knows_to_be_slow_are_no_disturbance() -> None:
     facts = facts_of(drafted([3, 2] * 10, 0.1, 9.5), measured=measured(0.4))
     assert advice_on(facts).finding is Finding.DISTURBED
-    slow = facts.cost.calibrated({1: 1.0, 2: 4.0, 5: 9.4, 9: 10.0, 17: 12.0}, 0.1)
+    slow = facts.cost.calibrated(PassSeconds({1: 1.0, 2: 4.0, 5: 9.4, 9: 10.0, 17: 12.0}, 0.1, 0.02))
     advice = advice_on(replace(facts, cost=slow))
     assert advice.finding is Finding.DEAR_PASSES and advice.next == StrategySpec()
 
@@ -211,9 +212,33 @@ def test_a_calibration_of_a_busy_machine_excuses_no_pass_that_no_target_takes() 
     assert disorder({1: 1.0, 2: 3.3, 5: 7.6, 9: 11.6, 17: 17.1}) == pytest.approx(11.6 / 9 - 1)
     for rounds in (drafted([3, 2] * 10, 0.1, 64.5), drafted([3, 2], 0.1, 3.0)):
         facts = facts_of(rounds, measured=measured(0.1))
-        advice = advice_on(replace(facts, cost=facts.cost.calibrated(busy, 0.0)))
+        advice = advice_on(replace(facts, cost=facts.cost.calibrated(PassSeconds(busy))))
         assert advice.finding is Finding.DISTURBED
         assert "64.5 times" in advice.text and "was probably busy" in advice.text
+
+
+@pytest.mark.parametrize(
+    ("calibration", "words"),
+    [
+        (None, "Try "),
+        (PassSeconds({1: 1.0, 2: 3.7, 3: 3.8, 5: 4.0, 9: 4.5, 17: 5.0}), "Try "),
+        (PassSeconds({1: 1.0, 2: 2.0, 3: 2.2, 5: 2.6, 9: 3.4, 17: 5.0}, 0.0, 0.6), "Try "),
+        (PassSeconds({1: 1.0, 2: 2.0, 3: 3.0, 5: 5.0, 9: 9.0, 17: 17.0}, 0.0, 0.02), "Keep this: 1.00×,"),
+    ],
+    ids=["never timed", "implausible", "two times that differ", "truly dear"],
+)
+def test_a_copied_prompt_in_which_nothing_was_found_is_seen(
+    calibration: PassSeconds | None, words: str
+) -> None:
+    """The answer repeats its prompt word for word; ngram-mod found none of it."""
+    text = [*range(1000, 1040)]
+    facts = facts_of([one_round(0, 0, 0.0, 1.0)] * 40, "ngram-mod", prompt_ids=text, token_ids=text)
+    cost = facts.cost.calibrated(calibration) if calibration is not None else facts.cost
+    advice = advice_on(replace(facts, cost=cost))
+    assert advice.finding is Finding.SELDOM and words in advice.text
+    assert "prompt-lookup would have drafted 85\N{NO-BREAK SPACE}% of this answer" in advice.text
+    copies = advice.next is not None and not advice.next.needs_draft and bool(advice.next.parts)
+    assert copies == (words == "Try ") and "×" not in advice.text.partition("it may be faster")[2]
 
 
 def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
@@ -236,11 +261,11 @@ def test_a_draft_on_the_cpu_is_moved_to_the_targets_devices() -> None:
 def test_a_draft_model_that_was_never_asked_is_worth_a_try_without_a_promise() -> None:
     rounds = [one_round(0, 0, 0.0, 1.0)] * 40
     facts = facts_of(rounds, "suffix")
-    cost = facts.cost.calibrated({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05)
+    cost = facts.cost.calibrated(PassSeconds({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05))
     advice = advice_on(replace(facts, cost=cost))
     assert advice.next is not None and advice.next.needs_draft
     assert advice.remedies[0].expected is None and "not known yet" in advice.text
-    dear = facts.cost.calibrated({1: 1.0, 2: 1.9, 5: 4.5, 9: 8.0, 17: 15.0}, 0.5)
+    dear = facts.cost.calibrated(PassSeconds({1: 1.0, 2: 1.9, 5: 4.5, 9: 8.0, 17: 15.0}, 0.5))
     assert advice_on(replace(facts, cost=dear)).next is None
 
 
@@ -286,7 +311,7 @@ def test_a_full_context_grows_as_far_as_it_can(why: str, now: int, trained: int,
 def test_every_strategy_that_is_registered_can_be_asked_about() -> None:
     """No head is at hand, and none is asked for."""
     rounds = [one_round(0, 0, 0.0, 1.0)] * 40
-    cost = CostModel.of(rounds).calibrated({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05)
+    cost = CostModel.of(rounds).calibrated(PassSeconds({1: 1.0, 2: 1.05, 5: 1.2, 9: 1.3, 17: 1.6}, 0.05))
     for strategy in ("suffix", "none"):
         advice = advice_on(facts_of(rounds, strategy, cost=cost))
         assert advice.next is not None and advice.next.parts[0].name == "draft-simple"

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.engine.explain.cost import CostModel, PassTimes, expected_tokens
+from app.engine.explain.cost import CostModel, PassTimes, checked, expected_tokens, is_plausible
 from app.engine.fates import Origin, Verdict
+from app.engine.process.messages import PassSeconds
 from app.engine.types import DraftedToken, EmittedToken, Round
 
 
@@ -69,13 +70,30 @@ def test_the_factor_is_that_of_all_rounds_drafted_or_not() -> None:
 def test_a_calibration_prices_what_was_not_measured_at_the_speed_of_the_answer() -> None:
     rounds = [one_round(4, 2, 0.1, 3.0)] * 5
     assert CostModel.of(rounds).single_pass is None
-    model = CostModel.of(rounds).calibrated({1: 0.5, 3: 0.9, 5: 0.75, 9: 1.0}, draft=0.04)
+    model = CostModel.of(rounds).calibrated(PassSeconds({1: 0.5, 3: 0.9, 5: 0.75, 9: 1.0}, 0.04))
     assert model.single_pass == pytest.approx(0.5 * 3.0 / 0.825), "the machine is slower than it was"
     assert model.v(4) == pytest.approx(0.825 / 0.5), "a pass over more tokens takes no less"
     assert model.seconds(5) == pytest.approx(3.0), "what the answer measured counts"
     assert model.step_seconds("draft-simple") == pytest.approx(0.1)
     assert model.error(9) == pytest.approx(0.0909, abs=0.001), "as far as its times are out of order"
-    assert CostModel().calibrated({1: 0.5}, draft=0.04).step_seconds("draft-simple") == pytest.approx(0.04)
+    alone = CostModel().calibrated(PassSeconds({1: 0.5}, 0.04))
+    assert alone.step_seconds("draft-simple") == pytest.approx(0.04)
+
+
+def test_steep_or_disordered_times_are_measured_twice_and_doubted_as_far_as_they_differ() -> None:
+    flat = PassSeconds({1: 1.0, 2: 1.4, 3: 1.8, 5: 2.6}, 0.1)
+    steep = PassSeconds({1: 1.0, 2: 3.7, 3: 3.9, 5: 4.2}, 0.1)
+    assert is_plausible(flat) and not is_plausible(steep)
+    assert not is_plausible(PassSeconds({1: 1.0, 2: 1.9, 3: 1.4}))
+    assert steep.doubt == pytest.approx(0.85)
+    slow = checked(steep, PassSeconds({size: 1.02 * taken for size, taken in steep.target.items()}, 0.12))
+    assert slow.target == steep.target and slow.doubt == pytest.approx(0.0), "slow kernels are as slow again"
+    lucky = checked(steep, flat)
+    assert lucky.target == flat.target and lucky.doubt == pytest.approx(3.7 / 1.4 - 1)
+    unsure, sure = (CostModel().calibrated(each) for each in (lucky, flat))
+    assert unsure.error(5) == 1.0 and sure.error(5) < 0.1
+    assert sure.at_best is sure
+    assert unsure.at_best.v(4) == pytest.approx(2.6 / 2) and unsure.at_best.error(5) == 1.0
 
 
 def test_a_token_that_was_too_unsure_to_be_drafted_took_its_time_too() -> None:

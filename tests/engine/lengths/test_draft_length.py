@@ -481,7 +481,7 @@ def test_acceptance_is_told_by_position_and_ages() -> None:
 def timed(pair: Pair, error: float = 1.0) -> PassSeconds:
     """A calibration of a pair, whose passes over drafts are off by a factor."""
     target = {k + 1: pair.seconds * pair.v(k) * (error if k else 1.0) for k in (0, 1, 2, 3, 4, 8, 16)}
-    return PassSeconds(target, pair.seconds * pair.c)
+    return PassSeconds(target, pair.seconds * pair.c, error=0.0)
 
 
 def test_auto_tries_no_draft_that_cannot_pay_where_the_machine_was_timed() -> None:
