@@ -16,6 +16,7 @@ from app.engine.process.messages import (
     ForceProgress,
     Loaded,
     LoadProgress,
+    PassSeconds,
 )
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
@@ -51,6 +52,7 @@ class LabEngine:
         self._client: EngineClient | ServerClient | None = None
         self._pair: Pair | None = None
         self._info: PairInfo | None = None
+        self._passes: dict[Pair, PassSeconds] = {}
 
     @property
     def info(self) -> PairInfo | None:
@@ -85,11 +87,25 @@ class LabEngine:
                 self._info = event.pair
         self._pair = pair
 
+    @property
+    def passes(self) -> PassSeconds | None:
+        """What the loaded pair's passes take here, which answers are given; None before `time_passes`."""
+        return self._passes.get(self._pair) if self._pair is not None else None
+
+    def time_passes(self) -> None:
+        """Time the passes of the loaded pair, once a pair; not of a server. Raises UserError, EngineGone,
+        Interrupted."""
+        if self.passes is None and self._pair is not None and isinstance(self._client, EngineClient):
+            *_, found = self.force(())
+            assert isinstance(found, Forced)
+            self._passes[self._pair] = found.seconds
+
     def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
         assert self._client is not None, "load a pair first"
         if isinstance(self._client, EngineClient):
-            return self._followed(self._client, self._client.generate(request, drafters))
+            answer = self._client.generate(request, drafters, passes=self.passes)
+            return self._followed(self._client, answer)
         return self._followed(self._client, self._client.generate(request))
 
     def force(self, texts: tuple[ForcedText, ...]) -> Iterator[ForceProgress | Forced]:

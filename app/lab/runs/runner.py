@@ -17,6 +17,7 @@ from app.engine.process.host import EngineHome
 from app.engine.process.messages import Finished, RoundFinished, Started, kept
 from app.engine.record.stats import strategy_names
 from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
 from app.engine.types import GenerationRequest, PairInfo
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import EnergyMeter, OtherLoad
@@ -217,7 +218,7 @@ class Runner:
         if self.control.interrupted:
             raise Interrupted
         if self._engine.holds(pair):
-            self._note(pair)
+            lanes = self._note(pair)
         else:
             yield from self._load(pair)
             lanes = self._note(pair)
@@ -231,6 +232,8 @@ class Runner:
             yield WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
+        if any(map(self._goes_by_clock, lanes)):
+            self._engine.time_passes()
         if self._warm:
             yield WarmedUp((len(self._jobs) - len(self._records)) * fmean(self._warm))
             self._warm = []
@@ -297,6 +300,11 @@ class Runner:
         if any(answer is None or answer.failure for answer in answers):
             raise UserError("The turn before this one was not answered.")
         return tuple(answer.text for answer in answers if answer is not None)
+
+    def _goes_by_clock(self, lane: int) -> bool:
+        """Whether the length rule of a lane wants to know what passes take."""
+        strategy = self.experiment.lanes[lane].strategy
+        return not self.experiment.pair_of(lane).is_server and StrategySpec.parse(strategy).length.by_clock
 
     def _drafters_of(self, lane: int) -> tuple[str, ...]:
         return strategy_names(self.experiment.lanes[lane].strategy)

@@ -11,7 +11,6 @@ from app.engine.explain.advice import cause
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, Factor
 from app.engine.explain.predict import Predictor
-from app.engine.process.messages import Forced, ForcedText
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE, StrategySpec, drafting_with
@@ -181,7 +180,7 @@ class Tuner:
         part = self._search.calibration(drafting_with(PROBE, draft.architecture) if draft is not None else "")
         control = Ending(self.control)
         traces: dict[int, dict[int, Trace]] = {}
-        answers, passes = len(part.experiment.lanes), None
+        answers = len(part.experiment.lanes)
         watch = Stopwatch(self._clock)
         runner = self._runner(engine, part, control)
         try:
@@ -195,14 +194,12 @@ class Tuner:
                         control.end()  # the target is slow: the rest of the time is for measuring
             engine.control = self.control
             if traces and not self.control.cancelled:
-                asked = ForcedText(part.experiment.request(0, NONE), ())
-                forced = [event for event in engine.force((asked,)) if isinstance(event, Forced)]
-                passes = forced[-1].seconds
+                engine.time_passes()
         finally:
             runner.close()
             watch.stop()
         predictors = [
-            Predictor(AdviceFacts.of([found[answers - 1]], [found[0]], calibration=passes))
+            Predictor(AdviceFacts.of([found[answers - 1]], [found[0]], calibration=engine.passes))
             for found in traces.values()
             if len(found) == answers
         ]

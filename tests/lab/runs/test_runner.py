@@ -16,7 +16,7 @@ from typing_extensions import override
 from app.engine.engine import Engine
 from app.engine.errors import UserError
 from app.engine.process.host import ProcessHome, ThreadHome
-from app.engine.process.messages import AnyCommand, Event, Failed, Generate, Load
+from app.engine.process.messages import AnyCommand, Event, Failed, Force, Generate, Load
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt
 from app.lab.runs.events import (
@@ -141,6 +141,33 @@ def test_all_lanes_are_warmed_up_before_the_first_run(pair_files: Files) -> None
     first = kinds.index(RunStarted)
     assert kinds[:first].count(WarmingUp) == 3
     assert WarmingUp not in kinds[first:]
+
+
+class Overheard(ThreadHome):
+    """Keeps the commands to an engine."""
+
+    def __init__(self, heard: list[AnyCommand]) -> None:
+        super().__init__()
+        self.heard = heard
+
+    @override
+    def send(self, command: AnyCommand) -> None:
+        self.heard.append(command)
+        super().send(command)
+
+
+@pytest.mark.parametrize("rule", ["auto", "ewma"])
+def test_a_length_by_the_clock_is_told_what_passes_take(pair_files: Files, rule: str) -> None:
+    heard: list[AnyCommand] = []
+    lanes = DRAFT, f"{DRAFT}:length={rule}"
+    runner, _ = finished(small(pair_files, *lanes, repeats=2), lambda: Overheard(heard))
+    runner.close()
+    timed = [command for command in heard if isinstance(command, Force)]
+    answers = [command for command in heard if isinstance(command, Generate)][-6:]  # after the warm-up
+    assert len(timed) == (rule == "auto"), "once, however many runs there are"
+    for asked in answers:
+        known = asked.passes
+        assert (known is not None and {1, 2, 17} <= {*known.target}) == (rule == "auto")
 
 
 def test_a_pause_in_the_warm_up_leaves_no_lane_cold(pair_files: Files) -> None:
