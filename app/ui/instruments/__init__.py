@@ -1,8 +1,8 @@
 """Instruments: the numbers of an answer as plots, its rounds as a table, and sums over several answers.
 
 `InstrumentsPanel` is the column. `by_round.py` and `cost_card.py` are its plots: each is a `PlotCard` with a
-canvas (axes and input) and a `PlotView` (values, drawn by pyqtgraph). `round_rows.py` and `round_table.py`
-show one round, `sums_panel.py` the sums.
+canvas (words, input) and a `PlotView` (axes and values, drawn by pyqtgraph). `round_rows.py` and
+`round_table.py` show one round, `sums_panel.py` the sums.
 """
 
 from app.ui.instruments.panel import InstrumentsPanel

@@ -16,7 +16,6 @@ from app.engine.lengths.base import LengthAt
 from app.saved.measured import UNDRAFTED
 from app.servers.address import whole_words
 from app.ui.instruments import definitions
-from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.styles import dress, pen, shade
 from app.ui.state.folds import RATE_WINDOW, Bins
@@ -127,10 +126,8 @@ class AcceptancePlot(PlotCard):
     untold = UNTOLD_DRAFT
     file_stem = "acceptance"
 
-    def set_up(self) -> None:
-        self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
-
     def add_items(self, view: PlotView) -> None:
+        self.canvas.set_ticks([(0, "0"), (0.5, "0.5"), (1, "1")])
         self._whole = view.add_dots(4.5)
         self._partial = view.add_dots(4.5)
         self._smoothed = view.add_line()
@@ -210,10 +207,8 @@ class SpeedPlot(PlotCard):
     empty = "Tokens per second over recent rounds. The dashed line is the measured baseline."
     file_stem = "tokens-per-second"
 
-    def set_up(self) -> None:
-        self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
-
     def add_items(self, view: PlotView) -> None:
+        self.canvas.set_ticks([(0, "0"), (100, "")])
         self._plain = view.add_line()
         self._rate = view.add_line()
 
@@ -235,13 +230,13 @@ class SpeedPlot(PlotCard):
             rate, plain = rate[calm], plain[calm]
         drawn = [run[np.isfinite(run)] for run in (rate, plain)]
         if not any(map(len, drawn)):
-            self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
+            self.canvas.set_ticks([(0, "0"), (100, "")])
             self.canvas.set_level(None)
             return
         measurement = self.answer.measurement
         baseline = measurement.baseline_speed if measurement is not None else None
         top = nice_above(max(*(usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15))
-        self.canvas.set_ticks([Tick(value, f"{value:,g}") for value in (0, top / 2, top)])
+        self.canvas.set_ticks([(value, f"{value:,g}") for value in (0, top / 2, top)])
         self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
 
     def _lines(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
@@ -326,9 +321,9 @@ class LengthPlot(PlotCard):
         column = self.layout()
         assert column is not None
         column.addWidget(self.ends)
-        self._set_top(4)
 
     def add_items(self, view: PlotView) -> None:
+        self._set_top(4)
         self._bars = view.add_bars()
 
     def colour_items(self) -> None:
@@ -336,7 +331,7 @@ class LengthPlot(PlotCard):
 
     def _set_top(self, top: int) -> None:
         half = math.ceil(top / 2)
-        self.canvas.set_ticks([Tick(value, f"{value:,}") for value in (0, half, 2 * half)])
+        self.canvas.set_ticks([(value, f"{value:,}") for value in (0, half, 2 * half)])
 
     def apply_theme(self) -> None:
         super().apply_theme()

@@ -14,14 +14,12 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyle, QStyleOptionButton, QStylePainter, QWidget
 
 from app.engine.explain.advice import Advice, Finding, Remedy
-from app.engine.explain.cost import LONGEST
 from app.engine.explain.facts import DraftFile
 from app.engine.explain.predict import is_clear
 from app.engine.fates import UNTOLD_DRAFT
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.by_round import nice_above
-from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.styles import dress, dress_flat, pen, shade
 from app.ui.state.answer import AdviceQuestion
@@ -191,8 +189,6 @@ class CostPlot(PlotCard):
         assert column is not None
         column.addWidget(self.facts)
         self.canvas.axis = "k ="
-        self.canvas.set_span(-0.5, LONGEST + 0.5)
-        self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
         self.canvas.setAccessibleDescription("Left and Right read out single draft lengths.")
         self.canvas.hovered.connect(self._hover)
         self.canvas.stepped.connect(self._step)
@@ -207,6 +203,7 @@ class CostPlot(PlotCard):
         return bool(self._factors())
 
     def add_items(self, view: PlotView) -> None:
+        view.box.setMouseEnabled(False, False)
         self._line = view.add_line()
         self._best = view.add_dots(_RING)
         self._here = view.add_dots(_DOT)
@@ -244,7 +241,7 @@ class CostPlot(PlotCard):
             self._words.setPos(cost.mean_length, here)
             self._words.show()
         top = nice_above(max(*factors, here or 0, 1.2))
-        self.canvas.set_ticks([Tick(value, f"{value:g}") for value in (0, top / 2, top)])
+        self.canvas.set_ticks([(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")
         self._place_words()
 
@@ -262,7 +259,7 @@ class CostPlot(PlotCard):
         half = QPointF(_RING / 2 + _INK, _RING / 2 + _INK)
         size = self._words.boundingRect().size()
         here = pixel(self._words.pos().x(), self._words.pos().y())
-        room, ring = QRectF(self.canvas.rect()), QRectF(best - half, best + half)
+        room, ring = self.canvas.plot_rect(), QRectF(best - half, best + half)
         lines = curve, [pixel(left, 1.0), pixel(right, 1.0)]
         self._words.setAnchor(free_anchor(here, size, room, [ring], lines, _EMPTY))
 
@@ -322,7 +319,7 @@ class CostPlot(PlotCard):
         elif not known and answer.statistics.alpha is None:
             text = "Drafts are judged as blocks, so there is no per-token α to predict from."
         if text != self.message.text():
-            self.set_message(text)
+            self.canvas.set_message(text)
 
     def _hover(self, k: int | None) -> None:
         inside = k is not None and 0 <= k <= self.answer.priced.longest

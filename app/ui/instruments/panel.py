@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea
 
 from app.ui.instruments.by_round import AcceptancePlot, LengthPlot, SpeedPlot
 from app.ui.instruments.cost_card import CostCard
-from app.ui.instruments.head import InstrumentsHead, RoundRange
+from app.ui.instruments.head import LEAST, InstrumentsHead, room_for
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.round_table import RoundTable
 from app.ui.instruments.styles import scroll_bar
@@ -38,7 +38,7 @@ class InstrumentsPanel(QScrollArea):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._span = RoundRange()
+        self._zoomed: tuple[float, float] | None = None  # the rounds that someone wants to see
         self._stale = False  # something changed while this was hidden
         self.answer = AnswerModel()  # before the first answer
         self.acceptance = AcceptancePlot(theme)
@@ -83,7 +83,6 @@ class InstrumentsPanel(QScrollArea):
             canvas.clicked.connect(self._click)
             canvas.stepped.connect(self._step)
             canvas.zoomed.connect(self._zoom)
-            canvas.panned.connect(self._pan)
             canvas.double_clicked.connect(self._show_all_rounds)
         self.acceptance.canvas.resized.connect(self._draw)
 
@@ -108,7 +107,7 @@ class InstrumentsPanel(QScrollArea):
     def _start(self) -> None:
         """Show an answer that was chosen or has begun; the zoom and the reading of the one before are
         dropped."""
-        self._span.show_all()
+        self._zoomed = None
         self._read_nothing_out()
         self._show_all()
 
@@ -146,7 +145,7 @@ class InstrumentsPanel(QScrollArea):
         self._count_from(0)
 
     def _count_from(self, start: int) -> None:
-        self._span.show_all()
+        self._zoomed = None
         self.answer.count_from(start)
         self._show_all()
 
@@ -169,11 +168,20 @@ class InstrumentsPanel(QScrollArea):
         answer = self.answer
         if answer.last >= answer.start:
             self._show_messages()
-        first, last = self._span.fit(answer.start, answer.last, live=answer.live)
+        whole = self._whole
+        first, last = self._zoomed or whole
         for card in self.cards:
-            card.canvas.set_span(first, last)
+            card.canvas.set_span(first, last, whole)
             card.draw(round(first + 0.5), round(last - 0.5))
         self._mark()
+
+    @property
+    def _whole(self) -> tuple[float, float]:
+        """The range of all rounds: round i covers i - 0.5 to i + 0.5."""
+        answer = self.answer
+        rounds = max(answer.last - answer.start + 1, 0)
+        left = answer.start - 0.5
+        return left, left + (room_for(rounds) if answer.live else max(rounds, LEAST))
 
     def _show_messages(self) -> None:
         answer = self.answer
@@ -189,7 +197,7 @@ class InstrumentsPanel(QScrollArea):
             elif waiting:
                 text = _WAITING[answer.cursor > 0, answer.live]
             if text != card.message.text():
-                card.set_message(text)
+                card.canvas.set_message(text)
 
     def _show_numbers(self) -> None:
         for card in self.cards:
@@ -267,16 +275,13 @@ class InstrumentsPanel(QScrollArea):
         self._read_nothing_out()
         self.answer.pin(None)
 
-    def _zoom(self, factor: float, at: float) -> None:
-        self._span.zoom(factor, at)
-        self._draw()
-
-    def _pan(self, by: float) -> None:
-        self._span.pan(by)
+    def _zoom(self, first: float, last: float) -> None:
+        whole = self._whole
+        self._zoomed = (first, last) if last - first < whole[1] - whole[0] else None
         self._draw()
 
     def _show_all_rounds(self) -> None:
-        self._span.show_all()
+        self._zoomed = None
         self._draw()
 
     # --------------------------------------------------------------------------------- the look

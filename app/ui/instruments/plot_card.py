@@ -53,8 +53,7 @@ class PlotCard(Plot):
         self.canvas = Canvas(theme)
         self.canvas.setAccessibleName(f"{self.name}, plot")
         self.canvas.setAccessibleDescription(_KEYS)
-        self.message = QLabel(self.canvas, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
-        self.message.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.message = self.canvas.message
         self.notice = QLabel(self.canvas)
         self.notice.setWordWrap(True)
         self.notice.hide()
@@ -64,16 +63,14 @@ class PlotCard(Plot):
 
         row = kit.row(self.title, (self.note, 1), self.value, spacing=8)
         kit.column(row, (self.canvas, 1), spacing=2, on=self)
-        self.canvas.resized.connect(self._place_message)
-        self.set_message(self.empty)
+        self.canvas.set_message(self.empty)
         self.set_up()
         self.apply_theme()
 
     # ------------------------------------------------------------- what a kind of plot says
 
     def set_up(self) -> None:
-        """Prepare the axes, and what is below the plot."""
-        raise NotImplementedError
+        """Add what is below the plot."""
 
     def has_values(self) -> bool:
         """Whether there are values, or soon will be: an answer has started. Reading its prompt takes long
@@ -81,7 +78,7 @@ class PlotCard(Plot):
         return self.answer.header is not None
 
     def add_items(self, view: PlotView) -> None:
-        """Add what draws the values."""
+        """Prepare the axes, and add what draws the values."""
         raise NotImplementedError
 
     def colour_items(self) -> None:
@@ -109,7 +106,6 @@ class PlotCard(Plot):
             self.apply_theme()
         if self.canvas.has_view:
             self.draw_values(first, last)
-            self.canvas.update()
 
     def show_value(self, text: str) -> None:
         """Show the plot's main number; a screen reader says its name before it."""
@@ -121,36 +117,18 @@ class PlotCard(Plot):
         dress(theme.sans(0, QFont.Weight.Medium), palette.text, self.title)
         dress(theme.sans(4, QFont.Weight.Medium), palette.text, self.value)
         dress(theme.sans(-1.5), palette.secondary, self.note)
-        self.message.setFont(theme.sans(-1))
         self.notice.setFont(theme.sans(-1.5))
         self.notice.setStyleSheet(
             f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
             f"border: 1px solid {palette.line}; border-radius: 4px;"
         )
-        # The grid lines must not cross the words.
-        self.message.setStyleSheet(f"color: {palette.secondary}; background: {palette.ground}")
         self.canvas.apply_theme()
         if self.canvas.has_view:
             self.colour_items()
 
-    def set_message(self, text: str) -> None:
-        """Show words in place of the plot; "" shows the plot."""
-        self.message.setText(text)
-        self.message.setVisible(bool(text))
-        self._place_message()
-
-    def _place_message(self) -> None:
-        plot = self.canvas.plot_rect().toRect()
-        height = min(self.message.heightForWidth(plot.width()), plot.height())
-        top = plot.center().y() - height // 2
-        self.message.setGeometry(plot.left(), top, plot.width(), height)
-
     def read_out(self, index: int | None) -> None:
         """Show the values of a round below the plot; None ends it."""
-        if index is None or self.message.text():
-            self.canvas.set_reading(None)
-        else:
-            self.canvas.set_reading(index, self.read(index))
+        self.canvas.set_reading("" if index is None or self.message.text() else self.read(index))
 
     def read_aloud(self, index: int) -> None:
         """Read values out for the keyboard, so that a screen reader says them too."""

@@ -1,4 +1,4 @@
-"""The values of a plot, drawn by pyqtgraph over the axes of its canvas."""
+"""The values of a plot over the rounds, drawn by pyqtgraph."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QTransform
-from PySide6.QtWidgets import QGraphicsView, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.engine.fates import Origin
 from app.ui.state.folds import Bins
-from app.ui.theme import Palette
+from app.ui.theme import Palette, Theme
+from app.ui.widgets.chart import Area, Axes, dashed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,63 +88,58 @@ class DraftBars(pg.GraphicsObject):
         painter.restore()
 
 
-class PlotView(pg.GraphicsView):
-    """Lines, dots, bars and the marked round. It lies over its canvas, which has the input."""
+class PlotView(Area):
+    """Numbers at the left; lines, dots, bars and the marked round."""
 
-    def __init__(self, canvas: QWidget, draw_over: Callable[[QPainter], None]) -> None:
-        """`draw_over` paints what belongs above the values."""
-        super().__init__(canvas, background=None)
-        self._draw_over = draw_over
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setAutoFillBackground(False)
-        self.setStyleSheet("background: transparent")
-        # The canvas paints it again: a scene that asked for that itself would paint every plot twice.
-        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
-        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
-        self.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
-        self.box.disableAutoRange()
-        self.addItem(self.box)
-        self._marker = self._added(pg.InfiniteLine(angle=90, movable=False))
+    def __init__(self, ringed: Callable[[], bool]) -> None:
+        """`ringed` says whether to paint a focus ring."""
+        super().__init__()
+        self._ringed = ringed
+        self._edge = QColor()
+        self.axes = Axes(plain=True)
+        self.box = self.axes.box
+        self.box.setMouseEnabled(y=False)
+        self.addItem(self.axes)
+        self._level, self._marker = (pg.InfiniteLine(angle=angle, movable=False) for angle in (0, 90))
+        for line in (self._level, self._marker):
+            self.axes.add(line).hide()
         self._marker.setZValue(-5)
-        self._marker.hide()
 
-    def place(self, whole: QRect, plot: QRectF, values: QRectF) -> None:
-        """Show `values` (rounds across, what is plotted upwards) at `plot`, both in pixels of the canvas."""
-        self.setGeometry(whole)
-        self.box.setGeometry(plot)
-        across, up = (values.left(), values.right()), (values.top(), values.bottom())
-        self.box.setRange(xRange=across, yRange=up, padding=0, disableAutoRange=True)
-
-    def set_mark_colour(self, colour: str) -> None:
-        self._marker.setPen(pg.mkPen(colour, width=1))
+    def dress(self, theme: Theme) -> None:
+        self.axes.left.dress(theme, -2)
+        self.axes.left.setWidth(QFontMetricsF(theme.sans(-2)).horizontalAdvance("8,888") + 8)
+        self._level.setPen(dashed(theme.palette.secondary, 1))
+        self._marker.setPen(pg.mkPen(theme.palette.faint, width=1))
+        self._edge = QColor(theme.palette.secondary)
 
     def mark(self, index: int | None) -> None:
         """Draw a thin line at that round."""
         self._marker.setVisible(index is not None)
-        if index is not None:
-            self._marker.setValue(index)
+        self._marker.setValue(index or 0)
+
+    def show_level(self, value: float | None) -> None:
+        """Draw a dashed line across."""
+        self._level.setVisible(value is not None)
+        self._level.setValue(value or 0)
 
     def add_line(self) -> Any:
         """A line that is broken where its values are not finite."""
-        return self._added(pg.PlotCurveItem(antialias=True, connect="finite"))
+        return self.axes.add(pg.PlotCurveItem(antialias=True, connect="finite"))
 
     def add_dots(self, size: float) -> Any:
         """Dots of that diameter in pixels."""
-        return self._added(pg.ScatterPlotItem(size=size, pen=None, brush=None))
+        return self.axes.add(pg.ScatterPlotItem(size=size, pen=None, brush=None))
 
     def add_words(self, text: str) -> Any:
         """Words beside a point, by their anchor."""
-        return self._added(pg.TextItem(text))
+        return self.axes.add(pg.TextItem(text))
 
     def add_bars(self) -> DraftBars:
-        bars: DraftBars = self._added(DraftBars())
+        bars: DraftBars = self.axes.add(DraftBars())
         return bars
 
-    def _added(self, item: Any) -> Any:
-        self.box.addItem(item, ignoreBounds=True)
-        return item
-
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
-        self._draw_over(painter)
+        if self._ringed():
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            painter.setPen(self._edge)
+            painter.drawRect(self.box.mapRectToScene(self.box.rect()).toRect().adjusted(0, 0, 0, -1))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
 from app.ui.theme import Theme
@@ -23,7 +23,7 @@ _SAME = 4  # pixels within which points cover each other
 DASHES = (4, 3)
 
 
-class Box(pg.ViewBox):  # type: ignore[misc]
+class Box(pg.ViewBox):
     """Where values are drawn. Ctrl with the wheel zooms, dragging pans, a double click ends both."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Box(pg.ViewBox):  # type: ignore[misc]
             event.ignore()
 
 
-class Ticks(pg.AxisItem):  # type: ignore[misc]
+class Ticks(pg.AxisItem):
     """An axis of words at round values, without a line of its own."""
 
     def __init__(self, side: str) -> None:
@@ -54,9 +54,10 @@ class Ticks(pg.AxisItem):  # type: ignore[misc]
         self.setGrid(255 if side == "left" else False)
         self.setZValue(-1000)  # behind the values
 
-    def dress(self, theme: Theme) -> None:
-        self.setTickFont(theme.sans(-1))
-        self.label.setFont(theme.sans(-1))
+    def dress(self, theme: Theme, step: float = -1) -> None:
+        """Take the letters, that much larger, and the colours of the theme."""
+        self.setTickFont(theme.sans(step))
+        self.label.setFont(theme.sans(step))
         self.setTextPen(theme.palette.secondary)
         self.setPen(QPen(Qt.PenStyle.NoPen))
         self.setTickPen(theme.palette.line)
@@ -71,22 +72,22 @@ class Ticks(pg.AxisItem):  # type: ignore[misc]
         return [self.words(value) for value in values]
 
 
-class Axes(pg.GraphicsLayout):  # type: ignore[misc]
+class Axes(pg.GraphicsLayout):
     """A plot: a title, numbers at the left with a line across for each, words below."""
 
-    def __init__(self) -> None:
+    def __init__(self, plain: bool = False) -> None:
+        """A `plain` one has numbers at the left alone."""
         super().__init__()
         self.box, self.left, self.below = Box(), Ticks("left"), Ticks("bottom")
         self._title = pg.LabelItem(justify="left")
         self._whole: tuple[Sequence[float], Sequence[float]] = (), ()
-        for item, row, column in (
-            (self._title, 0, 1), (self.left, 1, 0), (self.box, 1, 1), (self.below, 2, 1),
-        ):  # fmt: skip
+        parts = (self.left, 1, 0), (self.box, 1, 1), (self._title, 0, 1), (self.below, 2, 1)
+        for item, row, column in parts[:2] if plain else parts:
             self.addItem(item, row, column)
         for axis in (self.left, self.below):
             axis.linkToView(self.box)
         self.layout.setSpacing(2)
-        self.layout.setContentsMargins(4, 0, 14, 0)
+        self.layout.setContentsMargins(*((0, 8, 2, 4) if plain else (4, 0, 14, 0)))
 
     def start(self, theme: Theme, title: str, below: str, x: Sequence[float], y: Sequence[float]) -> None:
         """Begin a plot over these ranges; what was drawn goes."""
@@ -132,6 +133,30 @@ class Axes(pg.GraphicsLayout):  # type: ignore[misc]
         return self.box.mapViewToScene(QPointF(x, y))  # type: ignore[no-any-return]
 
 
+class Area(pg.GraphicsLayoutWidget):
+    """Where plots are: without a ground, margins and a focus of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setBackground(None)
+        self.setStyleSheet("background: transparent")
+        self.setAntialiasing(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.ci.layout.setContentsMargins(0, 0, 0, 0)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        event.accept()  # the scene makes clicks of it later
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        event.accept()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        event.accept()
+
+
 def dashed(colour: str, width: float) -> QPen:
     """A pen as many pixels wide, whatever the scale of the plot."""
     made: QPen = pg.mkPen(QColor(colour), width=width)
@@ -151,12 +176,7 @@ class Chart(Plot):
         self.axes: list[Axes] = []  # that are shown
         self._made: list[Axes] = []
         self._across = 0
-        self.area = pg.GraphicsLayoutWidget()
-        self.area.setBackground(None)
-        self.area.setAntialiasing(True)
-        self.area.setStyleSheet("background: transparent")
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.ci.layout.setContentsMargins(0, 0, 0, 0)
+        self.area = Area()
         self.area.scene().sigMouseMoved.connect(self._hover)
         self.area.scene().sigMouseClicked.connect(self._clicked)
         self._words = kit.label(self.empty, "secondary", wrap=True, side=Qt.AlignmentFlag.AlignCenter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from msgspec.structs import replace
+from PySide6.QtWidgets import QApplication
 
 from app.engine.fates import Origin, Verdict
 from app.engine.record.trace import FORMAT, Trace
@@ -87,9 +88,11 @@ def begin(panel: InstrumentsPanel, head: TraceHeader) -> AnswerModel:
 
 
 def show(panel: InstrumentsPanel, whole: Trace) -> AnswerModel:
-    """Show a finished answer."""
+    """Show a finished answer, laid out."""
     model = AnswerModel(whole)
     panel.set_answer(model)
+    for _ in range(3):
+        QApplication.processEvents()
     return model
 
 
