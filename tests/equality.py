@@ -21,10 +21,10 @@ from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
 from app.engine.sampling.draws import Draws, Purpose
 from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.logits import LARGEST_ROUNDING
 from app.engine.sampling.noise import luck
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest, Message
-from app.lab.runs.compare import LARGEST_ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

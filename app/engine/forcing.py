@@ -36,7 +36,7 @@ from app.engine.native.header import FileHeader
 from app.engine.process.messages import Agreement, AloneToken, DraftedAlone, JudgedRow, PassSeconds
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
-from app.engine.sampling.logits import log_sum_exp, top_of_row
+from app.engine.sampling.logits import LARGEST_ROUNDING, log_sum_exp, top_of_row
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.templates.chat import ChatTemplate, tokenized
@@ -263,7 +263,7 @@ def judged(
                 if math.isnan(row.max()):
                     raise target.no_numbers()
                 (top, p), (whole, _) = (_view(sampler, row, candidates, target) for sampler in samplers)
-                rows.append(JudgedRow(top, whole, p))
+                rows.append(JudgedRow(top, whole, p, _edge(samplers[0], row)))
     except Cancelled:
         raise UserError("It was stopped.") from None
     return tuple(rows)
@@ -286,6 +286,23 @@ def _view(
         asked = tuple(map(made.of, candidates))
     pieces = target.model.vocabulary.pieces
     return Alternatives(tuple(ids), tuple(pieces[token] for token in ids), tuple(p)), asked
+
+
+def _edge(sampler: Sampler, row: NDArray[np.float32]) -> tuple[int, ...]:
+    """The tokens that filters keep or drop as rounding falls: the kept and the dropped ones come closer to
+    each other, or the best one to all others."""
+    if sampler.is_greedy or sampler.keeps_all:
+        return ()
+
+    def kept(logits: NDArray[np.float32]) -> NDArray[np.bool_]:
+        made = sampler.distribution(logits)
+        ids = np.flatnonzero(made.p) if made.ids is None else made.ids[made.p > 0]
+        return np.bincount(ids, minlength=len(row)).astype(bool)
+
+    here, best = kept(row), np.arange(len(row)) == row.argmax()
+    moves = (np.where(here, -1, 1) * ~best, 1 * best, -1 * best)
+    others = [kept(row + LARGEST_ROUNDING * move.astype(np.float32)) for move in moves]
+    return tuple(np.flatnonzero(np.any(others != here, axis=0)).tolist())
 
 
 def draft_alone(

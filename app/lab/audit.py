@@ -9,17 +9,17 @@ that does not follow from its record, or a parting of the texts that rounding do
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
+from itertools import zip_longest
 from math import inf, log
 
 from app.engine.errors import SettingError
 from app.engine.process.messages import Judge, JudgedRow, JudgedRows
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.rules.base import Rule
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.sampling.logits import TOP
+from app.engine.sampling.logits import LARGEST_ROUNDING, TOP
 from app.engine.sampling.noise import luck
 from app.engine.strategy import NONE, SERVER, StrategySpec
 from app.engine.types import UNTOLD, Alternatives, EmittedToken, GenerationRequest, Sampling
@@ -38,16 +38,20 @@ from app.lab.audit_finding import (
     largest,
     token_text,
 )
-from app.lab.runs.compare import LARGEST_ROUNDING
 
-_NOTHING = Alternatives((), (), ())
-_KEPT = (0, 3, 15)  # last tokens of an answer that are read again, after what its cache holds
+_LAST = (0, 3, 15)  # last tokens of an answer that are read again, after what its cache holds
+_OF_SERVER = SettingError("A server promises the same text only at temperature 0.", "Audit it there.")
+
+Row = tuple[int, Alternatives]  # its place
+Judging = Generator[Step, Trace | JudgedRows, tuple[JudgedRow, ...]]
+Verdict = tuple[AuditFinding, Cause | None, str]
 
 
 def audit(request: GenerationRequest) -> Steps:
     """Audit the strategy of a request. Raises SettingError if there is nothing to audit."""
-    if request.strategy == SERVER and request.sampling.temperature > 0:
-        raise SettingError("A server promises the same text only at temperature 0.", "Audit it there.")
+    warm = request.sampling.temperature > 0
+    if request.strategy == SERVER and warm:
+        raise _OF_SERVER
     if request.strategy == NONE:
         raise SettingError("This answer has no drafting to audit.", "Choose a strategy that drafts.")
     if request.strategy != SERVER:
@@ -55,32 +59,31 @@ def audit(request: GenerationRequest) -> Steps:
         if not rule.keeps_text and not rule.keeps_law:
             raise SettingError(f"verify={rule} keeps neither the text nor its law.", "Audit another rule.")
     drafted = _trace((yield dataclasses.replace(request, cold=True, continues=())))
-    header = drafted.header
+    header, server = drafted.header, drafted.header.pair.server
     if header.strategy == NONE:
         raise SettingError("The server did not draft.", "Start it with drafting.")
-    if header.pair.server is not None and request.sampling.temperature > 0:
-        raise SettingError("A server promises the same text only at temperature 0.", "Audit it there.")
+    if server is not None and warm:
+        raise _OF_SERVER
     sampling = dataclasses.replace(request.sampling, seed=header.seed)
     base = dataclasses.replace(request, strategy=NONE, sampling=sampling, cold=True, continues=())
-    kept: list[tuple[int, Alternatives]] = []
-    for many in _KEPT if header.pair.server is None else ():
+    kept: list[Row] = []
+    for many in _LAST if server is None else ():
         # Before another request: the cache holds what drafting made of it.
         ids = drafted.token_ids[:-1]
         first = max(0, len(ids) - many)
         rows = yield from _judged(Judge(0, base, ids, first, many + 1, fresh=False))
-        kept += [(place, row.whole) for place, row in enumerate(rows, first)] or [(first, _NOTHING)]
+        kept += [(at, row.whole) for at, row in enumerate(rows, first)] or [(first, Alternatives((), (), ()))]
     plain = _trace((yield base))
-    if _prompt(plain) != _prompt(drafted):
+    prompts = [
+        (trace.header.prompt, trace.header.prompt_tokens, trace.header.context_ids)
+        for trace in (plain, drafted)
+    ]
+    if prompts[0] != prompts[1]:
         words = "The two answers read different prompts: the chat template does not give the same text twice."
         return Audit(AuditFinding.FAULT, words, plain, drafted, Cause.TEMPLATE)
-    if header.pair.server is not None:
+    if server is not None:
         return (yield from _of_server(base, plain, drafted))
     return (yield from _of_engine(base, plain, drafted, kept))
-
-
-def _promises(rule: Rule, temperature: float) -> bool:
-    """Whether drafting leaves the text as it is, rounding apart."""
-    return rule.keeps_text or (rule.keeps_law and temperature == 0)
 
 
 def _trace(reply: Trace | JudgedRows) -> Trace:
@@ -88,48 +91,48 @@ def _trace(reply: Trace | JudgedRows) -> Trace:
     return reply
 
 
-def _prompt(trace: Trace) -> tuple[str, int, tuple[int, ...]]:
-    header = trace.header
-    return header.prompt, header.prompt_tokens, header.context_ids
-
-
-def _judged(asked: Judge) -> Generator[Step, Trace | JudgedRows, tuple[JudgedRow, ...]]:
+def _judged(asked: Judge) -> Judging:
     reply = yield asked
     assert isinstance(reply, JudgedRows)
     return reply.rows
 
 
-def _of_engine(
-    base: GenerationRequest, plain: Trace, drafted: Trace, kept: list[tuple[int, Alternatives]]
-) -> Steps:
-    sampling, ids = base.sampling, drafted.token_ids
-    promised = _promises(rule_of(drafted.header.verification), sampling.temperature)
+def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list[Row]) -> Steps:
+    ids = drafted.token_ids
+    promised = rule_of(drafted.header.verification).keeps_text or base.sampling.temperature == 0
     parting = _parting(plain, drafted) if promised else None
+    both = tuple(token.id for token in parting.tokens if token) if parting else ()
     width = max(2, 1 + max(len(round.drafted) for round in drafted.rounds))
-    wide = yield from _judged(Judge(0, base, ids[:-1], 0, width))
+    wide = yield from _judged(Judge(0, base, ids[:-1], 0, width, both))
     tried = ["Every verdict was computed again from the record."]
     tried.append("The last places were judged again with the cache as drafting had left it.")
     tried.append(f"The target read the text again in passes of {width} tokens.")
 
-    told = {WITH: list(enumerate(_rows(drafted))), KEPT: kept}
+    told = {WITH: _rows(drafted), KEPT: kept}
     if promised:
-        shared = min(parting.place + 1 if parting else len(ids), len(ids))
-        told[WITHOUT] = list(enumerate(_rows(plain)[:shared]))
-    apart = _all_apart(told, [wide], sampling)
+        told[WITHOUT] = _rows(plain)[: min(len(ids), parting.place + 1 if parting else len(ids))]
+    apart = _all_apart(told, [wide], base.sampling)
     rounding, alone = largest(apart.get(WITHOUT, {})), wide
     if not promised or parting or any(largest(places) > LARGEST_ROUNDING for places in apart.values()):
-        candidates = tuple(token.id for token in parting.tokens if token) if parting else ()
-        alone = yield from _judged(Judge(0, base, ids[:-1], 0, 1, candidates))
+        alone = yield from _judged(Judge(0, base, ids[:-1], 0, 1, both))
         tried.append(
             "The target read it again in passes of one token, which sum as they do without drafting."
         )
-        apart = _all_apart(told, [wide, alone], sampling)
-        both = zip(alone, wide, strict=True)
-        rounding = max(_apart(one.whole, other.whole, sampling) for one, other in both)
+        apart = _all_apart(told, [wide, alone], base.sampling)
+        rounding = max(
+            _apart(one.whole, _unfiltered(other), base.sampling)
+            for one, other in zip(alone, wide, strict=True)
+        )
     found = Readings(rounding, max(LARGEST_ROUNDING, 2 * rounding), apart)
-    if parting and all(parting.tokens):
-        parting = parting._replace(shapes=(yield from _shapes(base, parting, plain, drafted, alone)))
-        tried.append("It judged the place again: after the text in one pass, and with that round's draft.")
+    if parting and len(both) == 2:
+        place = parting.place
+        readings = {
+            f"in passes of {width} throughout": wide[place],
+            "in single passes throughout": alone[place],
+        }
+        shapes = yield from _shapes(base, place, both, plain, drafted, readings)
+        parting = parting._replace(shapes=shapes)
+        tried.append("It judged the place again with that round's draft.")
     problems = (*recheck(drafted), *(f"Without drafting: {problem}" for problem in recheck(plain)))
     finding, cause, words = _finding(plain, drafted, promised, parting, found, problems, alone)
     return Audit(finding, words, plain, drafted, cause, parting, found, problems, tuple(tried))
@@ -143,42 +146,44 @@ def _finding(
     found: Readings,
     problems: Sequence[str],
     judged: Sequence[JudgedRow],
-) -> tuple[AuditFinding, Cause | None, str]:
+) -> Verdict:
     if problems:
         return AuditFinding.FAULT, Cause.RULE, f"A verdict does not follow from its record. {problems[0]}"
     for name, places in found.apart.items():
-        place = next((place for place, moved in places.items() if moved > found.allowed), None)
-        if place is not None:
-            words = (
-                f"Token {place}: {name} has other probabilities than a fresh reading of the text. They "
-                f"differ by {_logits(places[place])} logits; rounding explains {found.rounding:.2f}."
-            )
-            trace = plain if name == WITHOUT else drafted
-            if name != KEPT and _only_penalised(trace, places, judged, found.allowed):
-                return AuditFinding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
-            return AuditFinding.FAULT, Cause.CACHE, words
+        wrong = [place for place, moved in places.items() if moved > found.allowed]
+        if not wrong:
+            continue
+        moved = places[wrong[0]]
+        words = f"Token {wrong[0]}: {name} has other probabilities than a fresh reading of the text. " + (
+            "A filter drops other tokens, by more than rounding explains."
+            if moved == inf
+            else f"They differ by {moved:.2f} logits; rounding explains {found.rounding:.2f}."
+        )
+        of_cache = largest(found.apart[KEPT]) > found.allowed
+        trace = plain if name == WITHOUT else drafted
+        if not of_cache and _only_penalised(trace, wrong, judged, found.allowed):
+            return AuditFinding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
+        return AuditFinding.FAULT, Cause.CACHE, words
     if parting is not None:
         return _parting_finding(parting, found.allowed)
-    many, header = len(drafted.token_ids), drafted.header
+    many, header, moved = len(drafted.token_ids), drafted.header, largest(found.apart[WITH])
     if not promised:
-        return (
-            AuditFinding.LAW,
-            None,
+        words = (
             f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
             "the text, not the text. All verdicts follow from their record, and all probabilities are the "
-            f"target's: a fresh reading differs by {largest(found.apart[WITH]):.3f} logits at most.",
+            f"target's: a fresh reading differs by {moved:.3f} logits at most."
         )
+        return AuditFinding.LAW, None, words
     if not any(round.drafted for round in drafted.rounds):
         return AuditFinding.SAME, None, f"The texts are the same, {many} tokens, but nothing was drafted."
-    return (
-        AuditFinding.SAME,
-        None,
-        f"The texts are the same, all {many} tokens. A fresh reading differs by "
-        f"{largest(found.apart[WITH]):.3f} logits at most; rounding explains {found.rounding:.3f}.",
+    words = (
+        f"The texts are the same, all {many} tokens. A fresh reading differs by {moved:.3f} logits at most; "
+        f"rounding explains {found.rounding:.3f}."
     )
+    return AuditFinding.SAME, None, words
 
 
-def _parting_finding(parting: Parting, allowed: float) -> tuple[AuditFinding, Cause | None, str]:
+def _parting_finding(parting: Parting, allowed: float) -> Verdict:
     first, second = parting.tokens
     if first is None or second is None:
         ended, other = ("without", "with") if first is None else ("with", "without")
@@ -187,11 +192,9 @@ def _parting_finding(parting: Parting, allowed: float) -> tuple[AuditFinding, Ca
     leads = [shape.lead for shape in parting.shapes[2:] if shape.lead is not None]
     gap, where = min((abs(lead) for lead in leads), default=inf), _diverge(parting)
     if gap > allowed and not (leads and min(leads) <= 0 <= max(leads)):
-        return (
-            AuditFinding.FAULT,
-            Cause.RULE,
-            f"{where} The gap is {_logits(gap)} in every pass: that is no rounding.",
-        )
+        many = "infinite" if gap == inf else f"{gap:.2f}"
+        words = f"{where} The gap is {many} in every pass: that is no rounding."
+        return AuditFinding.FAULT, Cause.RULE, words
     spread = max(leads) - min(leads)
     how = f"The gap is {gap:.4f}, and the width of the passes changes it by {spread:.4f} there."
     if spread == inf:
@@ -200,85 +203,72 @@ def _parting_finding(parting: Parting, allowed: float) -> tuple[AuditFinding, Ca
 
 
 def _diverge(parting: Parting) -> str:
-    first, second = parting.tokens
-    return (
-        f"The texts diverge at token {parting.place}: “{token_text(first)}” without drafting, "
-        f"“{token_text(second)}” with it."
-    )
+    first, second = map(token_text, parting.tokens)
+    return f"The texts diverge at token {parting.place}: “{first}” without drafting, “{second}” with it."
 
 
-def _logits(value: float) -> str:
-    return "infinitely many" if value == inf else f"{value:.2f}"
-
-
-def _rows(trace: Trace) -> list[Alternatives]:
+def _rows(trace: Trace) -> list[Row]:
     """The target's recorded alternatives at every emitted token."""
-    return [top for round in trace.rounds for top in round.target_top[: len(round.emitted)]]
+    tops = (top for round in trace.rounds for top in round.target_top[: len(round.emitted)])
+    return list(enumerate(tops))
 
 
 def _all_apart(
-    told: dict[str, list[tuple[int, Alternatives]]],
-    readings: Sequence[Sequence[JudgedRow]],
-    sampling: Sampling,
+    told: dict[str, list[Row]], readings: Sequence[Sequence[JudgedRow]], sampling: Sampling
 ) -> dict[str, dict[int, float]]:
     """By how much each place differs from the nearest of its readings."""
     found: dict[str, dict[int, float]] = {}
     for name, rows in told.items():
         places = found[name] = {}
         for place, row in rows:
-            both = [reading[place].whole if name == KEPT else reading[place].top for reading in readings]
-            moved = min(_apart(row, one, sampling) for one in both)
+            judged = [reading[place] for reading in readings]
+            if name == KEPT:
+                judged = list(map(_unfiltered, judged))
+            moved = min(_apart(row, each, sampling) for each in judged)
             places[place] = max(moved, places.get(place, 0.0))
     return found
 
 
-def _apart(
-    first: Alternatives, second: Alternatives, sampling: Sampling, left_out: frozenset[int] = frozenset()
-) -> float:
-    """The most that the gap of two tokens differs by between two rows of a place, in logits; infinite where
-    a row lacks several tokens of the other. One token may be lacking, at the edge of a filter."""
-    known = dict(zip(second.ids, second.p, strict=True))
-    shared = {id: p for id, p in zip(first.ids, first.p, strict=True) if id in known and id not in left_out}
-    lacking = [
-        min(row.p, default=0.0)
-        for row, other in ((first, second), (second, first))
-        if len(other.ids) < TOP and len(set(row.ids) - set(other.ids)) > 1
-    ]
-    if lacking or (first.ids and not shared and not left_out):
+def _unfiltered(row: JudgedRow) -> JudgedRow:
+    return JudgedRow(row.whole, row.whole)
+
+
+def _apart(row: Alternatives, judged: JudgedRow, sampling: Sampling, left_out: Collection[int] = ()) -> float:
+    """The most that the gap of two tokens of a row differs by from a reading, in logits; infinite where a
+    filter drops a token in one of them that rounding does not."""
+    recorded, kept = set(row.ids), set(judged.top.ids)
+    lacking = recorded - kept if len(kept) < TOP else set()
+    lacking |= kept - recorded if len(recorded) < TOP else set()
+    if not left_out and lacking.difference(judged.edge):  # else a filter follows those
         return inf
-    moved = sorted(log(p) - log(known[id]) for id, p in shared.items() if p and known[id])
-    if sampling.xtc_probability > 0 and len(moved) > 2:
-        # At its threshold one token more or less may be dropped.
+    mixed = sampling.xtc_probability > 0  # in part without its best tokens
+    full = judged.top if mixed else judged.whole
+    known = dict(zip(full.ids, full.p, strict=True))
+    shared = [(p, known.get(id)) for id, p in zip(row.ids, row.p, strict=True) if id not in left_out]
+    moved = sorted(log(p) - log(q) for p, q in shared if p and q)
+    if mixed and len(moved) > 2:  # at its threshold one token more or less may be dropped
         moved = min(moved[1:], moved[:-1], key=lambda rest: rest[-1] - rest[0])
     return (moved[-1] - moved[0]) * (sampling.temperature or 1.0) if moved else 0.0
 
 
-def _only_penalised(
-    trace: Trace, places: dict[int, float], judged: Sequence[JudgedRow], allowed: float
-) -> bool:
+def _only_penalised(trace: Trace, wrong: Sequence[int], judged: Sequence[JudgedRow], allowed: float) -> bool:
     """Whether the places that differ agree in all tokens but those that a penalty lowers."""
     sampling, ids = trace.header.sampling, trace.token_ids
     if sampling.repeat_penalty == 1 and not sampling.frequency_penalty and not sampling.presence_penalty:
         return False
     rows, prompt = _rows(trace), trace.header.context_ids
     return all(
-        _apart(rows[place], judged[place].top, sampling, frozenset((*prompt, *ids[:place]))) <= allowed
-        for place, moved in places.items()
-        if moved > allowed
+        _apart(rows[place][1], judged[place], sampling, {*prompt, *ids[:place]}) <= allowed for place in wrong
     )
 
 
 def _parting(plain: Trace, drafted: Trace) -> Parting | None:
     """Where the tokens of two answers part; where a server does not tell tokens, their texts."""
-    tokens = [[token for round in trace.rounds for token in round.emitted] for trace in (plain, drafted)]
-    one, two = ([_name(token) for token in row] for row in tokens)
-    place = next(
-        (at for at, (x, y) in enumerate(zip(one, two, strict=False)) if x != y), min(len(one), len(two))
-    )
-    if len(one) == len(two) == place:
-        return None
-    first, second = (row[place] if place < len(row) else None for row in tokens)
-    return Parting(place, (first, second))
+    tokens = ([token for round in trace.rounds for token in round.emitted] for trace in (plain, drafted))
+    for place, (first, second) in enumerate(zip_longest(*tokens)):
+        if first is None or second is None or _name(first) != _name(second):
+            return Parting(place, (first, second))
+    return None
 
 
 def _name(token: EmittedToken) -> int | bytes:
@@ -286,38 +276,31 @@ def _name(token: EmittedToken) -> int | bytes:
 
 
 def _shapes(
-    base: GenerationRequest, parting: Parting, plain: Trace, drafted: Trace, rows: Sequence[JudgedRow]
+    base: GenerationRequest,
+    place: int,
+    tokens: tuple[int, ...],
+    plain: Trace,
+    drafted: Trace,
+    readings: dict[str, JudgedRow],
 ) -> Generator[Step, Trace | JudgedRows, tuple[Shape, ...]]:
-    """How the two tokens stand in both answers, and in the place judged again."""
-    place, (first, second) = parting.place, parting.tokens
-    assert first is not None and second is not None
-    ids, tokens = drafted.token_ids, (first.id, second.id)
+    """How the two tokens stand in both answers, with that round's draft again, and in both readings."""
     round = next(round for round in reversed(drafted.rounds) if round.position <= place)
-    with_draft = (*ids[: round.position], *(token.id for token in round.drafted))
-    alone = yield from _judged(Judge(0, base, ids[:place], place, 1, tokens))
+    ids = (*drafted.token_ids[: round.position], *(token.id for token in round.drafted))
     width = len(round.drafted) + 1
-    beside = yield from _judged(Judge(0, base, with_draft, round.position, width, tokens))
-    told = {
-        WITHOUT: _recorded(plain, place, tokens),
-        WITH: _recorded(drafted, place, tokens),
-        "judged again, one token after the text": alone[0].p,
-        f"judged again, in a pass of {width}": beside[place - round.position].p,
-        "judged again, single passes throughout": rows[place].p,
-    }
-    return tuple(
-        Shape(name, (p[0], p[1]), _lead(drafted, place, tokens, (p[0], p[1]))) for name, p in told.items()
-    )
+    beside = yield from _judged(Judge(0, base, ids, round.position, width, tokens))
+    again = {f"in a pass of {width}": beside[place - round.position]} | readings
+    told = {WITHOUT: _recorded(plain, place, tokens), WITH: _recorded(drafted, place, tokens)}
+    told |= {f"judged again, {how}": row.p for how, row in again.items()}
+    return tuple(Shape(name, (p[0], p[1]), _lead(drafted, place, tokens, p)) for name, p in told.items())
 
 
-def _recorded(trace: Trace, place: int, tokens: tuple[int, int]) -> tuple[float | None, ...]:
-    top = _rows(trace)[place]
+def _recorded(trace: Trace, place: int, tokens: Sequence[int]) -> Sequence[float | None]:
+    _, top = _rows(trace)[place]
     known: dict[int, float | None] = dict(zip(top.ids, top.p, strict=True))
-    return tuple(known.get(token) for token in tokens)
+    return [known.get(token) for token in tokens]
 
 
-def _lead(
-    trace: Trace, place: int, tokens: tuple[int, int], p: tuple[float | None, float | None]
-) -> float | None:
+def _lead(trace: Trace, place: int, tokens: Sequence[int], p: Sequence[float | None]) -> float | None:
     first, second = p
     if first is None or second is None or first == second == 0:
         return None

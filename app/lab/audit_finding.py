@@ -85,4 +85,4 @@ def token_text(token: EmittedToken | None) -> str:
     """A token for people."""
     if token is None:
         return "the answer has ended"
-    return token.piece.decode("utf-8", errors="replace") or token.label or "the end"
+    return token.piece.decode("utf-8", errors="replace") or token.label or "no text"

@@ -60,6 +60,27 @@ def test_a_planted_fault_is_found(demo_engine: Engine, plant: str, strategy: str
     assert (found.finding, found.cause) == (AuditFinding.FAULT, CAUSES[plant]), found.words
 
 
+@pytest.mark.parametrize(
+    ("rule", "filtered"), [("match", {"min_p": 0.05}), ("speculative", {"typical_p": 0.9})]
+)
+def test_a_filter_hides_no_fault(demo_engine: Engine, rule: str, filtered: dict[str, float]) -> None:
+    """It may leave one token where a penalty that is applied twice drops the other."""
+    asked = request_of(
+        f"draft-simple:n_max=4:verify={rule}",
+        "Tell me a short story about",
+        temperature=0.8,
+        frequency_penalty=0.3,
+        **filtered,
+    )
+    found, acted = audited(demo_engine, asked, "a penalty applied twice")
+    assert acted and (found.finding, found.cause) == (AuditFinding.FAULT, Cause.RULE), found.words
+    assert audited(demo_engine, asked)[0].finding in (
+        AuditFinding.SAME,
+        AuditFinding.LAW,
+        AuditFinding.ROUNDING,
+    )
+
+
 def test_rounding_is_told_with_its_gap(engine: Engine) -> None:
     found, acted = audited(engine, request_of("draft-simple:n_max=4"), "rounding")
     assert acted and found.finding is AuditFinding.ROUNDING, found.words

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from app.cli.answer.options import (
-    LENGTH,
     SAMPLING,
     add_end_options,
     add_model_options,
     add_pair_options,
     add_prompt_options,
-    asked_prompt,
+    asked_request,
+    asked_strategy,
+    check_draft,
     chosen_pair,
     local_pair,
-    own_options,
 )
-from app.cli.answer.strategies import add_drafter_option, asked_strategies, know_drafters, strategy_help
-from app.cli.answer.template_options import asked_options
+from app.cli.answer.strategies import add_drafter_option, know_drafters, strategy_help
 from app.cli.servers import add_server_options, keys
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import complain, hand_over, say
@@ -28,7 +28,7 @@ from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
 from app.engine.process.messages import Event, Judge, JudgedRows, trace_of
 from app.engine.record.trace import Trace
-from app.engine.strategy import NONE, SERVER, StrategySpec
+from app.engine.strategy import NONE, SERVER
 from app.engine.types import FinishReason, GenerationRequest, Sampling
 from app.lab.audit import audit
 from app.lab.audit_finding import Audit, AuditFinding, Step, Steps
@@ -52,6 +52,39 @@ checked by that law: every verdict, and every probability."""
 def audit_command(argv: list[str]) -> int:
     """Parse, audit, print the page; returns the exit code. Raises UserError."""
     know_drafters(PROG, argv)  # first: help and grammar list them
+    arguments = _parser().parse_args(argv)
+    sampling = Sampling(**SAMPLING.given(arguments))
+    check_params(sampling)
+    target, draft = chosen_pair(arguments)
+    usual = (WITH_DRAFT if draft else ALONE) + (":verify=match" if sampling.temperature > 0 else "")
+    spec = asked_strategy(arguments, sampling, usual)
+    if not spec.parts:
+        raise UsageError("none does not draft.", "Name a strategy that does.")
+    check_draft(spec, draft)
+    servers, key_of = [server_address(address) for address in arguments.server], keys(arguments)
+    if len(servers) > 2:
+        raise UsageError(
+            "--server is given more than twice.", "Give the one that drafts, then one that does not."
+        )
+    steps = audit(asked_request(arguments, SERVER if servers else str(spec), sampling))
+    first = next(steps)  # refuses what cannot be audited
+
+    def work(interrupt: Interrupt) -> int:
+        if servers:
+            return _audited(steps, first, *_of_servers(servers, key_of, interrupt), interrupt)
+        client = EngineClient(make_home(arguments.engine), lambda: interrupt.pressed)
+        try:
+            for _progress in client.load(*local_pair(target, draft, interrupt)):
+                pass
+            generate = partial(client.generate, drafters=tuple(arguments.drafter))
+            return _audited(steps, first, client.judge, generate, interrupt)
+        finally:
+            client.close()
+
+    return run_interruptible(work)
+
+
+def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     add_pair_options(parser)
     answer = parser.add_argument_group("the answer")
@@ -73,65 +106,17 @@ def audit_command(argv: list[str]) -> int:
     )
     add_model_options(parser)
     parser.set_defaults(draft_only=False)
-    arguments = parser.parse_args(argv)
-
-    sampling = Sampling(**SAMPLING.given(arguments))
-    check_params(sampling)
-    strategies = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
-    target, draft = chosen_pair(arguments)
-    usual = (WITH_DRAFT if draft else ALONE) + (":verify=match" if sampling.temperature > 0 else "")
-    spec = StrategySpec.parse("".join(strategies) or usual)
-    if not spec.parts:
-        raise UsageError("none does not draft.", "Name a strategy that does.")
-    spec.verification_at(sampling.temperature)
-    spec.check_lengths()
-    if spec.needs_draft and draft is None:
-        raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
-    servers = [server_address(address) for address in arguments.server]
-    if servers and (own := own_options(arguments)):
-        raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
-    if len(servers) > 2:
-        raise UsageError(
-            "--server is given more than twice.", "Give the one that drafts, then one that does not."
-        )
-    request = GenerationRequest(
-        **asked_prompt(arguments),
-        strategy=SERVER if servers else str(spec),
-        sampling=sampling,
-        stop=tuple(arguments.stop),
-        ignore_eos=arguments.ignore_eos,
-        cold=True,
-        template_options=asked_options(arguments, chat=arguments.chat),
-        **LENGTH.given(arguments),
-    )
-    key_of, drafters = keys(arguments), tuple(arguments.drafter)
-    steps = audit(request)
-    first = next(steps)  # refuses what cannot be audited
-
-    def work(interrupt: Interrupt) -> int:
-        if servers:
-            return _audited(steps, first, _asked_servers(servers, key_of, interrupt), interrupt)
-        client = EngineClient(make_home(arguments.engine), lambda: interrupt.pressed)
-        try:
-            for _progress in client.load(*local_pair(target, draft, interrupt)):
-                pass
-
-            def obey(step: Step) -> Trace | JudgedRows:
-                if isinstance(step, Judge):
-                    return client.judge(step)
-                return _answered(client.generate(step, drafters))
-
-            return _audited(steps, first, obey, interrupt)
-        finally:
-            client.close()
-
-    return run_interruptible(work)
+    return parser
 
 
-def _asked_servers(
+Judging = Callable[[Judge], JudgedRows]
+Answering = Callable[[GenerationRequest], Iterable[Event]]
+
+
+def _of_servers(
     addresses: list[str], key_of: Callable[[str], str], interrupt: Interrupt
-) -> Callable[[Step], Trace | JudgedRows]:
-    """What obeys the steps by asking servers. Raises UserError."""
+) -> tuple[Judging, Answering]:
+    """What judges and answers by asking servers. Raises UserError."""
     from app.servers.client import ServerClient  # its HTTP client takes a moment to import
 
     drafts, *without = [
@@ -147,23 +132,15 @@ def _asked_servers(
             "Start the same model without drafting too, and give its address with a second --server.",
         )
     plain = without[0] if without else drafts
-
-    def obey(step: Step) -> Trace | JudgedRows:
-        if isinstance(step, Judge):
-            return plain.judge(step)
-        return _answered((drafts if step.strategy == SERVER else plain).generate(step))
-
-    return obey
+    return plain.judge, lambda asked: (drafts if asked.strategy == SERVER else plain).generate(asked)
 
 
-def _audited(
-    steps: Steps, step: Step, obey: Callable[[Step], Trace | JudgedRows], interrupt: Interrupt
-) -> int:
+def _audited(steps: Steps, step: Step, judge: Judging, generate: Answering, interrupt: Interrupt) -> int:
     """Audit, and print the page; returns the exit code. Raises UserError."""
     try:
         while True:
             say(_words(step))
-            reply = obey(step)
+            reply = judge(step) if isinstance(step, Judge) else _answered(generate(step))
             if interrupt.pressed:
                 return INTERRUPTED
             step = steps.send(reply)

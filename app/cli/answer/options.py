@@ -84,12 +84,7 @@ def parse_run(argv: list[str]) -> RunPlan:
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     server = server_address(arguments.server) if arguments.server else ""
-    if server and (own := own_options(arguments)):
-        raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
-    strategies = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
-    spec = StrategySpec.parse("".join(strategies) or NONE)
-    spec.verification_at(sampling.temperature)
-    spec.check_lengths()
+    spec = asked_strategy(arguments, sampling, NONE)
     if arguments.draft_only and arguments.target is None:
         arguments.target = arguments.draft  # the target is not loaded: it need not be named
     target, draft = chosen_pair(arguments)
@@ -98,20 +93,11 @@ def parse_run(argv: list[str]) -> RunPlan:
         _check_alone(spec, arguments)
     elif arguments.draft_only:
         target, draft = _draft_model_alone(draft)
-    if spec.needs_draft and draft is None:
-        raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
+    check_draft(spec, draft)
     if arguments.trace is not None and arguments.trace == arguments.json:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
-    request = GenerationRequest(
-        **asked_prompt(arguments),
-        strategy=SERVER if server and not strategies else str(spec),
-        sampling=sampling,
-        stop=tuple(arguments.stop),
-        ignore_eos=arguments.ignore_eos,
-        cold=True,
-        template_options=asked_options(arguments, chat=arguments.chat),
-        **LENGTH.given(arguments),
-    )
+    by_server = server and not arguments.strategy  # else it is asked not to draft
+    request = asked_request(arguments, SERVER if by_server else str(spec), sampling)
     files = arguments.trace, arguments.json
     return RunPlan(
         target,
@@ -127,7 +113,39 @@ def parse_run(argv: list[str]) -> RunPlan:
     )
 
 
-def own_options(arguments: argparse.Namespace) -> str:
+def asked_strategy(arguments: argparse.Namespace, sampling: Sampling, usual: str) -> StrategySpec:
+    """The strategy of --strategy and the draft's options; `usual` without them. Raises UsageError or
+    SettingError, also for options that a server ignores."""
+    if arguments.server and (own := _own_options(arguments)):
+        raise UsageError(f"{own} cannot be used with --server.", "The server drafts by its own settings.")
+    asked = asked_strategies(arguments, [arguments.strategy] if arguments.strategy else [])
+    spec = StrategySpec.parse("".join(asked) or usual)
+    spec.verification_at(sampling.temperature)
+    spec.check_lengths()
+    return spec
+
+
+def check_draft(spec: StrategySpec, draft: ModelOptions | None) -> None:
+    """Raise UsageError if a strategy lacks its draft model."""
+    if spec.needs_draft and draft is None:
+        raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
+
+
+def asked_request(arguments: argparse.Namespace, strategy: str, sampling: Sampling) -> GenerationRequest:
+    """The request for the prompt, cold. Raises UsageError or PromptError."""
+    return GenerationRequest(
+        **_asked_prompt(arguments),
+        strategy=strategy,
+        sampling=sampling,
+        stop=tuple(arguments.stop),
+        ignore_eos=arguments.ignore_eos,
+        cold=True,
+        template_options=asked_options(arguments, chat=arguments.chat),
+        **LENGTH.given(arguments),
+    )
+
+
+def _own_options(arguments: argparse.Namespace) -> str:
     """An option that was given and that only our own engine has; "" without one."""
     given = {
         "--target": arguments.target,
@@ -141,7 +159,7 @@ def own_options(arguments: argparse.Namespace) -> str:
     return next((name for name, value in given.items() if value), "")
 
 
-def asked_prompt(arguments: argparse.Namespace) -> dict[str, Any]:
+def _asked_prompt(arguments: argparse.Namespace) -> dict[str, Any]:
     """The prompt's fields of a request; raises UsageError or PromptError."""
     suffix = arguments.suffix
     if arguments.suffix_file is not None:
@@ -214,7 +232,7 @@ def _parser() -> Parser:
 
 
 def add_prompt_options(answer: argparse._ArgumentGroup) -> None:
-    """Add the options on what is answered; `asked_prompt` and `asked_options` read them."""
+    """Add the options on what is answered; `asked_request` reads them."""
     prompts = answer.add_mutually_exclusive_group(required=True)
     prompts.add_argument(
         "--prompt", *other_names("--prompt"), metavar="TEXT", type=plain_text, help="Text to continue"

@@ -85,6 +85,10 @@ class Generation:
     is_stopped: Callable[[], bool] = lambda: False
     waited: float = 0.0  # seconds that the pace held rounds back: they are no part of any time
     draft_reading: float = 0.0  # seconds of reading the prompt, if a draft model does so within a round
+    drafted_last: str = ""  # the strategy
+
+    def __post_init__(self) -> None:
+        self.drafted_last = self.drafters[0][0] if self.drafters else ""
 
     @property
     def position(self) -> int:
@@ -128,7 +132,6 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
-    drafted_last = run.drafters[0][0] if run.drafters else ""
     store = RowStore(run.target.model.vocabulary.size)
     while run.finish is None:
         if run.pace.holds:
@@ -139,7 +142,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         try:
             truth = run.truth.ids
             draft = propose(run.drafters, run.length, truth, draft_room(run))
-            name, proposal = draft.name, draft.proposal
+            proposal = draft.proposal
             drafted = time.perf_counter()
 
             start = run.target.sync(truth[:-1])
@@ -158,20 +161,9 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         rows.keep(len(emitted))
 
         accepted = min(outcome.accepted, len(emitted))
-        truth = run.truth.ids
-        accepting = 0.0
-        for drafter_name, drafter in run.drafters:
-            own = drafter_name == name or not name
-            learning = time.perf_counter()
-            drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
-            if drafter_name == name:
-                accepting = time.perf_counter() - learning
+        accepting = let_learn(run, draft, accepted)
         ended = time.perf_counter()
-        run.draft_reading = run.draft_reading or draft.reading
-        drafted_last = name or drafted_last
-        k = run.length.k(drafted_last) if run.drafters else None
-        if draft.attempts is not None:
-            run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted))
+        k, smoothed = adapt_length(run, draft, accepted, emitted, drafted - began, ended - drafted)
         round = Round(
             index=index,
             position=position,
@@ -183,20 +175,46 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             native_seconds=run.native_seconds() - native,
             drafted=(),
             emitted=(),
-            strategy=name if proposal.ids else None,
+            strategy=draft.name if proposal.ids else None,
             asked=draft.asked if run.drafters else None,
             match=proposal.match,
             draft_end=proposal.end,
             read_seconds=draft.reading,
             accept_seconds=accepting,
             begin_seconds=run.begin_seconds if index == 0 else {},
-            k=k if k is None else max(k, len(proposal.ids)),
-            smoothed=run.length.acceptance(drafted_last) if run.drafters else None,
+            k=k,
+            smoothed=smoothed,
         )
         before = Verified(round, draft, outcome, rows, emitted, text)
         index += 1
     if before is not None:
         handover.put(before)
+
+
+def let_learn(run: Generation, draft: Draft, accepted: int) -> float:
+    """Tell every strategy what was emitted. Returns the seconds that the one that drafted took."""
+    truth, seconds = run.truth.ids, 0.0
+    for name, drafter in run.drafters:
+        own = draft.name in (name, "")
+        began = time.perf_counter()
+        drafter.observe(truth, draft.proposal if own else Proposal(), accepted if own else 0)
+        if name == draft.name:
+            seconds = time.perf_counter() - began
+    return seconds
+
+
+def adapt_length(
+    run: Generation, draft: Draft, accepted: int, emitted: list[int], drafting: float, judging: float
+) -> tuple[int | None, float | None]:
+    """Let the length rule learn from a round and the seconds of its parts. Returns the most tokens that it
+    had allowed, and its smoothed acceptance now; None where it has none."""
+    run.draft_reading = run.draft_reading or draft.reading
+    run.drafted_last = draft.name or run.drafted_last
+    k = run.length.k(run.drafted_last) if run.drafters else None
+    if draft.attempts is not None:
+        run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafting, judging))
+    smoothed = run.length.acceptance(run.drafted_last) if run.drafters else None
+    return k if k is None else max(k, len(draft.proposal.ids)), smoothed
 
 
 def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[Verified]) -> float:

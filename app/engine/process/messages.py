@@ -287,6 +287,7 @@ class JudgedRow(msgspec.Struct, frozen=True):
     top: Alternatives
     whole: Alternatives
     p: tuple[float, ...] = ()  # of the candidates
+    edge: tuple[int, ...] = ()  # tokens that filters keep or drop as rounding falls
 
 
 class JudgedRows(Event, frozen=True, tag=True):

@@ -78,6 +78,11 @@ class Sampler:
     def is_greedy(self) -> bool:
         return self.sampling.temperature == 0
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether no token is dropped."""
+        return not self._looks
+
     def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
         """Logits after penalties, DRY and bans; `context` is the tokens before this place, shape [n].
 

@@ -21,6 +21,7 @@ from app.engine.errors import TraceError
 from app.engine.record.trace import Trace, line_of, parse_trace
 from app.engine.rules.registry import rule_of
 from app.engine.sampling.draws import Draws, Purpose
+from app.engine.sampling.logits import LARGEST_ROUNDING
 from app.engine.sampling.noise import luck
 from app.engine.strategy import SERVER, StrategySpec
 from app.engine.types import Alternatives, FinishReason, Round
@@ -112,10 +113,6 @@ def trace_bytes(trace: Trace) -> bytes:
     lines = [line_of(trace.header), *map(line_of, trace.rounds)]
     return b"".join(lines if trace.totals is None else [*lines, line_of(trace.totals)])
 
-
-LARGEST_ROUNDING = 0.25
-"""A difference between two logits that changes by more is not rounding: batch shapes were measured to change
-it by up to 0.11 (weights in BF16), one wrong token in a cache by 0.4 to 0.8."""
 
 BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
 """Runs that ended like this are not measurements."""
