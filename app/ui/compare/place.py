@@ -23,10 +23,9 @@ from app.ui.compare.chips import SetupBar
 from app.ui.compare.exports import ExportMenu
 from app.ui.compare.journals import Earlier, EarlierRuns
 from app.ui.compare.lab_session import CompareWork, LabSession
-from app.ui.compare.outcome import MeasurementPages
+from app.ui.compare.outcome import MORE_SECONDS, MeasurementPages
 from app.ui.compare.setup import setup_of
 from app.ui.compare.start_panels import Sweep
-from app.ui.compare.tune_page import MORE_SECONDS
 from app.ui.compare.works import Measurements
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY

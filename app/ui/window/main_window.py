@@ -29,9 +29,8 @@ from app.ui.chat.versions import SumsController, VersionsController
 from app.ui.help import HelpPanel, HelpSection, help_sections
 from app.ui.pair.library_drafts import DraftJudge, LibraryDrafts
 from app.ui.pair.pair_controller import PairController
-from app.ui.settings.drafter_files import DraftersController
 from app.ui.settings.sections import CareController
-from app.ui.settings.settings_page import SettingsPage
+from app.ui.settings.settings_page import DraftersController, SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets import PresetsController

@@ -28,10 +28,10 @@ from app.lab.tune.tuned import FINALISTS, Rung, Score
 from app.ui.compare.exports import save_traces
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.lane_card import LaneCard
+from app.ui.compare.outcome import TunePage
 from app.ui.compare.race_bar import RaceBar
 from app.ui.compare.results import Point, Scatter
 from app.ui.compare.summary_table import SummaryTable
-from app.ui.compare.tune_page import TunePage
 from app.ui.compare.words import ahead_words, badge, place_words
 from app.ui.compare.works import TuneSession
 from app.ui.theme import Theme

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyqtgraph as pg
 
-from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.plot_card import Canvas
 
 
 def lines(canvas: Canvas) -> list[Any]:

@@ -13,7 +13,7 @@ from app.engine.explain.advice import Remedy
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.record.stats import Statistics
 from app.engine.types import Round
-from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.plot_card import Canvas
 from app.ui.widgets import words as numbers
 from tests.engine.explain.test_cost import one_round
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals

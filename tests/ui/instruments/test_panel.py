@@ -20,7 +20,8 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel, definitions
-from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.panel import room_for
+from app.ui.instruments.plot_card import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.widgets import words as numbers
 from tests.quiet import stays
@@ -667,3 +668,9 @@ def test_zoomed_out_again_a_plot_follows_new_rounds(panel) -> None:
     assert canvas.view.box.viewRange()[0] == [-0.5, 399.5]
     show(panel, trace(500))
     assert canvas.view.box.viewRange()[0] == [-0.5, 499.5]
+
+
+def test_a_growing_answer_gets_room_in_steps() -> None:
+    widths = [room_for(n) for n in range(1, 200)]
+    assert sorted(set(widths)) == [32, 48, 64, 96, 128, 192, 256]
+    assert all(width >= n for n, width in enumerate(widths, start=1))

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import DrafterError
 from app.lab.experiment import Lane
-from app.ui.settings.drafter_files import WARNING, DrafterFiles
+from app.ui.settings.settings_page import WARNING, DrafterFiles
 from app.ui.state.engine_session import Activity
 from app.ui.theme import Theme
 from app.ui.widgets.labels import ElidedButton
@@ -63,7 +63,7 @@ def test_it_warns_asks_and_tells_what_the_user_wants(
         asked.append(folder)
         return answers.pop(0)
 
-    monkeypatch.setattr("app.ui.settings.drafter_files.ask_for_drafter", choose)
+    monkeypatch.setattr("app.ui.settings.settings_page.ask_for_drafter", choose)
     shown = DrafterFiles(theme)
     qtbot.addWidget(shown)
     wanted: list[tuple[str, ...]] = []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.ui.theme import DARK, LIGHT
 from app.ui.theme.palette import Palette
-from app.ui.transcript.text.markdown import MarkdownReader, PieceKind, highlight
+from app.ui.transcript.layout.rendered import MarkdownReader, PieceKind, highlight
 from tests.ui.contrast import contrast
 
 ANSWER = """# Title
