@@ -54,7 +54,7 @@ SLOW_MODULES = (
     "app.hub.token",
     "app.lab.drafts",
 )  # of the Models place, slow to import: most of them import the Hub's client
-_HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
+_HOMES = {"process": "separate process", "thread": "thread of this process"}
 
 
 def make_window(application: QApplication, paths: Paths, engine: str) -> MainWindow:

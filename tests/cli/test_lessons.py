@@ -19,8 +19,8 @@ def test_all_lessons_are_listed_by_number(command: Command) -> None:
 
 
 def test_a_lesson_is_printed_with_its_numbers_and_its_answer(command: Command) -> None:
-    lesson = LESSONS[5]
-    ended = command("lessons", "6")
+    lesson = LESSONS[6]
+    ended = command("lessons", "7")
     words = " ".join(ended.out.split())
     assert ended.code == 0 and words.startswith(f"{lesson.title} (SmolLM2 135M, a real model)")
     for step in lesson.steps:

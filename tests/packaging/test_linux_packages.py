@@ -129,7 +129,7 @@ def test_the_menu_entry_calls_the_program_whatever_its_path(tmp_path: Path) -> N
 def test_the_desktop_tells_a_trace_from_other_json_lines(tmp_path: Path) -> None:
     data = tmp_path / "data"
     desktop(data, "--add-to-desktop", "/opt/draftscope")
-    trace = ROOT / "resources" / "lessons" / "06-temperature.jsonl"
+    trace = ROOT / "resources" / "lessons" / "07-temperature.jsonl"
     other = tmp_path / "other.jsonl"
     other.write_text('{"loss": 1.5}\n')
     kinds = [

@@ -94,7 +94,7 @@ def compare(visitor: Visitor) -> None:
 
 def lesson(visitor: Visitor) -> None:
     visitor.click("Lessons (Ctrl+Shift+L)")
-    visitor.click("6  Temperature: p, q and the residual · SmolLM2")
+    visitor.click("7  Temperature: p, q and the residual · SmolLM2")
     visitor.click("Next")
     visitor.click("2: It is rejected: u is not below p / q")
     visitor.take_both("lesson")

@@ -56,11 +56,12 @@ class CataloguePage(QScrollArea):
         self._show_state()
 
     def _build(self) -> None:
-        self.state = kit.label("", "caption")
+        self.state = kit.label("", "caption", wrap=True)
         self.refresh = IconButton(
             self._theme, "refresh", "Ask the Hub again for names and sizes", act=self.ask
         )
-        head = kit.row((kit.label(INTRO, "secondary", wrap=True), 1), self.state, self.refresh, spacing=8)
+        state = kit.row((self.state, 1), self.refresh, spacing=8)
+        head = kit.column(kit.label(INTRO, "secondary", wrap=True), state, spacing=0)
         self.notice = Notice(self._theme)
         self._grid = kit.grid((16, 16))
         parts = head, self.notice, self._grid, kit.Spring(1)

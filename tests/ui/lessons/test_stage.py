@@ -163,7 +163,7 @@ def test_where_nothing_is_drawn_a_card_has_words_for_its_letters(stage: LessonSt
 
 def test_no_button_stands_over_the_answer(stage: LessonStage, course: Course) -> None:
     stage.resize(1920, 1080)
-    course.open(3)
+    course.open(5)
     assert not any(button.isVisible() for button in stage.text.findChildren(QAbstractButton))
 
 
@@ -190,7 +190,7 @@ def test_there_is_nothing_to_press_but_the_answers_and_the_draws(stage: LessonSt
 def test_a_key_draws_the_place_a_thousand_times(stage: LessonStage, course: Course, theme: Theme) -> None:
     theme.set_motion("less")
     stage.resize(1920, 1080)
-    course.follow([StepAt(5, 2)])
+    course.follow([StepAt(6, 2)])
     assert stage.card.draws.isVisible() and stage.card.draws.text() == "Draw 1,000 (D)"
     QTest.keyClick(stage, Qt.Key.Key_D)
     tally = stage.card.draws.tally

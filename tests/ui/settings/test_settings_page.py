@@ -25,7 +25,7 @@ PATHS = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
 
 
 def page_of(qtbot: QtBot, theme: Theme, settings: SettingsInUse | None = None) -> SettingsPage:
-    page = SettingsPage(theme, PATHS, settings or settings_in_use(PATHS), "in a process of its own")
+    page = SettingsPage(theme, PATHS, settings or settings_in_use(PATHS), "separate process")
     qtbot.addWidget(page)
     return page
 
@@ -75,7 +75,7 @@ def test_it_says_where_things_are_and_what_runs(qtbot: QtBot, theme: Theme) -> N
     words = [label.text() for label in page.findChildren(QLabel)]
     for folder in (paths.chats, paths.config, paths.logs):
         assert str(folder) in words
-    assert "in a process of its own" in words
+    assert "separate process" in words
     names = [button.accessibleName() for button in page.findChildren(QPushButton)]
     assert "Open the folder of chats" in names
 
