@@ -99,7 +99,7 @@ def _judged(asked: Judge) -> Judging:
 
 def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list[Row]) -> Steps:
     ids = drafted.token_ids
-    promised = rule_of(drafted.header.verification).keeps_text or base.sampling.temperature == 0
+    promised = _promised(drafted)
     parting = _parting(plain, drafted) if promised else None
     both = tuple(token.id for token in parting.tokens if token) if parting else ()
     width = max(2, 1 + max(len(round.drafted) for round in drafted.rounds))
@@ -134,21 +134,21 @@ def _of_engine(base: GenerationRequest, plain: Trace, drafted: Trace, kept: list
         parting = parting._replace(shapes=shapes)
         tried.append("It judged the place again with that round's draft.")
     problems = (*recheck(drafted), *(f"Without drafting: {problem}" for problem in recheck(plain)))
-    finding, cause, words = _finding(plain, drafted, promised, parting, found, problems, alone)
-    return Audit(finding, words, plain, drafted, cause, parting, found, problems, tuple(tried))
+    evidence = Audit(AuditFinding.UNKNOWN, "", plain, drafted, None, parting, found, problems, tuple(tried))
+    finding, cause, words = _finding(evidence, found, alone)
+    return evidence._replace(finding=finding, cause=cause, words=words)
 
 
-def _finding(
-    plain: Trace,
-    drafted: Trace,
-    promised: bool,
-    parting: Parting | None,
-    found: Readings,
-    problems: Sequence[str],
-    judged: Sequence[JudgedRow],
-) -> Verdict:
-    if problems:
-        return AuditFinding.FAULT, Cause.RULE, f"A verdict does not follow from its record. {problems[0]}"
+def _promised(trace: Trace) -> bool:
+    """Whether drafting leaves the text as it is, rounding apart, of a rule that keeps at least its law."""
+    return rule_of(trace.header.verification).keeps_text or trace.header.sampling.temperature == 0
+
+
+def _finding(audit: Audit, found: Readings, judged: Sequence[JudgedRow]) -> Verdict:
+    drafted, header = audit.drafted, audit.drafted.header
+    if audit.problems:
+        words = f"A verdict does not follow from its record. {audit.problems[0]}"
+        return AuditFinding.FAULT, Cause.RULE, words
     for name, places in found.apart.items():
         wrong = [place for place, moved in places.items() if moved > found.allowed]
         if not wrong:
@@ -160,14 +160,14 @@ def _finding(
             else f"They differ by {moved:.2f} logits; rounding explains {found.rounding:.2f}."
         )
         of_cache = largest(found.apart[KEPT]) > found.allowed
-        trace = plain if name == WITHOUT else drafted
+        trace = audit.plain if name == WITHOUT else drafted
         if not of_cache and _only_penalised(trace, wrong, judged, found.allowed):
             return AuditFinding.FAULT, Cause.RULE, f"{words} Only tokens under a penalty differ."
         return AuditFinding.FAULT, Cause.CACHE, words
-    if parting is not None:
-        return _parting_finding(parting, found.allowed)
-    many, header, moved = len(drafted.token_ids), drafted.header, largest(found.apart[WITH])
-    if not promised:
+    if audit.parting is not None:
+        return _parting_finding(audit.parting, found.allowed)
+    many, moved = len(drafted.token_ids), largest(found.apart[WITH])
+    if not _promised(drafted):
         words = (
             f"verify={header.verification} at temperature {header.sampling.temperature:g} keeps the law of "
             "the text, not the text. All verdicts follow from their record, and all probabilities are the "

@@ -110,9 +110,10 @@ def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
             yield "it failed without an error"
     else:
         by_count = (FinishReason.LENGTH, FinishReason.END, FinishReason.STOP)
-        if emitted == header.max_tokens and finish not in by_count:
+        here = header.pair.server is None  # a server's answer may be stopped between its tokens and its end
+        if emitted == header.max_tokens and finish not in by_count and here:
             yield f"it ended by {finish}, but all {emitted} tokens came"
-        full = header.prompt_tokens + emitted > header.pair.target.n_ctx and header.pair.server is None
+        full = header.prompt_tokens + emitted > header.pair.target.n_ctx and here
         if full and finish not in (*by_count, FinishReason.CONTEXT):
             yield f"it ended by {finish}, but the context was full"
         yield from _lead(trace)
