@@ -118,6 +118,7 @@ class CardContent:
     law: PlaceLaw | None = None  # that of the bars
     instead: Instead | None = None
     own: bool = False  # whether it shows the token that the target gave itself
+    drawn_so_far: tuple[int, int] | None = None  # of repeated draws: those accepted, and all
 
     @property
     def name(self) -> str:
@@ -145,11 +146,16 @@ class CardContent:
         if law is None:
             return ()
         p = self.headings[-1]
+        refused = Verdict.REJECTED.value, f"refused q > {p}"
+        if self.drawn_so_far is not None:
+            accepted, total = self.drawn_so_far
+            drawn = f"accepted {accepted:,} of {total:,}", f"replaced {total - accepted:,}"
+            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), refused
         alpha = f" α {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
         return (
             (Origin.ACCEPTED.value, f"accepted{alpha}"),
             (Origin.RESAMPLED.value, f"residual {p} > q"),
-            (Verdict.REJECTED.value, f"refused q > {p}"),
+            refused,
         )
 
     def drawn(self, tally: Tally) -> CardContent:
@@ -160,7 +166,8 @@ class CardContent:
             p, came = bar.values[-1], (accepted + replaced) / total
             parts = ((accepted / total, Origin.ACCEPTED.value), (replaced / total, Origin.RESAMPLED.value))
             bars.append(replace(bar, values=(came, p), parts=parts, mark=p))
-        return replace(self, headings=("came", self.headings[-1]), bars=tuple(bars))
+        counts = int(tally.accepted.sum()), tally.total
+        return replace(self, headings=("drawn", self.headings[-1]), bars=tuple(bars), drawn_so_far=counts)
 
     def spoken(self) -> str:
         """Everything on the card as one text, for screen readers."""

@@ -35,7 +35,7 @@ from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.labels import as_text
+from app.ui.widgets.labels import GivingLabel, as_text
 from app.ui.widgets.notice import Notices, Placeholder
 from app.ui.widgets.tables import alignment, quiet_table
 from app.ui.widgets.words import NONE, count, file_size
@@ -290,7 +290,8 @@ class LibraryPage(QWidget):
             tip="Lists every model in it and its subfolders, including models added later",
         )
         refresh = IconButton(theme, "refresh", "Scan for models again", act=session.library.refresh)
-        self.state = kit.label("", "caption")
+        self.state = GivingLabel()
+        self.state.setProperty("role", "caption")
         self.notice = Notices(theme)
         bar = kit.row(
             self.add_files,

@@ -243,6 +243,8 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     drawn = card.content.drawn(button.tally)
     assert sum(bar.values[0] or 0.0 for bar in drawn.bars) == pytest.approx(1)
     assert drawn.said(drawn.bars[0]) in card.accessibleDescription()
+    accepted, replaced = (words.split()[1] for _fate, words in drawn.legend[:2])
+    assert int(accepted) + int(replaced) == 1000
     assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
     first = button.tally
     theme.set_motion("less")
