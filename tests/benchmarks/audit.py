@@ -83,6 +83,8 @@ def main() -> int:
             found: Counter[str] = Counter()
             most, idle = 0.0, 0
             for number in count():
+                if found.total() >= wanted:
+                    break
                 key = (options.pair, options.tokens, options.seed, plant, number)
                 if (line := done.get(key)) is None:
                     line = {"key": key} | line_of(engine, key, prompts)
@@ -96,8 +98,6 @@ def main() -> int:
                 if line["finding"].startswith(AuditFinding.FAULT) is not bool(plant):
                     wrong += 1
                     print(f"WRONG, {number}: {line['asked']}: {line['words']}", flush=True)
-                if found.total() == wanted:
-                    break
             told = ", ".join(f"{many} {name}" for name, many in found.most_common())
             beside = (
                 f"; {idle} where it changed nothing are not counted"
