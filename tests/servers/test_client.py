@@ -18,7 +18,7 @@ from app.engine.process.messages import Event, Finished, RoundFinished, Started,
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import line_of, parse_trace
 from app.engine.strategy import NONE, SERVER
-from app.engine.types import FinishReason, GenerationRequest, Message, Sampling
+from app.engine.types import UNTOLD, FinishReason, GenerationRequest, Message, Sampling
 from app.lab.runs.record import RunRecord
 from app.servers.client import ServerClient
 from app.servers.http import Asker, ServerError, of_transport
@@ -119,6 +119,16 @@ def test_recheck_finds_a_changed_verdict_of_a_server():
     trace.rounds[1] = msgspec.structs.replace(trace.rounds[1], drafted=trace.rounds[1].drafted[1:])
 
     assert any("Round 1" in problem for problem in recheck(trace))
+
+
+def test_a_record_with_part_of_a_character_holds():
+    """A token without a whole character has no id there."""
+    part = {**counted(0, "", 2, 3, 0), "tokens": []}
+    script = llama_server(counted(1, "a", 1), part, counted(3, "é", 3, 3, 0), ended(3, 3, 0))
+    trace = trace_of(answered(script, replace(REQUEST, max_tokens=3)))
+
+    assert [token.id for round in trace.rounds for token in round.emitted] == [1, UNTOLD, 3]
+    assert any(round.rejected for round in trace.rounds) and recheck(trace) == []
 
 
 def test_the_record_of_a_server_has_no_numbers_that_it_does_not_tell():

@@ -20,7 +20,7 @@ from app.engine.record.trace import Trace
 from app.engine.rules.base import Rule
 from app.engine.rules.checks import Check, Judged, Own
 from app.engine.rules.registry import RULES, rule_of
-from app.engine.types import FinishReason, Round
+from app.engine.types import UNTOLD, FinishReason, Round
 
 _CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in the middle of a round
 _STOPPED = (FinishReason.CANCELLED, FinishReason.FAILED)
@@ -86,7 +86,7 @@ def _shape(round: Round, *, cut: bool) -> Iterator[str]:
             yield f"token {drafted.id} was accepted at place {place} and {emitted.id} emitted"
     if rejected and len(round.emitted) == accepted + 1:
         refused = round.drafted[accepted].id
-        if refused == round.emitted[-1].id:
+        if refused == round.emitted[-1].id != UNTOLD:
             yield f"token {refused} was rejected and emitted"
 
 
