@@ -35,9 +35,6 @@ class NewestTimes:
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _median: float | None = None
 
-    def copied(self) -> NewestTimes:
-        return NewestTimes(self.seconds.copy(), self._median)
-
     def add(self, seconds: float) -> None:
         self.seconds.append(seconds)
         self._median = None
@@ -138,17 +135,6 @@ class CostModel:
         for round in plain:
             model.add(round, plain=True)
         return model
-
-    def copied(self) -> CostModel:
-        """A fold that continues by itself."""
-        return replace(
-            self,
-            passes=PassTimes({size: times.copied() for size, times in self.passes.times.items()}),
-            draft_times=self.draft_times.copied(),
-            lengths=self.lengths.copy(),
-            strategies={name: times.copied() for name, times in self.strategies.items()},
-            rest=self.rest.copied(),
-        )
 
     def calibrated(self, passes: PassSeconds) -> CostModel:
         """The model with a calibration."""

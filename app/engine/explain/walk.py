@@ -26,6 +26,7 @@ from app.engine.explain.cost import CostModel
 from app.engine.fates import Verdict
 from app.engine.lengths.base import Fixed, Outset, RoundCost
 from app.engine.loop.propose import Budget, NamedDrafter, propose
+from app.engine.record.stats import sum_of
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -74,20 +75,10 @@ class Walked:
     close: int = 0  # places of drafts that rounding may have decided
     squares: int = 0  # of the tokens that rounds emitted
 
-    @classmethod
-    def of_all(cls, parts: Iterable[Walked]) -> Walked:
-        """The sum of walks through several texts."""
-        whole = cls()
-        for part in parts:
-            whole.tokens += part.tokens
-            whole.rounds += part.rounds
-            whole.accepted += part.accepted
-            whole.lengths += part.lengths
-            whole.steps += part.steps
-            whole.open_places += part.open_places
-            whole.open_tails += part.open_tails
-            whole.close += part.close
-            whole.squares += part.squares
+    @staticmethod
+    def of_all(parts: Iterable[Walked]) -> Walked:
+        """The sum of one or more walks."""
+        whole: Walked = sum_of([*parts])
         return whole
 
     @property

@@ -93,20 +93,18 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
     if first.open_places:
         often = min(FILLINGS, max(2, _WORK // len(text.ids)))
         fillings += [walk(text, spec, cost, random.Random(filling)) for filling in range(1, often)]
-    n = len(fillings)
-    rounds = [counts.rounds for counts in fillings]
-    reasons, parts_at = _reasons(trace, recorded, spec, fillings)
+    n, whole = len(fillings), Walked.of_all(fillings)
+    reasons, parts_at = _reasons(trace, recorded, spec, whole, n)
     fewest, most = _range(
-        fillings, parts_at, 0 if spec == recorded else max(counts.close for counts in fillings)
+        fillings, whole, parts_at, 0 if spec == recorded else max(counts.close for counts in fillings)
     )
-    lengths = sum((counts.lengths for counts in fillings), Counter[int]())
     return WhatIf(
         strategy=str(spec),
         tokens=len(text.ids),
-        rounds=sum(rounds) / n,
-        drafted=sum(counts.drafted for counts in fillings) / n,
-        accepted=sum(counts.accepted for counts in fillings) / n,
-        factor=_factor(len(text.ids) * n, lengths, cost),
+        rounds=whole.rounds / n,
+        drafted=whole.drafted / n,
+        accepted=whole.accepted / n,
+        factor=_factor(whole.tokens, whole.lengths, cost),
         reasons=reasons,
         fewest=fewest,
         most=most,
@@ -178,25 +176,27 @@ def _factor(tokens: int, lengths: Counter[int], cost: CostModel) -> float | None
     return tokens / taken if taken else None
 
 
-def _range(fillings: Sequence[Walked], parts_at: int | None, close: int) -> tuple[int, int]:
-    """The rounds at the least and at the most; `parts_at`: the token from which on the text may be another,
-    `close`: places where the draft may be, each of which makes a round more or less."""
+def _range(fillings: Sequence[Walked], whole: Walked, parts_at: int | None, close: int) -> tuple[int, int]:
+    """The rounds at the least and at the most. `whole`: the sum of the fillings, `parts_at`: the token from
+    which on the text may be another, `close`: places where the draft may be, each of which makes a round more
+    or less."""
     rounds = [counts.rounds for counts in fillings]
     tokens = fillings[0].tokens
     if parts_at is None or not tokens:
         return max(1, min(rounds) - close), min(tokens, max(rounds) + close)
-    mean = tokens * len(fillings) / sum(rounds)
-    variance = sum(counts.squares for counts in fillings) / sum(rounds) - mean**2
+    mean = whole.tokens / whole.rounds
+    variance = whole.squares / whole.rounds - mean**2
     # Two standard deviations of the difference between two texts.
     spread = 2 * sqrt(2 * (tokens - parts_at) * variance / mean**3) + close + 1
     return max(1, floor(min(rounds) - spread)), min(tokens, ceil(max(rounds) + spread))
 
 
 def _reasons(
-    trace: Trace, recorded: StrategySpec, spec: StrategySpec, fillings: Sequence[Walked]
+    trace: Trace, recorded: StrategySpec, spec: StrategySpec, whole: Walked, n: int
 ) -> tuple[tuple[str, ...], int | None]:
-    """Why the counts are an estimate, and the token from which on the text may differ."""
-    header, part, n = trace.header, spec.parts[0], len(fillings)
+    """Why the counts are an estimate, and the token from which on the text may differ. `whole` is the sum of
+    `n` fillings."""
+    header, part = trace.header, spec.parts[0]
     by_model, warm = KINDS[part.name].by_model, not trace.header.cold
     reasons, parts_at = [], None
     keeps_text = rule_of(header.verification).keeps_text
@@ -227,16 +227,16 @@ def _reasons(
             f"At {_about(len(ties), 'token')} the target's choice was a near tie: rounding in different "
             "passes may change the text."
         )
-    if spec != recorded and (close := sum(counts.close for counts in fillings) / n):
+    if spec != recorded and (close := whole.close / n):
         reasons.append(
             f"At {_about(close, 'place')} the draft's choice was a near tie, or how far it was below p_min "
             "was not recorded: rounding may change it."
         )
-    if places := sum(counts.open_places for counts in fillings) / n:
+    if places := whole.open_places / n:
         reasons.append(
             f"At {_about(places, 'place')} no draft was recorded: drafts from other places are used."
         )
-    if tails := sum(counts.open_tails for counts in fillings) / n:
+    if tails := whole.open_tails / n:
         reasons.append(
             f"{_about(tails, 'draft')} would continue after a rejected token for longer than recorded: the "
             "drafted count assumes that none ends early."

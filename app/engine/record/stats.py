@@ -6,11 +6,12 @@ None, never 0."""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import accumulate, zip_longest
 from math import fsum
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import Round, Totals
@@ -42,19 +43,21 @@ def at_least(histogram: Sequence[int]) -> tuple[int, ...]:
 
 
 def copy_of(value: Any) -> Any:
-    """A number, or a copy of a list, of a dictionary, of statistics."""
+    """A number, or a copy of a list, of a dictionary, of a fold, which continues by itself."""
+    if isinstance(value, list | deque | Counter):
+        return value.copy()
     if isinstance(value, dict):
         return {key: copy_of(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return value.copy()
     if is_dataclass(value) and not isinstance(value, type):
         return type(value)(*(copy_of(getattr(value, field.name)) for field in fields(value)))
     return value
 
 
 def sum_of(values: Sequence[Any]) -> Any:
-    """The sum of numbers, or element by element of lists, dictionaries and statistics."""
+    """The sum of numbers or counters, or element by element of lists, dictionaries and statistics."""
     first = values[0]
+    if isinstance(first, Counter):
+        return sum(values, Counter())
     if is_dataclass(first) and not isinstance(first, type):
         columns = ([getattr(value, field.name) for value in values] for field in fields(first))
         return type(first)(*map(sum_of, columns))
@@ -123,11 +126,6 @@ class DraftStatistics:
         count_at(self.accepted_per_round, accepted)
         if rejected_at >= 0:
             count_at(self.rejections, rejected_at)
-
-    def copied(self) -> Self:
-        """A fold that continues by itself."""
-        copy: Self = copy_of(self)
-        return copy
 
     @property
     def accepted(self) -> int:

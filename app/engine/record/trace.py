@@ -243,21 +243,12 @@ def salvage_in_parts(path: Path) -> Iterator[Salvaged]:
 
 
 def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
-    """Build a trace from its lines; a truncated last line is left out."""
-    numbered = _numbered(lines)
-    number, first = next(numbered, (1, b""))
-    trace = Trace(_read_header(first, number, name))
-    broken: TraceError | None = None
-    for number, line in numbered:
-        if broken is not None:
-            raise broken  # damage before the last line is not a truncation
-        if trace.totals is not None:
-            raise TraceError(f"{name}, line {number}, follows the totals.")
-        try:
-            _add(trace, _read_item(line))
-        except DamagedError as error:
-            broken = _damage(name, number, error)
-    return trace
+    """Build a trace from its lines; a truncated last line is left out. Raises TraceError if it is damaged."""
+    *_, found = _salvaged(lines, name)
+    if found.damage is not None:
+        raise found.damage
+    assert found.trace is not None  # otherwise the header is damaged
+    return found.trace
 
 
 def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
@@ -288,10 +279,12 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Iterator[Salvaged]:
             if isinstance(item, Round):
                 flaw = flaw or _flaw(item, found.trace, emitted)
                 emitted += len(item.emitted)
-            if not flaw:
-                _add(found.trace, item)
-            else:
+            if flaw:
                 found.damage = TraceError(f"{name}, line {number}, is damaged: {flaw}.")
+            elif isinstance(item, Totals):
+                found.trace.totals = item
+            else:
+                found.trace.rounds.append(item)
         if isinstance(item, Totals):
             totals = item
         elif found.damage is not None:
@@ -324,13 +317,6 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     if sum(token.verdict in JUDGED for token in item.drafted) > len(item.emitted):
         return "it judges more tokens than it emits"
     return ""
-
-
-def _add(trace: Trace, item: Round | Totals) -> None:
-    if isinstance(item, Totals):
-        trace.totals = item
-    else:
-        trace.rounds.append(item)
 
 
 def _read_header(line: bytes, number: int, name: str) -> TraceHeader:

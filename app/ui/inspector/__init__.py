@@ -6,7 +6,7 @@ round in detail is `AnswerModel.inspected`, so parts need not know each other: t
 
 - `round_view.py`: the inspected round, a card for each drafted token and for the token that the target gave
   itself (`card.py`); `contents.py` says what is on a card, `painting.py` draws its parts. `draft_block.py`
-  draws a draft that was made in one pass.
+  draws a draft that was made in one pass, or judged as a block.
 - `round_time.py`: the round in time, above its cards: its draft and one pass, against passes one by one.
 - `timeline.py`: all rounds on one axis; a click inspects a round.
 - `shape_view.py`: the whole answer in figures, such as acceptance by place; it is below the round.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import replace
-from operator import itemgetter
 
 from PySide6.QtCore import QTimer, SignalInstance
 from PySide6.QtGui import QResizeEvent
@@ -14,13 +12,13 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.engine.fates import Origin
 from app.engine.record.alternative_stats import AlternativeStatistics
-from app.engine.record.stats import copy_of
 from app.lab.report.columns import SHAPE
 from app.ui.inspector import figure as contents
 from app.ui.inspector.figure import Bars, Figure
 from app.ui.inspector.part import InspectorPart
 from app.ui.instruments.cost_card import CostPlot
 from app.ui.state.answer import AnswerModel
+from app.ui.state.folds import MarkedFold
 from app.ui.theme import Palette, Theme
 from app.ui.theme.palette import blend
 from app.ui.widgets import kit
@@ -31,9 +29,6 @@ _LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
 _SLICE = 0.005  # seconds of folding alternatives between two chances to paint
 _CALM_MS = 150
 _STRIDE = 2000  # rounds that are folded between two drawings
-_MARKED = 512  # rounds between two marks of the fold
-_NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
-_rounds_before = itemgetter(0)  # of a mark
 _DEFINITIONS = {column.key: column.definition for column in SHAPE}
 _PLACES = "acc_per_pos", "acceptance_by_place", "judged_acceptance_by_place"
 _DEFINITIONS["places"] = "\n".join(
@@ -49,11 +44,7 @@ class ShapeView(InspectorPart):
         self._calm = QTimer(self, singleShot=True, interval=_CALM_MS)
         self._calm.timeout.connect(self._redraw)
         self._theme = theme
-        self._folded = AlternativeStatistics()
-        self._span = (0, 0)  # the rounds in `_folded`: the first, and the one behind the last
-        self._marks: list[tuple[int, AlternativeStatistics]] = []
-        """What was folded after some of the rounds, in order: a step back folds few rounds again."""
-        self._apart = _MARKED  # rounds between two marks
+        self._alternatives = MarkedFold(AlternativeStatistics)
         self._drawn_at = 0  # rounds that were folded when they were last drawn
         self._rests = False
         self._fold_soon = QTimer(self, singleShot=True, interval=0)
@@ -106,7 +97,7 @@ class ShapeView(InspectorPart):
     # ------------------------------------------------------------------ what is shown
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        self._forget(0)
+        self._alternatives.begin(0)
         super().set_answer(answer)
 
     def _slots(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
@@ -119,20 +110,16 @@ class ShapeView(InspectorPart):
         """Follow the cursor; if it went back and no mark is near, once it rests: alternatives are folded
         again then. While it moves it has the time of a frame for itself."""
         self._fold_soon.stop()
-        cursor = self.answer.cursor
-        known = bisect_right(self._marks, cursor, key=_rounds_before) - 1
-        near = known >= 0 and cursor - self._marks[known][0] < _NEAR
-        if cursor < self._span[1] and not near:
-            self._calm.start()
-        else:
+        if self._alternatives.is_near(self.answer.cursor):
             self._calm.stop()
             self._grow()
+        else:
+            self._calm.start()
 
     def draw(self) -> None:
         answer = self.answer
-        if answer.start != self._span[0]:
-            self._forget(answer.start)
-        self._go_to_mark()
+        if answer.start != self._alternatives.start:
+            self._alternatives.begin(answer.start)
         self.scope.set_text(contents.scope(answer))
         self.places.show_content(contents.acceptance_by_place(answer))
         self.accepted.show_content(contents.accepted_per_round(answer))
@@ -148,32 +135,15 @@ class ShapeView(InspectorPart):
         self._go_on()
 
     def _draw_alternatives(self) -> None:
-        shown = contents.draft_choices(self.answer, self._folded), contents.target_entropy(self._folded)
-        start, folded = self._span
-        self._drawn_at = folded
-        so_far = f"{count(folded - start)} rounds so far" if folded < self.answer.cursor else ""
+        fold = self._alternatives
+        shown = contents.draft_choices(self.answer, fold.value), contents.target_entropy(fold.value)
+        self._drawn_at = fold.end
+        so_far = f"{count(fold.end - fold.start)} rounds so far" if fold.end < self.answer.cursor else ""
         for figure, content in zip((self.ranks, self.entropy), shown, strict=True):
             words = content.words if content.bars or not so_far else ""  # why there are none is not known yet
             figure.show_content(replace(content, note=so_far or content.note, words=words))
 
     # ------------------------------------------------------------------ alternatives, slice by slice
-
-    def _forget(self, start: int) -> None:
-        self._folded, self._span, self._drawn_at = AlternativeStatistics(), (start, start), start
-        self._marks, self._apart = [], _MARKED
-
-    def _go_to_mark(self) -> None:
-        """Go on from the last mark before the cursor where it went back, or far on."""
-        start, at = self._span
-        back = at > self.answer.cursor
-        known = bisect_right(self._marks, self.answer.cursor, key=_rounds_before) - 1
-        rounds, folded = self._marks[known] if known >= 0 else (start, AlternativeStatistics())
-        if back or rounds > at:
-            self._folded, self._span, self._drawn_at = copy_of(folded), (start, rounds), rounds
-            self._apart = _NEAR if back else _MARKED
-            # Of the marks behind the cursor those of every answer stay: it may go there again.
-            later = (mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0)
-            self._marks[known + 1 :] = list(later)
 
     def rest(self, rests: bool) -> None:
         """Whether to read no alternatives: a file is being opened, which would take longer."""
@@ -185,7 +155,7 @@ class ShapeView(InspectorPart):
 
     def _go_on(self) -> None:
         """Fold what is not folded yet, from the next turn of the event loop on."""
-        behind = self._span[1] < self.answer.cursor
+        behind = self._alternatives.end < self.answer.cursor
         if behind and not self._rests and not self._fold_soon.isActive():
             self._fold_soon.start()  # begun again by every drawing, it would never come to its turn
 
@@ -195,7 +165,7 @@ class ShapeView(InspectorPart):
             self._stale = True
             return
         self._fold_some()
-        at = self._span[1]
+        at = self._alternatives.end
         if at < self.answer.cursor:
             self._go_on()
             if at - self._drawn_at < _STRIDE:
@@ -204,16 +174,8 @@ class ShapeView(InspectorPart):
 
     def _fold_some(self) -> None:
         """Fold for a moment: the alternatives of a long answer take seconds to decode."""
-        answer, ends = self.answer, time.perf_counter() + _SLICE
-        start, at = self._span
-        while at < answer.cursor and time.perf_counter() < ends:
-            self._folded.add(answer.rounds[at])
-            at += 1
-            if at % self._apart == 0:
-                place = bisect_left(self._marks, at, key=_rounds_before)
-                if place == len(self._marks) or self._marks[place][0] != at:
-                    self._marks.insert(place, (at, copy_of(self._folded)))
-        self._span = start, at
+        ends = time.perf_counter() + _SLICE
+        self._alternatives.go_to(self.answer.rounds, self.answer.cursor, ends)
 
     # ------------------------------------------------------------------ the look
 

@@ -174,10 +174,10 @@ class AnswerModel(QObject):
     def statistics(self) -> Statistics:
         """The statistics of the rounds from `start` up to the cursor; of a whole answer with its whole wall
         time, as measurements have it."""
-        self._folds.go_to(self.rounds, self.cursor)
+        statistics = self._folds.statistics.go_to(self.rounds, self.cursor)
         if self.whole and not self.start and self.totals is not None:
-            self._folds.statistics.end_whole(self.totals)
-        return self._folds.statistics
+            statistics.end_whole(self.totals)
+        return statistics
 
     @property
     def lengths(self) -> Sequence[LengthAt]:
@@ -196,8 +196,7 @@ class AnswerModel(QObject):
         alone."""
         if self.measurement is not None:
             return self.measurement.cost
-        self._folds.go_to(self.rounds, self.cursor)
-        return self._folds.cost
+        return self._folds.cost.go_to(self.rounds, self.cursor)
 
     @property
     def priced(self) -> CostModel:

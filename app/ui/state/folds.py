@@ -6,16 +6,19 @@ depends on its pixels and not on whether it shows 50 rounds or 20,000."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import inf
+from operator import itemgetter
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from app.engine.explain.cost import CostModel
 from app.engine.fates import Origin
-from app.engine.record.stats import Statistics
+from app.engine.record.stats import Statistics, copy_of
 from app.engine.types import Round
 
 if TYPE_CHECKING:
@@ -182,6 +185,61 @@ def _divide(part: Floats, whole: Floats) -> Floats:
 
 _MARKED = 512  # rounds between two marks
 _NEAR = 32  # rounds between two marks where the cursor went back: it may do so again
+_rounds_before = itemgetter(0)  # of a mark
+
+
+class AnswerFold(Protocol):
+    """A dataclass that sums rounds."""
+
+    def add(self, round: Round) -> None: ...
+
+
+Folded = TypeVar("Folded", bound=AnswerFold)
+
+
+class MarkedFold(Generic[Folded]):
+    """A fold over the rounds of an answer up to a cursor that goes back and forth."""
+
+    def __init__(self, make: Callable[[], Folded]) -> None:
+        self._make = make
+        self.begin(0)
+
+    def begin(self, start: int) -> None:
+        """Fold again, from round `start` on."""
+        self.value = self._make()
+        self.start = self.end = start  # the first round in it, and the one after the last
+        self._apart = _MARKED
+        self._marks: list[tuple[int, Folded]] = []
+        """The fold as it was after some of the rounds, in order: a jump folds few rounds again."""
+
+    def is_near(self, cursor: int) -> bool:
+        """Whether the fold goes on to a cursor, or back to one shortly after a mark."""
+        known = self._mark_at(cursor)
+        return cursor >= self.end or (known >= 0 and cursor - self._marks[known][0] < _NEAR)
+
+    def go_to(self, rounds: Sequence[Round], cursor: int, until: float = inf) -> Folded:
+        """Fold up to a cursor, or until the performance counter says so."""
+        known, back = self._mark_at(cursor), cursor < self.end
+        if back or (known >= 0 and self._marks[known][0] > self.end):
+            self.end, value = self._marks[known] if known >= 0 else (self.start, self._make())
+            self.value = copy_of(value)
+            self._apart = _NEAR if back else _MARKED
+            # Of the marks after the cursor those of every answer stay: it may go there again.
+            self._marks[known + 1 :] = [mark for mark in self._marks[known + 1 :] if mark[0] % _MARKED == 0]
+        while self.end < cursor and (until == inf or time.perf_counter() < until):
+            self.value.add(rounds[self.end])
+            self.end += 1
+            if self.end % self._apart == 0:
+                at = self._mark_at(self.end)
+                if at < 0 or self._marks[at][0] != self.end:
+                    self._marks.insert(at + 1, (self.end, copy_of(self.value)))
+        if self.end == cursor:
+            self._apart = _MARKED
+        return self.value
+
+    def _mark_at(self, cursor: int) -> int:
+        """The last mark up to a cursor; -1 if there is none."""
+        return bisect_right(self._marks, cursor, key=_rounds_before) - 1
 
 
 class RoundFolds:
@@ -189,56 +247,18 @@ class RoundFolds:
 
     def __init__(self) -> None:
         self.series = RoundSeries()
-        self.statistics, self.cost = Statistics(), CostModel()
-        self._start = 0  # the first round in both
-        self._folded = 0  # index after the last
-        self._marks: list[tuple[int, Statistics, CostModel]] = []
-        """Both as they were after some of the rounds, in order: a jump folds few rounds again."""
+        self.statistics, self.cost = MarkedFold(Statistics), MarkedFold(CostModel)
 
     @classmethod
     def of(cls, rounds: Sequence[Round]) -> RoundFolds:
         """The folds of a whole answer."""
         folds = cls()
-        folds.go_to(rounds, len(rounds))
+        for fold in (folds.statistics, folds.cost):
+            fold.go_to(rounds, len(rounds))
         folds.series.add(rounds)
         return folds
 
     def begin(self, start: int) -> None:
         """Fold again, from round `start` on; the series stay."""
-        self._start = start
-        self._forget()
-
-    def go_to(self, rounds: Sequence[Round], cursor: int) -> None:
-        """Fold statistics and costs up to a cursor."""
-        step = _NEAR if self._folded > cursor else _MARKED
-        at = bisect_right(self._marks, cursor, key=_rounds_before) - 1
-        if self._folded > cursor or (at >= 0 and self._marks[at][0] > self._folded):
-            self._go_on_from(at)
-        while self._folded < cursor:
-            end = min(cursor, (self._folded // step + 1) * step)
-            for round in rounds[self._folded : end]:
-                self.statistics.add(round)
-                self.cost.add(round)
-            self._folded = end
-            known = bisect_left(self._marks, end, key=_rounds_before)
-            if end % step == 0 and (known == len(self._marks) or self._marks[known][0] != end):
-                self._marks.insert(known, (end, self.statistics.copied(), self.cost.copied()))
-
-    def _go_on_from(self, at: int) -> None:
-        """Go on from a mark, the last one before the cursor; from the first counted round where that is -1.
-        Of the marks behind the cursor only those of every answer stay: it may go there again."""
-        marks = self._marks[: at + 1] + [mark for mark in self._marks[at + 1 :] if mark[0] % _MARKED == 0]
-        self._forget()
-        self._marks = marks
-        if at >= 0:
-            self._folded, statistics, cost = marks[at]
-            self.statistics, self.cost = statistics.copied(), cost.copied()
-
-    def _forget(self) -> None:
-        self._marks = []
-        self.statistics, self.cost = Statistics(), CostModel()
-        self._folded = self._start
-
-
-def _rounds_before(mark: tuple[int, Statistics, CostModel]) -> int:
-    return mark[0]
+        self.statistics.begin(start)
+        self.cost.begin(start)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from app.engine.engine import Engine
 from app.engine.errors import TraceError
 from app.engine.record.trace import FORMAT, Trace, TraceWriter, parse_trace, read_trace, write_trace
-from app.engine.types import FinishReason, Sampling
+from app.engine.types import FinishReason, Round, Sampling
 from tests.answers import answer
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -62,7 +62,10 @@ def test_alternatives_that_were_read_are_those_written(trace: Trace, tmp_path: P
 def test_a_long_trace_takes_little_memory(trace: Trace, tmp_path: Path) -> None:
     """At most 2 kB a token that is emitted with ten alternatives of the target and ten of the draft."""
     path = tmp_path / "answer.jsonl"
-    rounds = [replace(round, index=at, position=0) for at, round in enumerate(trace.rounds * 50)]
+    rounds = list[Round]()
+    for at, round in enumerate(trace.rounds * 50):
+        position = rounds[-1].position + len(rounds[-1].emitted) if rounds else 0
+        rounds.append(replace(round, index=at, position=position, offset=float(at)))
     write_trace(path, Trace(trace.header, rounds))
     tracemalloc.start()
     try:

@@ -12,7 +12,7 @@ from PySide6.QtCore import SignalInstance
 from pytestqt.qtbot import QtBot
 
 from app.engine.explain.cost import CostModel
-from app.engine.record.stats import Statistics
+from app.engine.record.stats import Statistics, copy_of
 from app.engine.record.trace import Trace
 from app.engine.types import Round
 from app.lab.runs.record import RunRecord
@@ -200,7 +200,7 @@ def test_a_view_observes_one_answer_at_a_time(qapp: object) -> None:
 
 def test_a_jump_on_counts_few_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = AnswerModel(simulate("The fox ran over the hill. " * 1500, seed=3))
-    whole = answer.statistics.copied()
+    whole = copy_of(answer.statistics)
     counted: list[int] = []
     add = Statistics.add
     monkeypatch.setattr(
