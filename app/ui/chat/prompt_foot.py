@@ -19,7 +19,7 @@ from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.form import FoldButton
 from app.ui.widgets.icons import IconButton, LateClicks
 from app.ui.widgets.popover import Popover
-from app.ui.widgets.segmented import QuietSwitch, Segmented
+from app.ui.widgets.segmented import Segmented
 
 WORD = "Thinking"
 KEPT = "Saved with this chat; applies from the next answer."
@@ -64,7 +64,7 @@ class ThinkingChoice(QWidget):
         self._thinking: Thinking | None = None
         self.options: TemplateOptions = {}
         """The options of the chat template."""
-        self.switch = QuietSwitch(theme, WORD)
+        self.switch = kit.check(WORD, kind="quiet")
         self.switch.setToolTip(SWITCH_HELP)
         self.switch.clicked.connect(self._switched)
         self._words = kit.label(WORD, "caption")

@@ -27,7 +27,7 @@ from app.ui.widgets.field import QuietCombo
 from app.ui.widgets.form import ParamForm
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.segmented import Segmented, Switch
+from app.ui.widgets.segmented import Segmented
 
 PAIR_WORDS = (
     "Lanes use the chat's pair and load options. Choose a different pair in Chat, or give a lane its own. "
@@ -94,7 +94,7 @@ class PromptsPanel(QWidget):
         self._about = kit.label("", "caption", wrap=True, plain=True)
         self._categories = QWidget()
         self._wrap = WrapLayout(self._categories, 4)
-        self.chat = Switch(theme, "Chat template")
+        self.chat = kit.check(name="Chat template")
         self.chat.clicked.connect(self._chat_clicked)
         chat_words = QLabel("Wrap each prompt as a message by the model's chat template")
         self.amount = ParamForm(theme, Amount)

@@ -176,7 +176,7 @@ class ModelsPlace(PlaceWidget):
         self._room = kit.label("", "caption")
         self._room.setToolTip("Free memory on this machine. The dots show which models fit.")
         self._offline_words = QLabel("Offline")
-        self.offline = OfflineSwitch(self._theme)
+        self.offline = OfflineSwitch()
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
         head = QWidget()
         kit.row(

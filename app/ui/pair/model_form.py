@@ -234,7 +234,7 @@ class ModelForm(QWidget):
         if role is Role.DRAFT:
             params["ctx_size"] = dataclasses.replace(params["ctx_size"], doc=DRAFT_CONTEXT)
         names = (*FIRST, *(name for group in MORE.values() for name in group))
-        self._fields = {name: make_field(theme, params[name]) for name in names}
+        self._fields = {name: make_field(params[name]) for name in names}
         self.layers = LayersField(params["n_gpu_layers"])
         self.layers.hide()
         self.placement = Placement(theme)

@@ -23,7 +23,7 @@ from app.ui.widgets import kit
 from app.ui.widgets.ask_first import AskFirst, Confirmation
 from app.ui.widgets.background import Askers, Query
 from app.ui.widgets.notice import Notice, Notices, WayOut
-from app.ui.widgets.segmented import OFFLINE, OfflineSwitch, Switch
+from app.ui.widgets.segmented import OFFLINE, OfflineSwitch
 
 if TYPE_CHECKING:
     from app.care.check import DataFault
@@ -69,7 +69,7 @@ class CareSettings(SettingsSection):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.report_words = kit.label(REPORT, wrap=True, plain=True, selectable=True)
-        self._texts = Switch(theme, "Include the system prompt and the stop strings")
+        self._texts = kit.check(name="Include the system prompt and the stop strings")
         self._texts.setToolTip("Otherwise the report contains only their lengths")
         copy = kit.button("Copy a report", lambda: self.report_requested.emit(self._texts.isChecked()))
         self.check_words = kit.label(CHECK, wrap=True, plain=True, selectable=True)
@@ -113,7 +113,7 @@ class NetworkSettings(SettingsSection):
     def __init__(self, theme: Theme, settings: SettingsInUse) -> None:
         super().__init__()
         self._settings = settings
-        self.offline = OfflineSwitch(theme)
+        self.offline = OfflineSwitch()
         self.offline.toggled.connect(lambda offline: settings.change(offline=offline))
         settings.changed.connect(self._settings_changed)
         self._offline_words = kit.label(OFFLINE, wrap=True, plain=True, selectable=True)

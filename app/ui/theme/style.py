@@ -281,6 +281,7 @@ QCheckBox, QRadioButton {
     padding: 1px @g6@ 1px 2px;
 }
 QCheckBox[ring="true"]:focus, QRadioButton[ring="true"]:focus { border-color: @ring@; }
+QCheckBox[kind="quiet"] { color: @secondary@; font-size: @small@; }
 QCheckBox:disabled, QRadioButton:disabled { color: @faint@; }
 QCheckBox::indicator, QRadioButton::indicator {
     width: @g12@; height: @g12@; border: 1px solid @edge@; background: @ground@;
@@ -288,6 +289,7 @@ QCheckBox::indicator, QRadioButton::indicator {
 QCheckBox::indicator { border-radius: 3px; }
 QRadioButton::indicator { border-radius: @half@; }
 QCheckBox::indicator:checked { background: @text@; image: url("@icons@/check-neutral.svg"); }
+QCheckBox::indicator:checked:disabled { background: @faint@; }
 QRadioButton[role="mono"] { font-family: "@mono@"; }
 QRadioButton::indicator:checked { border: @dot@ solid @text@; width: @hole@; height: @hole@; }
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QWidget
 from app.engine.fates import FATES, STRUCK
 from app.ui.theme import Theme
 from app.ui.transcript.layout.styles import FateShapes, TextStyle
+from app.ui.widgets import kit
 from app.ui.widgets.kit import WrapLayout
-from app.ui.widgets.segmented import QuietSwitch
 
 
 class Legend(QWidget):
@@ -23,13 +23,13 @@ class Legend(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
-        self.drafts_shown = QuietSwitch(theme, "Show drafts", self)
+        self.drafts_shown = kit.check("Show drafts", kind="quiet")
         self.drafts_shown.setChecked(True)
         self.drafts_shown.setToolTip(
             "Show rejected and ignored drafts in place, struck through.\nThey are never copied, searched "
             "or sent."
         )
-        self.rendered = QuietSwitch(theme, "Formatted text", self)
+        self.rendered = kit.check("Formatted text", kind="quiet")
         self.rendered.setToolTip("Show answers as formatted text instead of tokens.")
         row = WrapLayout(self, gap=12)
         for sample in self.samples.values():

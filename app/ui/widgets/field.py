@@ -11,13 +11,11 @@ from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QFileDialog, QGridLay
 
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, Param, Value
-from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.access import NumberAccess, tell_readers
 from app.ui.widgets.keys import Typing
 from app.ui.widgets.labels import OneOf
-from app.ui.widgets.segmented import Switch
 
 Step = QAbstractSpinBox.StepEnabledFlag
 
@@ -257,11 +255,11 @@ class NumberField(Field):
         self.control.set_value(value)
 
 
-class SwitchField(Field):
+class CheckField(Field):
     """On or off."""
 
-    def __init__(self, theme: Theme, param: Param) -> None:
-        self.control = Switch(theme, param.name)
+    def __init__(self, param: Param) -> None:
+        self.control = kit.check(name=param.name)
         super().__init__(param, self.control)
         self.control.clicked.connect(self._was_edited)
 
@@ -344,12 +342,12 @@ class FileField(TextField):
             self._was_edited()
 
 
-def make_field(theme: Theme, param: Param) -> Field:
+def make_field(param: Param) -> Field:
     """The field for a parameter's type."""
     if param.choices:
         return ChoiceField(param)
     if param.kind is bool:
-        return SwitchField(theme, param)
+        return CheckField(param)
     if param.kind is str:
         return TextField(param) if param.file is None else FileField(param)
     return NumberField(param)

@@ -122,7 +122,7 @@ class ParamFields(QWidget):
         self._base = base
         self.fields: dict[str, Field] = {}
         for param in params_of(params_type):
-            field = self.fields[param.name] = make_field(theme, param)
+            field = self.fields[param.name] = make_field(param)
             field.edited.connect(self._edited)
         self._more = [field for name, field in self.fields.items() if first and name not in first]
         shown: list[QWidget] = [field for field in self.fields.values() if field not in self._more]

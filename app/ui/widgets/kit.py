@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, SignalInstance
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QCheckBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -169,6 +170,16 @@ def button(
         made.setAccessibleName(name)
     if act is not None:
         made.clicked.connect(act)
+    return made
+
+
+def check(text: str = "", name: str = "", kind: str = "") -> QCheckBox:
+    """A box to check. `name` is what a screen reader says where its words stand elsewhere."""
+    made = QCheckBox(text)
+    if name:
+        made.setAccessibleName(name)
+    if kind:
+        made.setProperty("kind", kind)
     return made
 
 

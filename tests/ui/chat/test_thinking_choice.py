@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.record.recheck import recheck
@@ -17,7 +17,6 @@ from app.engine.types import ModelOptions
 from app.ui.chat.prompt_box import PromptBox
 from app.ui.chat.prompt_foot import ThinkingChoice
 from app.ui.theme import Theme
-from app.ui.widgets.segmented import QuietSwitch
 from tests.files.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 from tests.ui.windows import Desk, Windows
 
@@ -26,7 +25,7 @@ EFFORTS = Thinking(("reasoning_effort",), None, ("low", "medium", "high"), "medi
 PREFILLED = "<think>\n\n</think>\n\n"
 
 
-def click(qtbot: QtBot, switch: QuietSwitch) -> None:
+def click(qtbot: QtBot, switch: QCheckBox) -> None:
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
 
 

@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.store import ChatStore
 from app.ui.settings.sections import COPIED, CareSettings
-from app.ui.widgets.segmented import Switch
 from tests.quiet import stays
 from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
@@ -52,7 +51,7 @@ def test_a_report_is_copied_without_what_was_said(desk: Desk) -> None:
     report = copied(desk)
     assert "CPU: CPU" in report and "1, of them 0 damaged" in report
     assert SECRET not in report
-    named(care(desk), "Include the system prompt and the stop strings", Switch).setChecked(True)
+    named(care(desk), "Include the system prompt and the stop strings", QCheckBox).setChecked(True)
     assert copied(desk).count(SECRET) == 1
 
 

@@ -13,23 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import LIGHT, Theme
 from app.ui.widgets.labels import ElidedButton, ElidedLabel
 from app.ui.widgets.notice import Notice, Notices, WayOut
-from app.ui.widgets.segmented import Segmented, Switch
-
-
-def test_a_switch_shows_its_state_and_takes_space(qtbot: QtBot, theme: Theme) -> None:
-    switch = Switch(theme, "sample")
-    qtbot.addWidget(switch)
-    switch.show()
-    off = switch.grab().toImage()
-    with qtbot.waitSignal(switch.toggled) as told:
-        qtbot.keyClick(switch, Qt.Key.Key_Space)
-    assert told.args == [True]
-    assert switch.grab().toImage() != off
-    theme.set_mode("dark")
-    dark = switch.grab().toImage()
-    assert dark != off
-    switch.setEnabled(False)
-    assert switch.grab().toImage() != dark
+from app.ui.widgets.segmented import Segmented
 
 
 def test_segments_are_chosen_by_mouse_and_keys(qtbot: QtBot, theme: Theme) -> None:

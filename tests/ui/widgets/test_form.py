@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
@@ -20,7 +29,6 @@ from app.ui.theme import Theme
 from app.ui.widgets.field import Field, FileField, NumberBox, short_range
 from app.ui.widgets.form import Fold, ParamForm
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.segmented import Switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ def reset_button(form: ParamForm) -> QPushButton:
 
 def test_each_kind_has_its_control(form: ParamForm) -> None:
     kinds = {name: type(control(form, name)) for name in ("count", "share", "flag", "free")}
-    assert kinds == {"count": NumberBox, "share": NumberBox, "flag": Switch, "free": QLineEdit}
+    assert kinds == {"count": NumberBox, "share": NumberBox, "flag": QCheckBox, "free": QLineEdit}
     assert isinstance(control(form, "kind"), QComboBox)
     with pytest.raises(KeyError):
         form.field("name")
