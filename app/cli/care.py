@@ -55,7 +55,7 @@ def _devices() -> DevicesListed | str:
 
 
 def check(argv: list[str]) -> int:
-    """Print what is wrong, and repair it where that is asked for; returns the exit code. Raises UserError."""
+    """Print what is wrong, and repair it if that is asked for; returns the exit code. Raises UserError."""
     prog = "draftscope check"
     parser = Parser(prog, _CHECK, f"{prog} [--repair]")
     parser.add_argument("--repair", action="store_true", help="Carry out the repairs")

@@ -69,7 +69,7 @@ def _read(name: str) -> tuple[str, bool]:
 
 
 def _judged(command: ServerCommand) -> list[str]:
-    """What the two files say about each other, where both are on this machine."""
+    """What the two files say about each other, if both are on this machine."""
     names = [os.path.expanduser(name) for name in (command.target, command.draft)]
     if not all(map(os.path.isfile, names)):
         return []

@@ -18,7 +18,7 @@ from app.saved.measured import Measurement
 
 
 class Quoted(str):
-    """A piece of text as a token's bytes spell it; in a sentence it stands in quotation marks."""
+    """A piece of text as a token's bytes spell it; in a sentence it is in quotation marks."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ class AnswerFacts:
 
     @property
     def targets_own(self) -> bool:
-        """Whether every emitted token was the target's most probable one where it stands."""
+        """Whether every emitted token was the target's most probable one at its place."""
         return all(
             token.id == top.ids[0]
             for round in self._trace.rounds

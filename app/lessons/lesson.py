@@ -102,7 +102,7 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     true: tuple[str, ...] = ()
     """Conditions for what the text says beside the numbers in it."""
     choices: tuple[LessonChoice, ...] = ()
-    """The three answers to choose from, where the text asks."""
+    """The three answers to choose from, if the text asks."""
     card: Literal["drafted", "own", "none"] = "drafted"
     """What it is about: the token of the draft that decided, the one that the target gave itself, or the
     whole answer."""
@@ -231,7 +231,7 @@ def tell_lesson(path: Path) -> ToldLesson:
 
 
 def recorded(path: Path) -> tuple[Trace, Measurement | None]:
-    """The answer of a lesson, and its measurement where one was recorded. Raises TraceError."""
+    """The answer of a lesson, and its measurement if one was recorded. Raises TraceError."""
     trace = read_trace(trace_file(path))
     baseline = run_files(trace_file(path))[0]
     return trace, Measurement(read_trace(baseline), trace) if baseline.exists() else None

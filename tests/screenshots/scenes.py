@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from app import wiring
 from app.base.paths import find_paths
 from app.saved.settings import Settings, SettingsStore
+from app.ui.compare.chips import SetupBar
 from app.ui.state.engine_session import Activity
 from app.ui.window.application import make_application
 from app.ui.window.main_window import MainWindow
@@ -88,6 +90,10 @@ def inspector(visitor: Visitor) -> None:
 
 def compare(visitor: Visitor) -> None:
     visitor.click("Compare (Ctrl+K)")
+    bar = visitor.window.findChild(SetupBar)
+    assert isinstance(bar, SetupBar)
+    amount = replace(bar.setup.amount, per_category=4)
+    bar.set_setup(replace(bar.setup, categories=("code", "rewrite"), amount=amount))
     visitor.work("Run")
     visitor.take("compare")
 

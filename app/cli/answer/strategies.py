@@ -205,7 +205,7 @@ def draft_flags(arguments: argparse.Namespace) -> list[str]:
 
 
 def asked_strategies(arguments: argparse.Namespace, strategies: Sequence[str]) -> list[str]:
-    """The strategies with the draft's settings among the options; draft-simple with these where there are
+    """The strategies with the draft's settings among the options; draft-simple with these if there are
     settings and no strategy. Raises UsageError if no strategy has such settings."""
     flags = draft_flags(arguments)
     if not flags:

@@ -122,7 +122,7 @@ def _is_over(items: Sequence[Download], count: int) -> bool:
 
 
 def with_token_hint(error: HubError) -> HubError:
-    """The error, with a hint on tokens where a token is needed."""
+    """The error, with a hint on tokens if a token is needed."""
     if error.trouble not in (Trouble.GATED, Trouble.DENIED):
         return error
     return HubError(

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Shows of llama.cpp's names for an option the short ones, where there are any."""
+    """Shows of llama.cpp's names for an option the short ones, if there are any."""
 
     @override
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -91,7 +91,7 @@ class ParamOptions:
         self._params = [param for param in params_of(owner) if not only or param.name in only]
 
     def add_to(self, group: argparse._ArgumentGroup, default: str = "") -> None:
-        """Add the options; `default` says what holds where none is given, if the command has its own."""
+        """Add the options; `default` says what is used if none is given, if the command has its own."""
         for param in self._params:
             action: dict[str, Any]
             if param.kind is bool:

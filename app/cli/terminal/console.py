@@ -1,4 +1,4 @@
-"""Output on the terminal: UTF-8 whatever the locale, without errors where the reader has gone.
+"""Output on the terminal: UTF-8 whatever the locale, without errors if the reader has gone.
 
 Names, texts and errors come from files and from the network, and may hold terminal commands. All text for
 people is made `printable` here, and nothing else prints.
@@ -69,7 +69,7 @@ def say_over(line: str) -> None:
 
 
 def _write(text: str) -> None:
-    """Write text to standard error as it is. The work continues where nobody can read it."""
+    """Write text to standard error as it is. The work continues if it cannot be written."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -98,7 +98,7 @@ def drop(stream: TextIO) -> None:
 
 
 class AnswerPrinter:
-    """Prints an answer on standard output as it comes, as long as somebody reads it.
+    """Prints an answer on standard output as it comes, as long as it is read.
 
     A terminal gets it printable, a pipe or a file unchanged. An output that cannot be written (a full disk)
     raises UserError, once.

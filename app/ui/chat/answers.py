@@ -190,7 +190,7 @@ class Answering(QObject):
         return True
 
     def _owe(self) -> None:
-        """Note the trace, where something of the answer was not saved."""
+        """Note the trace, if something of the answer was not saved."""
         trace = self.answer.trace
         if not self.unsaved or trace is None:
             return

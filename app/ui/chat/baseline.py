@@ -366,7 +366,7 @@ class AdviceController(QObject):
         self._card.draw(0, 0)  # the whole curve is known now
 
     def _models(self) -> tuple[ModelOptions | None, ModelOptions | None]:
-        """The load options of the pair, where the answer on the screen is of the loaded one."""
+        """The load options of the pair, if the answer on the screen is of the loaded one."""
         answer, pair = self._shown.answer, self._session.pair
         header = answer.header if answer is not None else None
         alike = header is not None and pair is not None and loaded_alike(pair, header.pair)

@@ -194,7 +194,7 @@ class ChatController(QObject):
         self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy, cold))
 
     def request_of_answer(self) -> GenerationRequest | None:
-        """The request behind the answer that the instruments show, to be measured again."""
+        """The request of the answer that the instruments show, to be measured again."""
         at, answer = self.shown.turn, self.shown.answer
         if at is None or answer is None or answer.header is None:
             return None
@@ -257,7 +257,7 @@ class ChatController(QObject):
     # ------------------------------------------------------------------ which chat
 
     def _leave(self) -> None:
-        """Keep what was typed in this chat before another chat is shown."""
+        """Keep what was typed in this chat before a different one is shown."""
         self._take_back()
         self._page.prompt.tell_system()
         self.unsent.keep()
@@ -280,7 +280,7 @@ class ChatController(QObject):
         return Question(text, waiting.suffix or typed.suffix)
 
     def _new(self) -> Conversation:
-        """An empty chat in the mode chosen last, where the loaded target can be asked in it."""
+        """An empty chat in the mode chosen last, if the loaded target can be asked in it."""
         settings, pair = self._settings.now, self._session.pair
         last = settings.mode if settings.mode != INFILL or pair is None or pair.fills_middle else MODES[0]
         return self._store.new(last, settings.system_prompt)
@@ -331,7 +331,7 @@ class ChatController(QObject):
         self.unsent.show()
 
     def _close_recording(self) -> None:
-        """Go back to the chat that was on the screen before, where there is one; its answer may be coming."""
+        """Go back to the chat that was on the screen before, if there is one; its answer may be coming."""
         self.new_chat()
         self.open_last(self._before_recording)
 

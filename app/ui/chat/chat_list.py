@@ -45,7 +45,7 @@ class ChatList(QWidget):
     fold_requested = Signal()
 
     def __init__(self, theme: Theme, search: Search) -> None:
-        """`search` gives the chats that hold the words, newest first; it may raise UserError."""
+        """`search` gives the chats that contain the words, newest first; it may raise UserError."""
         super().__init__()
         self._theme = theme
         self._search = search
@@ -326,7 +326,7 @@ class ChatListController(QObject):
         self._page.chats.set_current(self._shown.chat.id)
 
     def _look(self) -> None:
-        """Read the list again where another window saved, renamed or deleted a chat."""
+        """Read the list again if another window saved, renamed or deleted a chat."""
         if self._store.version() != self._version:
             self._read()
 

@@ -79,7 +79,7 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
 
 
 def _moment(stamp: str) -> str:
-    """A time stamp in local time; the text itself where it is no time."""
+    """A time stamp in local time; the text itself if it is no time."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime("%d %B %Y, %H:%M").lstrip("0")
     except ValueError:

@@ -294,7 +294,7 @@ class GapSuffix(QWidget):
         self.move_here.setVisible(not cursor.atEnd() and not cursor.atStart())
 
     def _move(self) -> None:
-        """Move the text behind the cursor to the start of the text after the gap; both fields can undo it."""
+        """Move the text after the cursor to the start of the text after the gap; both fields can undo it."""
         cursor = self._prefix.textCursor()
         cursor.clearSelection()
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)

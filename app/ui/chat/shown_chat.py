@@ -171,7 +171,7 @@ class ShownChat(QObject):
         return UserTurn(question.text, at, question.suffix, answered)
 
     def _stored(self, at: int, turn: Answer) -> AnswerTurn:
-        """A stored answer: its text from the chat, its tokens from the trace where that can be read."""
+        """A stored answer: its text from the chat, its tokens from the trace if that can be read."""
         found = self._store.load_trace(self.chat.id, turn) if turn.trace else Salvaged()
         last = at == len(self.chat.turns) - 1
         header = found.trace.header if found.trace is not None else None
@@ -204,7 +204,7 @@ class ShownChat(QObject):
         self._choose(live.answer)
 
     def _add(self, live: Answering) -> None:
-        """Add the question, where it is new, and the answer, whose rounds are still to come."""
+        """Add the question, if it is new, and the answer, whose rounds are still to come."""
         if live.question is not None:
             asked = UserTurn(live.question.text, live.at, live.question.suffix, answered=True)
             self._page.transcript.add_turn(asked)
@@ -250,7 +250,7 @@ class ShownChat(QObject):
     # ------------------------------------------------------------------ the answer with the numbers
 
     def _choose(self, answer: AnswerModel | None) -> None:
-        """Let the numbers be about another answer of this chat, or none."""
+        """Let the numbers be about a different answer of this chat, or none."""
         if self.answer is not None:
             self.answer.pinned.disconnect(self._pinned)
             self.answer.pin(None)
@@ -277,8 +277,8 @@ class ShownChat(QObject):
             self._choose(turn.answer)
 
     def _pinned(self) -> None:
-        """Show the tokens of the round that was pinned here. While another place pins rounds, the text stays
-        as it was left."""
+        """Show the tokens of the round that was pinned here. While a different place pins rounds, the text
+        stays as it was left."""
         answer = self.answer
         if answer is not None and answer.pinned_at is not None and self._page.isVisible():
             turn = next(turn for turn in self._turns if turn.answer is answer)

@@ -117,7 +117,7 @@ class VersionsController(QObject):
         page.transcript.comparison_requested.connect(self._compare)
 
     def _show(self, turn: AnswerTurn, version: int) -> None:
-        """Let the chat continue from another version."""
+        """Let the chat continue from a different version."""
         shown = self._shown
         if shown.live is not None:
             self._page.prompt.notices.tell(*why_not(self._session.activity))

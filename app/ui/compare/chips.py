@@ -319,7 +319,7 @@ class SetupBar(QObject):
         return info.target.n_ctx if info is not None else self._contexts.get(target, 0)
 
     def _name_of(self, options: ModelOptions) -> str:
-        """The name in a model's metadata where it was loaded, otherwise its file name."""
+        """The name in a model's metadata if it was loaded, otherwise its file name."""
         return self._names.get(options.path, file_name(options.path))
 
     def _check(self) -> None:

@@ -39,7 +39,7 @@ class Earlier:
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """The depths of a depth measurement; none of another."""
+        """The depths of a depth measurement; none for other kinds."""
         return depths_of(self.journal.experiment.prompts)
 
     @property

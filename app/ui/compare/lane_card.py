@@ -21,7 +21,7 @@ STEP = 1.5  # points
 
 
 class SmallTheme(FollowingTheme):
-    """A theme with smaller letters that follows another theme in everything else."""
+    """A theme with smaller letters that follows its base in everything else."""
 
     def sans(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
         return self._theme.sans(step - STEP, weight)
@@ -96,7 +96,7 @@ class LaneCard(QWidget):
     # ------------------------------------------------------------------ the answer
 
     def set_answer(self, answer: AnswerModel | None, words: str = "") -> None:
-        """Show another answer; with None, `words` say why there is none."""
+        """Show a different answer; with None, `words` say why there is none."""
         if answer is not None and answer is self.answer:
             return
         reconnect(lambda heard: ((heard.grew, self._draw), (heard.moved, self._draw)), self.answer, answer)
@@ -192,7 +192,7 @@ GAP = 12
 
 
 class LanesView(QScrollArea):
-    """A card per lane; they scroll where the window is too narrow for them."""
+    """A card per lane; they scroll if the window is too narrow for them."""
 
     inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
     failed = Signal(object)

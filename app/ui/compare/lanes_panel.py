@@ -1,4 +1,4 @@
-"""The panel behind the lanes chip: the strategies beside the baseline, and the pair of each."""
+"""The panel of the lanes chip: the strategies beside the baseline, and the pair of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panels behind the prompts chip and the pair chip: the prompts, how often each is answered, and the pair
+"""The panels of the prompts chip and the pair chip: the prompts, how often each is answered, and the pair
 of the chat; and the part of the lanes panel that makes quantisations of its target."""
 
 from __future__ import annotations

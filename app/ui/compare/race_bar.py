@@ -216,7 +216,7 @@ class RaceBar(QWidget):
             control.setEnabled(seconds > 0)
 
     def start(self) -> None:
-        """Play from the current moment, or from the start where that is the end."""
+        """Play from the current moment, or from the start if that is the end."""
         if self._seconds <= 0:
             return
         self._began = 0.0 if self._at >= self._seconds else self._at

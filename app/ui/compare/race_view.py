@@ -78,7 +78,7 @@ class RaceView(QWidget):
         self._tell_lanes()
 
     def _tell_lanes(self) -> None:
-        """Say what answers in each lane, where one of them is a server."""
+        """Say what answers in each lane, if one of them is a server."""
         servers = [lane.pair.target.path if lane.pair and lane.pair.is_server else "" for lane in self._lanes]
         for index, (card, address) in enumerate(zip(self.lanes.cards, servers, strict=True)):
             info = self._session.pairs.get(index) or self._servers.known(address).info
@@ -330,7 +330,7 @@ def _round_of(rounds: Sequence[Round], token: int) -> int | None:
 
 
 def _title(lane: Lane) -> str:
-    """The name of a lane, with its own model where it has one."""
+    """The name of a lane, with its own model if it has one."""
     if lane.label or lane.pair is None:
         return lane.name
     return f"{lane.name} · {file_name((lane.pair.draft or lane.pair.target).path)}"

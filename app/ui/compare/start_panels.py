@@ -1,4 +1,4 @@
-"""The panels behind Sweep, Depth, Load and Tune, and what panels that start a measurement have in common."""
+"""The panels of Sweep, Depth, Load and Tune, and what panels that start a measurement have in common."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StartPanel(QWidget):
 
 
 def code_field(name: str, check: Callable[[], object], hint: str = "") -> QLineEdit:
-    """A line for numbers or settings; `check` is called where typing rests."""
+    """A line for numbers or settings; `check` is called when typing pauses."""
     made = kit.field(name, hint)
     made.setProperty("kind", "mono")
     Typing(made, made.textEdited).settled.connect(check)

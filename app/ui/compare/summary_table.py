@@ -53,7 +53,7 @@ class SummaryRows(QAbstractTableModel):
         theme.changed.connect(self._recolour)
 
     def set_rows(self, rows: Rows) -> None:
-        """Show these rows; selection and order stay where their number is the same."""
+        """Show these rows; selection and order stay if their number is the same."""
         same = len(rows) == len(self.rows)
         if same:
             self.rows = list(rows)
@@ -294,7 +294,7 @@ def table_text(rows: Rows, columns: Sequence[Column[Row]] = COLUMNS) -> str:
 
 
 def _narrow(title: str) -> str:
-    """A column title, in two lines where it is wider than its numbers."""
+    """A column title, in two lines if it is wider than its numbers."""
     if " " in title:
         breaks = [at for at, letter in enumerate(title) if letter == " "]
         middle = min(breaks, key=lambda at: abs(2 * at - len(title)))

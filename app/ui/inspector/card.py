@@ -193,7 +193,7 @@ class Card(QWidget):
         painter.end()
 
     def _flow(self, painter: QPainter | None, width: float) -> tuple[float, float]:
-        """Lay the content out, and paint it where there is a painter; returns the top of the bars, where the
+        """Lay the content out, and paint it if there is a painter; returns the top of the bars, where the
         button is, and the height of the card."""
         content, ink = self._content, self._ink
         assert content is not None

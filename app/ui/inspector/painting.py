@@ -40,7 +40,7 @@ class Ink:
         self.row, self.digit = mono.height() * 1.25, mono.horizontalAdvance("0")
 
     def colour(self, fate: str, pale: bool = False) -> QColor:
-        """The colour of an area that stands for a fate, or for none."""
+        """The colour of the area of a fate, or of none."""
         palette = self.theme.palette
         colour = palette.area(fate) if fate else palette.faint
         return QColor(blend(colour, palette.ground, _PALE if pale else _FULL))

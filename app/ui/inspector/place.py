@@ -54,7 +54,7 @@ def file_name(answer: str) -> str:
 
 
 class TraceFiles(QObject):
-    """The two buttons of the head, and the message where one of them fails."""
+    """The two buttons of the head, and the message if one of them fails."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class InspectorPlace(PlaceWidget):
     # ------------------------------------------------------------------ the answer that it shows
 
     def _show_answer(self) -> None:
-        """Show the answer of the inspection, another one or the same under another name."""
+        """Show the answer of the inspection: a different one, or the same under a different name."""
         shown = self._inspection.answer
         before, self.answer = self.answer, shown if shown is not None else AnswerModel()
         reconnect(self._slots, before, self.answer)

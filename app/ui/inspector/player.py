@@ -55,8 +55,9 @@ class Player(QObject):
         self._timer.timeout.connect(self._tick)
 
     def set_answer(self, answer: AnswerModel, paced: bool) -> None:
-        """Play another answer; `paced` says whether the chat's engine would write it. One that is held before
-        its first round is stepped in slow motion; any other that is being written comes at its own speed."""
+        """Play a different answer; `paced` says whether the chat's engine would write it. One that is held
+        before its first round is stepped in slow motion; any other that is being written comes at its own
+        speed."""
         self._timer.stop()
         self._catch_up()
         if self._paced:
@@ -139,7 +140,7 @@ class Player(QObject):
             self.play()
 
     def play(self) -> None:
-        """Play from the cursor, from the start where a finished answer is shown whole."""
+        """Play from the cursor, from the start if a finished answer is shown whole."""
         if not self.answer.rounds and not self.writing:
             return
         self.answer.pin(None)
@@ -167,7 +168,7 @@ class Player(QObject):
         self.changed.emit()
 
     def set_speed(self, speed: Speed) -> None:
-        """Play at another speed from now on."""
+        """Play at a different speed from now on."""
         self._timer.stop()
         self.speed = speed
         if not speed.beat:
@@ -248,7 +249,7 @@ class Player(QObject):
             self._next_phase()
 
     def _begin_round(self) -> None:
-        """Prepare the phases of the round behind the cursor."""
+        """Prepare the phases of the round after the cursor."""
         self._phases = RoundPhase.all_of(self.answer.rounds[self.answer.cursor])
 
     def _next_phase(self) -> None:

@@ -148,7 +148,7 @@ class RoundTimeView(QWidget):
     def _paint_row(
         self, painter: QPainter, row: QRectF, blocks: tuple[TimeBlock, ...], longest: float
     ) -> float:
-        """Paint blocks side by side, with their words where they have room; returns where they end."""
+        """Paint blocks side by side, with their words if there is room; returns where they end."""
         palette, font = self._theme.palette, self._theme.sans(-1.5)
         metrics, colours = QFontMetricsF(font), time_colours(palette)
         x = row.left()

@@ -51,7 +51,7 @@ class RoundPhase:
 
     @classmethod
     def whole(cls, round: Round) -> RoundPhase:
-        """The phase at the end of the round; an answer that ended within a draft has no token behind it."""
+        """The phase at the end of the round; an answer that ended within a draft has no token after it."""
         count = len(round.drafted)
         return cls(round, Moment.VERDICT, count, count + (len(round.emitted) > round.accepted))
 
@@ -83,7 +83,7 @@ class RoundPhase:
         round = self.round
         drafted, accepted = len(round.drafted), round.accepted
         if self.moment is Moment.GUESS:
-            return f"{round.strategy} guesses {count(drafted, 'token')}"
+            return f"the draft guesses {count(drafted, 'token')}"
         if self.moment is Moment.CHECK:
             return (
                 f"one pass of the target checks {count(drafted, 'token')}"

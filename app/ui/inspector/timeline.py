@@ -308,7 +308,7 @@ class Timeline(InspectorPart):
         self._paint_legend(painter, x, head.bottom() - metrics.descent(), head.right() - taken - 24)
 
     def _paint_legend(self, painter: QPainter, x: float, base: float, end: float) -> None:
-        """What bars and colours stand for, if there is room for all of it."""
+        """What bars and colours mean, if there is room for all of it."""
         each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
         line = ", line k" if self.answer.lengths else ""
         words = f"{each}: tokens by fate (grey: drafted){line}; below"

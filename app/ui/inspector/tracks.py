@@ -97,7 +97,7 @@ class RoundAxis:
         self._zoomed, self._first = 0.0, 0.0
 
     def reset(self) -> None:
-        """Start again, for another answer."""
+        """Start again, for a different answer."""
         self._zoomed, self._first = None, 0.0
 
 
@@ -246,7 +246,7 @@ class TrackPicture:
 
 
 class TimesLegend:
-    """What the bars and colours of the timeline stand for; its letters are put into a row once."""
+    """What the bars and colours of the timeline mean; its letters are put into a row once."""
 
     def __init__(self) -> None:
         self._texts: list[QStaticText] = []

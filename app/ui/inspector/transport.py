@@ -133,7 +133,7 @@ class WhatIfPanel(QWidget):
 
 
 def outcome_words(found: WhatIf) -> str:
-    """The outcome in one line; "about" where it is an estimate."""
+    """The outcome in one line; "about" if it is an estimate."""
     about = "" if found.exact else "about "
     span = "" if found.fewest == found.most else f" ({count(found.fewest)} to {count(found.most)})"
     words = (
@@ -241,7 +241,7 @@ class TransportBar(QWidget):
         self._place_slider(upper_row=room < _SLIDER * self.fontMetrics().height())
 
     def set_answer(self, answer: AnswerModel | None, paced: bool) -> None:
-        """Move another answer; `paced` says whether the chat's engine would write it."""
+        """Move a different answer; `paced` says whether the chat's engine would write it."""
         before, self.answer = self.answer, answer if answer is not None else AnswerModel()
         reconnect(self._slots, before, self.answer)
         self._panel.close_panel()

@@ -102,7 +102,7 @@ def usual(rates: np.ndarray) -> float:
 
 
 def _grouped(step: int, mark: str) -> str:
-    """A note where a mark stands for several rounds."""
+    """A note if a mark shows several rounds."""
     return f"{numbers.count(step)} rounds per {mark}" if step > 1 else ""
 
 
@@ -163,7 +163,7 @@ class AcceptancePlot(PlotCard):
         self.note.setToolTip(f"{whole}\n{self.tooltip}" if whole else self.tooltip)
 
     def _whole_server(self) -> str:
-        """The drafts of the whole server during the answer, where it tells those alone; else ""."""
+        """The drafts of the whole server during the answer, if it tells those alone; else ""."""
         totals = self.answer.totals if self.answer.whole else None
         whole = totals.whole_server if totals is not None else None
         told = whole_words(whole) if whole is not None else ""
@@ -240,7 +240,7 @@ class SpeedPlot(PlotCard):
         self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
 
     def _lines(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens/s in each group, with the strategy and, where it was measured, without."""
+        """Tokens/s in each group, with the strategy and, if it was measured, without."""
         if self.answer.clocks is None:
             return bins.rate, np.full(len(bins.rate), np.nan)
         with_strategy, without = (clock.rate(bins.before, bins.behind) for clock in self.answer.clocks)
@@ -280,7 +280,7 @@ class SpeedPlot(PlotCard):
         )
 
     def _rates(self, index: int) -> tuple[float | None, float | None]:
-        """The values of the lines at a round: the rate with the strategy and, where it was measured,
+        """The values of the lines at a round: the rate with the strategy and, if it was measured,
         without."""
         series, clocks = self.answer.series, self.answer.clocks
         if clocks is None:

@@ -192,7 +192,7 @@ class InstrumentsPanel(QScrollArea):
         self._show_all()
 
     def _put_off(self) -> bool:
-        """Whether another place is on the screen: what is to be shown here waits until this is shown."""
+        """Whether a different place is on the screen: what is to be shown here waits until this is shown."""
         if self.isVisible() or not self.window().isVisible():
             return False
         self._stale = True

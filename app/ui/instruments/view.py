@@ -123,7 +123,7 @@ class PlotView(Area):
         self._level.setValue(value or 0)
 
     def add_line(self) -> Any:
-        """A line that is broken where its values are not finite."""
+        """A line with a gap at values that are not finite."""
         return self.axes.add(pg.PlotCurveItem(antialias=True, connect="finite"))
 
     def add_dots(self, size: float) -> Any:

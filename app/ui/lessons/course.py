@@ -218,7 +218,7 @@ _CHOICES = 3
 
 
 class StepWords(QWidget):
-    """Shows the words of the course's step, and reads them aloud where a screen reader listens."""
+    """Shows the words of the course's step, and reads them aloud if a screen reader listens."""
 
     def __init__(self, theme: Theme, course: Course, on_stage: bool = False) -> None:
         super().__init__()

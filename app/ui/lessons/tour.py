@@ -71,7 +71,7 @@ class Tour(QObject):
         return next((at for at in widgets if at.isVisible() and _name(at).startswith(name)), None)
 
     def _show(self, at: int) -> None:
-        """Show a part; behind the last one the tour is over, and the keyboard is at it."""
+        """Show a part; after the last one the tour is over. The keyboard is at the part."""
         self._moving = True
         self._panel.close_panel()
         self._moving = False

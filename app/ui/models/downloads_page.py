@@ -120,7 +120,7 @@ class DownloadRow(QWidget):
         self.state.setText(state_words(self.download, self._session.retry_in(self.download)))
 
     def _show_token(self) -> None:
-        """Show the field for a token, where a token may help."""
+        """Show the field for a token, if a token may help."""
         wanted = self.download.state is State.FAILED and self.download.trouble in (
             Trouble.GATED,
             Trouble.DENIED,

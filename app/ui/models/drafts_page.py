@@ -150,7 +150,7 @@ class DraftsPage(QWidget):
         self._show()
 
     def _look(self) -> None:
-        """Ask for the drafts of the target and for its earlier results, where they are seen."""
+        """Ask for the drafts of the target and for its earlier results, if they are seen."""
         if self.chosen and self.isVisible():
             self._session.library.find_drafts(Path(self.chosen))
             self._asked.ask(partial(self._work.kept.read, self.chosen))
@@ -198,7 +198,7 @@ class DraftsPage(QWidget):
         return self._session.as_setting(self.chosen).startswith(BUNDLED)
 
     def _options(self) -> ModelOptions:
-        """How the target is loaded: as in the chat, where the chat uses it."""
+        """How the target is loaded: as in the chat, if the chat uses it."""
         target = self._chat.pair().target
         return target if target.path == self.chosen else ModelOptions(self.chosen)
 

@@ -137,7 +137,7 @@ class ModelDetails(QWidget):
             self._show(model)
 
     def _look(self) -> None:
-        """Ask for the drafts of the model, where they are seen: the library answers for one target at a time,
+        """Ask for the drafts of the model, if they are seen: the library answers for one target at a time,
         and the view Drafts asks too."""
         if self.isVisible():
             self._session.library.find_drafts(self.model.path if self.model is not None else None)

@@ -204,7 +204,7 @@ class PairCard(QFrame):
 
     @property
     def weight(self) -> int:
-        """Bytes of both models, from the Hub where it was asked."""
+        """Bytes of both models, from the Hub if it was asked."""
         return sum(self._size(entry) for entry in self._entries())
 
     @property
@@ -283,7 +283,7 @@ class PairCard(QFrame):
         return sum(file.size for file in self._files(entry)) or entry.size
 
     def _size_words(self, entries: Sequence[Entry]) -> str:
-        """The size of these models; "about" it where the Hub was not asked."""
+        """The size of these models; "about" it if the Hub was not asked."""
         exact = all(
             entry.role in self._own or any(file.size for file in self._files(entry)) for entry in entries
         )

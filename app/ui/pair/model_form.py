@@ -74,7 +74,7 @@ class LayersField(QWidget):
         self.set_most(None)
 
     def value(self) -> int:
-        """The option; raises SettingError if the box holds no such number."""
+        """The option; raises SettingError if the box has no such number."""
         if self.most is not None:
             self._box.value()
         return self._value
@@ -353,7 +353,7 @@ class ModelForm(QWidget):
         self.changed.emit()
 
     def _placed(self) -> ModelOptions:
-        """The options with the placement; without its shares where one of them is wrong."""
+        """The options with the placement; without its shares if one of them is wrong."""
         try:
             return self.placement.put_into(self._base)
         except SettingError:

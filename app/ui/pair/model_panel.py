@@ -1,4 +1,4 @@
-"""The panel behind a model chip: which file, and how it is loaded."""
+"""The panel of a model chip: which file, and how it is loaded."""
 
 from __future__ import annotations
 

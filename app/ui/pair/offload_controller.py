@@ -92,7 +92,7 @@ class OffloadController(QObject):
         self._timer.start(DELAY)
 
     def _wait(self) -> None:
-        """Clear numbers of another pair: they must not be beside the name of this one."""
+        """Clear numbers of a different pair: they must not be beside the name of this one."""
         panel = self._panel()
         if panel is None:
             return

@@ -110,7 +110,7 @@ class PairController(QObject):
         session: EngineSession,
         settings: SettingsInUse,
     ) -> None:
-        """`server` is the form in the target's panel; `notices` show a failure where its panel is closed."""
+        """`server` is the form in the target's panel; `notices` show a failure if its panel is closed."""
         super().__init__()
         self._target = target
         self._draft = draft
@@ -293,7 +293,7 @@ class PairController(QObject):
         self.changed.emit()
 
     def _left_out(self, draft: ModelOptions, strategy: str) -> None:
-        """Answer without a draft that was carried over from another target, and offer it."""
+        """Answer without a draft that was carried over from a different target, and offer it."""
         self._settings.change(draft=None, strategy=undrafted(strategy))
         self._draft.panel.set_options(None)
         name = unread_name(draft.path)
@@ -370,7 +370,7 @@ class PairController(QObject):
             self._target.panel.tell(failed.message, failed.hint, *self._way_to(failed.offer))
 
     def _changed_role(self) -> Role:
-        """The draft where only it was changed, else the target: a failure without a role is shown there."""
+        """The draft if only it was changed, else the target: a failure without a role is shown there."""
         target, draft = self._settings.now.target, self._settings.now.draft
         only_draft = self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
         return Role.DRAFT if only_draft and draft is not None else Role.TARGET

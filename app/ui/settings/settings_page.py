@@ -52,7 +52,7 @@ class DrafterFiles(QWidget):
     """One row per file: what it brings, or what is wrong with it. Nothing is run here."""
 
     files_changed = Signal(object)
-    """The user wants exactly these files (a tuple of paths) in use, read again where they changed."""
+    """The user wants exactly these files (a tuple of paths) in use, read again if they changed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

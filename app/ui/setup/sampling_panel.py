@@ -1,4 +1,4 @@
-"""The panel behind the sampling chip: how tokens are drawn, and where an answer ends."""
+"""The panel of the sampling chip: how tokens are drawn, and where an answer ends."""
 
 from __future__ import annotations
 

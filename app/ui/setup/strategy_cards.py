@@ -240,7 +240,7 @@ class StrategyCards(QWidget):
         return [part.name for part in self._parts]
 
     def _card(self, name: str) -> StrategyCard:
-        """The strategy's card; a new one where its drafter was reloaded and has changed."""
+        """The strategy's card; a new one if its drafter was reloaded and has changed."""
         kind, before = KINDS.get(name), self._cards.get(name)
         if before is not None and before.kind is kind:
             return before
@@ -257,7 +257,7 @@ class StrategyCards(QWidget):
         return card
 
     def _choices(self, current: str) -> Sequence[Choice]:
-        """What the list offers to replace the strategy `current`, or, where that is empty, to add."""
+        """What the list offers to replace the strategy `current`, or, if that is empty, to add."""
         used = set(self._names()) - {current}
         choices = [
             Choice(name, kind.summary, "in use", possible=False)

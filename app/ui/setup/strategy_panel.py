@@ -1,4 +1,4 @@
-"""The panel behind the strategy chip: which strategies draft, and by which rules."""
+"""The panel of the strategy chip: which strategies draft, and by which rules."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class AdviceQuestion:
 
     def answer(self) -> Advice | None:
         """The advice; None if the answer's strategy is no longer known. If a baseline was measured, only that
-        measurement counts: the answer itself ran at another speed."""
+        measurement counts: the answer itself ran at a different speed."""
         measured = self.measurement
         runs = measured.runs if measured is not None else ()
         try:
@@ -88,7 +88,7 @@ class AnswerModel(QObject):
         folds: RoundFolds | None = None,
     ) -> None:
         """`live`: more rounds will arrive; otherwise the answer is finished. Without a trace its rounds are
-        unknown. `folds` are those of its rounds, where they were made already."""
+        unknown. `folds` are those of its rounds, if they were made already."""
         super().__init__()
         self.trace = trace
         self.note = note
@@ -327,7 +327,7 @@ def reconnect(
     before: AnswerModel | None,
     after: AnswerModel | None,
 ) -> None:
-    """Let a view observe another answer: `slots` are its slots, each with the signal of an answer that it
+    """Let a view observe a different answer: `slots` are its slots, each with the signal of an answer that it
     is for."""
     for signal, slot in slots(before) if before is not None else ():
         signal.disconnect(slot)

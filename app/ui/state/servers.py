@@ -123,7 +123,7 @@ class Servers(QObject):
         self._mailbox.post(end)
 
     def _key_kept(self, address: str, inquiry: _Inquiry) -> UserError | None:
-        """Take over the typed key, which the server accepted; the error where the keyring refused it."""
+        """Take over the typed key, which the server accepted; the error if the keyring refused it."""
         if inquiry.key:
             self._keys[address] = inquiry.key
         try:

@@ -53,7 +53,7 @@ class Styler(QObject):
         self._application.setFont(self._theme.sans())
 
     def _apply_motion(self) -> None:
-        """Let menus, lists and tips open at once where less motion is wanted."""
+        """Let menus, lists and tips open at once if less motion is wanted."""
         self._application.setEffectEnabled(_EFFECTS, self._effects and not self._theme.less_motion)
 
 

@@ -1,5 +1,5 @@
 """The theme in use: follows the system's light or dark and its motion unless told otherwise, and hands out
-fonts. And themes that follow it with letters of another size."""
+fonts. And themes that follow it with letters of a different size."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Theme(QObject):
 
 
 class FollowingTheme(Theme):
-    """A theme that follows another theme in everything; derived classes change the letters."""
+    """A theme that follows a base theme in everything; derived classes change the letters."""
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
         QObject.__init__(self, parent)  # fonts and mode are those of the other theme

@@ -88,7 +88,7 @@ class VersionBar(QWidget):
         self.adjustSize()
 
     def take_focus_of(self, former: VersionBar) -> None:
-        """Continue where the bar that this one replaces had the focus: at the first or the last version one
+        """Continue if the bar that this one replaces had the focus: at the first or the last version one
         arrow is dimmed, and the other one has it."""
         for mine, its in zip(self._buttons, former._buttons, strict=True):
             if its.hasFocus():
@@ -271,7 +271,7 @@ class EmptyState(QWidget):
 
 
 class _PromptButton(QPushButton):
-    """A button with the title of a prompt, elided where it does not fit."""
+    """A button with the title of a prompt, elided if it does not fit."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -185,7 +185,7 @@ class FindBar(QWidget):
         self.field.selectAll()
 
     def end(self, otherwise: QWidget) -> None:
-        """Hide the bar and return the focus; to `otherwise` where the widget that had it is gone."""
+        """Hide the bar and return the focus; to `otherwise` if the widget that had it is gone."""
         self._before.give_back(otherwise)
         self.hide()
 

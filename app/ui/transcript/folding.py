@@ -73,7 +73,7 @@ class Folding:
         scroller.resume()
 
     def fold_over(self, answer: AnswerItem) -> bool:
-        """Fold finished reasoning, and drafts where hardly any was accepted, except while the reader has
+        """Fold finished reasoning, and drafts if hardly any was accepted, except while the reader has
         scrolled up; True if that changed anything."""
         if not self._view.scroller.following or not answer.fold_over():
             return False

@@ -41,7 +41,7 @@ class Legend(QWidget):
         self.rendered.toggled.connect(self._rendered_toggled)
 
     def set_undrawn(self, undrawn: bool) -> None:
-        """Explain the fates as they are at temperature 0, where the target draws nothing, or above."""
+        """Explain the fates for temperature 0, at which the target draws nothing, or for a higher one."""
         for sample in self.samples.values():
             sample.explain(undrawn)
 

@@ -124,7 +124,7 @@ class Surface(QAbstractScrollArea):
         self.viewport().update()
 
     def settle_from(self, item: int, block: int) -> None:
-        """Like `settle`, where nothing changed before a block: paint only from there, and move the rest."""
+        """Like `settle`, if nothing changed before a block: paint only from there, and move the rest."""
         top = self.stack.block_top(item, block) - self.scroller.top
         self.scroller.settle()
         now = self.stack.block_top(item, block) - self.scroller.top
@@ -196,11 +196,11 @@ class Surface(QAbstractScrollArea):
 
     @property
     def _place(self) -> tuple[int, int]:
-        """Where the text stands: its top, and its height."""
+        """The place of the text: its top, and its height."""
         return self.scroller.top, self.stack.height
 
     def _refresh_from(self, before: tuple[int, int]) -> None:
-        """Lay out, paint, and let the widgets follow, where the text moved from its place before; else paint
+        """Lay out, paint, and let the widgets follow, if the text moved from its place before; else paint
         only the lines around it."""
         if self._place != before:
             self.settle()
@@ -208,7 +208,7 @@ class Surface(QAbstractScrollArea):
             self.outlines.repaint()
 
     def _reveal_framed(self) -> None:
-        """Scroll to the framed round: all of it where it has room, else its beginning."""
+        """Scroll to the framed round: all of it if there is room, else its beginning."""
         token = self.outlines.framed_token()
         answer = self.stack.answer(token.item) if token is not None else None
         if token is not None and answer is not None:

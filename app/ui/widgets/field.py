@@ -190,7 +190,7 @@ class Field(QWidget):
             grid.addWidget(control, 0, 1, 2, 1, right | top)
 
     def value(self) -> Value:
-        """The value; raises SettingError if the control holds no valid one."""
+        """The value; raises SettingError if the control has no valid one."""
         raise NotImplementedError
 
     def set_value(self, value: Value) -> None:

@@ -50,7 +50,7 @@ def _image(name: str, colour: str, size: int) -> QImage:
 
 
 def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon:
-    """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` if it is on."""
+    """An icon in `colour`; in `disabled` if its control cannot be used, in `checked` if it is on."""
     return QIcon(_IconEngine(name, colour, disabled, checked))
 
 

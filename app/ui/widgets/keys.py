@@ -29,7 +29,7 @@ class KeyTable(Generic[Owner]):
         self._acts = {_combined(key): act for keys, _words, act in rows for key in keys.split()}
 
     def act(self, owner: Owner, event: QKeyEvent) -> bool:
-        """Do what the key of an event stands for; False for any other key."""
+        """Do what the key of an event does; False for any other key."""
         key, modifiers = event.key(), event.modifiers()
         act = self._acts.get(key | (modifiers & (_COMMANDS | _SHIFT)).value)
         act = act or self._acts.get(key | (modifiers & _COMMANDS).value)

@@ -353,7 +353,7 @@ class WrapLayout(QLayout):
     def _append(
         self, lines: list[tuple[int, list[QLayoutItem]]], items: list[QLayoutItem], room: int
     ) -> None:
-        """Put items that stay together on the last line, or on a new one where they do not fit."""
+        """Put items that stay together on the last line, or on a new one if they do not fit."""
         width = sum(item.sizeHint().width() + self._gap for item in items)
         if lines and lines[-1][0] + width - self._gap <= room:
             lines[-1] = (lines[-1][0] + width, lines[-1][1] + items)

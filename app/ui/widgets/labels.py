@@ -144,7 +144,7 @@ class MonoText(QWidget):
         return self._text
 
     def set_text(self, text: str) -> None:
-        """Show a text. Words joined by a no-break space stay together where they fit into a line."""
+        """Show a text. Words joined by a no-break space stay together if they fit into a line."""
         if text != self._text:
             self._text = text
             self.setAccessibleName(text)

@@ -199,7 +199,7 @@ class Notices(QWidget):
         self.show()
 
     def withdraw(self, cause: str) -> None:
-        """Remove the message of this cause, which no longer holds."""
+        """Remove the message of this cause, which is gone."""
         strip = self._strips.pop(cause, None)
         if strip is not None:
             box = self.parent()

@@ -77,7 +77,7 @@ class TextTable(QTableWidget):
         left: Collection[int] = (0,),
         mono: Collection[int] = (0,),
     ) -> None:
-        """A column without a title holds no text. The texts of columns in `left` are at the left, those of
+        """A column without a title has no text. The texts of columns in `left` are at the left, those of
         columns in `mono` are code. A derived class with rows of its own calls `restyle` when it is ready."""
         super().__init__(0, len(titles))
         self._theme = theme

@@ -146,7 +146,7 @@ class Header(ChipRow):
 
 
 class WordOrIcon(QPushButton):
-    """A button with words, or with an icon where room is short."""
+    """A button with words, or with an icon if room is short."""
 
     def __init__(self, theme: Theme, name: str, words: str, primary: bool = False) -> None:
         super().__init__(words)

@@ -205,7 +205,7 @@ class MainWindow(QMainWindow):
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
 
     def _add_actions(self) -> WindowActions:
-        """The actions, and a menu bar where the system shows it outside the window."""
+        """The actions, and a menu bar if the system shows it outside the window."""
         actions = WindowActions(self, commands(self))
         bar = QMenuBar()
         if bar.isNativeMenuBar():
@@ -328,7 +328,7 @@ class MainWindow(QMainWindow):
         self.open_trace(file)
 
     def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None, carried: bool) -> None:
-        """Load a pair that was chosen in another place, and go to the chat."""
+        """Load a pair that was chosen elsewhere, and go to the chat."""
         self.pair.load(target, draft, carried)
         self.to_chat(self.page.prompt.setFocus)
 

@@ -274,7 +274,7 @@ class StatusBar(QWidget):
         return super().event(event)
 
     def _fit(self) -> None:
-        """Hide readouts where the strip is short of room, those least about the answer first."""
+        """Hide readouts if the strip is short of room, those least about the answer first."""
         shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
         shown += [part for part in (self.speed_up, self.measure, self.audit) if part.isVisibleTo(self)]
         for part in (self.device, self.context, self.tau):

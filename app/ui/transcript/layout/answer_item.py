@@ -144,7 +144,7 @@ class AnswerItem(SectionedItem):
         return True
 
     def _skip(self) -> bool:
-        """Go on to the last mark before the cursor where the text up to there was laid out before."""
+        """Go on to the last mark before the cursor, if the text up to there was laid out before."""
         mark = self._reached.mark_before(self.answer.cursor) if self._reached is not None else None
         if self._reached is None or mark is None or mark.rounds < self._shown + _MARKED:
             return False
@@ -173,7 +173,7 @@ class AnswerItem(SectionedItem):
         return self.drafts.offered and self._view_setting.drafts_shown and not self.rendered
 
     def fold_drafts(self, folded: bool | None = None) -> bool:
-        """Fold drafts as the reader chose, or (None) where hardly any was accepted; True if the layout
+        """Fold drafts as the reader chose, or (None) if hardly any was accepted; True if the layout
         changed."""
         if folded is None:
             self.drafts.judge(self.answer.statistics, self._finished)

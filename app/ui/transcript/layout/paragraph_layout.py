@@ -285,7 +285,7 @@ class ParagraphLayout:
         return self._rects([(a, b) for a, b in pieces if a < b])
 
     def ranges(self, first: int, end: int, ink: QColor) -> Iterator[QTextLayout.FormatRange]:
-        """Formats that give the characters [first, end) another colour."""
+        """Formats that give the characters [first, end) a different colour."""
         for run in self.runs:
             a, b = self._piece(run, first, end)
             if run.span.counts and a < b:
@@ -307,7 +307,7 @@ class ParagraphLayout:
         return found
 
     def _piece(self, run: TextRun, first: int, end: int) -> tuple[int, int]:
-        """The displayed part of a run that lies in [first, end)."""
+        """The displayed part of a run in [first, end)."""
         text = run.span.text
         a = min(max(first - run.offset, 0), len(text))
         b = min(max(end - run.offset, 0), len(text))
@@ -336,7 +336,7 @@ class ParagraphLayout:
     # ------------------------------------------------------------------------- from places to text
 
     def offset_at(self, point: QPointF) -> int:
-        """The character before which a caret put at `point` stands."""
+        """The character after a caret that is put at `point`."""
         line = self._line_at(point.y())
         if line is None:
             return 0

@@ -35,7 +35,7 @@ from app.ui.transcript.text.spans import Span
 
 
 def highlight(code: str, language: str, palette: Palette) -> str:
-    """`code` with its parts in <span>s; plain where the language is unknown."""
+    """`code` with its parts in <span>s; plain if the language is unknown."""
     lexer = _lexer(language)
     if lexer is None:
         return escape(code)

@@ -282,7 +282,7 @@ class SectionedItem(Item):
             self._behind = 0
 
     def _close_gap(self) -> None:
-        """Put the text after the gap behind what fills it."""
+        """Put the text after the gap after what fills it."""
         if self._gap is not None:
             self._gap.join(self._last_block())
             self._behind = len(self._gap.after)

@@ -72,7 +72,7 @@ class Styles:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Everything that a layout depends on; a layout made for another setting is out of date."""
+    """Everything that a layout depends on; a layout made for a different setting is out of date."""
 
     styles: Styles
     width: int

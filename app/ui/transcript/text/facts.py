@@ -125,7 +125,7 @@ def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str
 
 
 def _judgement(round: Round, place: int) -> Iterator[str]:
-    """The verdict on a judged draft token in plain words, then the numbers behind it."""
+    """The verdict on a judged draft token in plain words, then its numbers."""
     token = round.drafted[place]
     if any(drafted.h is not None for drafted in round.drafted):
         yield _drafted(round, token)
@@ -165,7 +165,7 @@ def _said(token: DraftedToken | EmittedToken) -> str:
 
 
 def _block_judgement(round: Round, place: int) -> str:
-    """Why a token passed or not, where the draft is judged as a whole: by its own draw or by a later
+    """Why a token passed or not if the draft is judged as a whole: by its own draw or by a later
     token's."""
     for later, token in enumerate(round.drafted[place:], place):
         if token.u is None or token.h is None:
@@ -196,7 +196,7 @@ def _nothing_rejected(round: Round, token: EmittedToken) -> str:
 
 
 def _quoted(token: DraftedToken) -> str:
-    """A token in a sentence, where it may be a comma."""
+    """A token in a sentence; it may be a comma."""
     return f"“{visible(token.piece, token.label)}”"
 
 

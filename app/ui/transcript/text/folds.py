@@ -85,7 +85,7 @@ class ReasoningFold(TextFold):
 
 
 class DraftsFold(TextFold):
-    """The struck drafts of an answer, behind a button: they fold by themselves where hardly any passed."""
+    """The struck drafts of an answer, behind a button: they fold by themselves if hardly any passed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class DraftsFold(TextFold):
         self._rate = 0.0
 
     def judge(self, statistics: Statistics, over: bool) -> None:
-        """Fold where the answer so far has enough drafts and few were accepted; only an answer that is `over`
+        """Fold if the answer so far has enough drafts and few were accepted; only an answer that is `over`
         unfolds them."""
         rate = statistics.acceptance_rate
         if rate is None or statistics.drafted < _ENOUGH_DRAFTED:

@@ -233,7 +233,7 @@ def coloured(spans: Sequence[Span], text: str) -> list[Span]:
 
 
 def _same(wanted: str, text: str, position: int) -> str | None:
-    """The part of a token's text that `text` has from `position` on; None if it has another text."""
+    """The part of a token's text that `text` has from `position` on; None if its text differs."""
     for own in (wanted, wanted.replace(_INVALID, "")):  # bytes that are no text may have been left out
         if text.startswith(own, position):
             return own
