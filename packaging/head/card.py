@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 
 from measure import MOST
-from state import BATCH, RECIPE, shard_folders
+from words import BATCH, RECIPE
 
 NAME = "SmolLM2-135M-Instruct-eagle3.Q8_0.gguf"
 LINES = 12  # of the curve
@@ -36,13 +36,13 @@ def main() -> None:
     args = parser.parse_args()
     head = args.work / "head.gguf"
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(head).tensors}
-    answers = [np.load(place / "answer.npy") for place in shard_folders(args.work)]
+    text = np.load(args.work / "text.npz")
     last = json.loads((args.work / "curve.jsonl").read_text().splitlines()[-1])
     card = (RECIPE / "card.md").read_text(encoding="utf-8")
     told = card.format(
         parameters=sum(int(each.n_elements) for name, each in tensors.items() if name != "d2t"),
-        tokens=sum(map(len, answers)),
-        answers=sum(int(each.sum()) for each in answers),
+        tokens=int(text["length"].sum()),
+        answers=int(text["answer"].sum()),
         vocab=int(tensors["d2t"].n_elements),
         steps=last["step"],
         batch=BATCH,

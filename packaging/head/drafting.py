@@ -14,7 +14,6 @@ import numpy as np
 from llama_cpp import llama_cpp_ext as ext
 
 from target import Target
-from text import draw
 
 _FLOATS = ctypes.POINTER(ctypes.c_float)
 _ENCODE, _DECODE = 0, 1
@@ -101,6 +100,13 @@ class Told:
     gaps: list[float] = field(default_factory=list)  # between the two best logits, at each token
 
 
+def draw(row: np.ndarray, temperature: float, rng: np.random.Generator) -> int:
+    """A token by its logits; the most likely at temperature 0."""
+    if temperature == 0:
+        return int(row.argmax())
+    return int(rng.choice(len(row), p=chances(row, temperature)))
+
+
 def gap(row: np.ndarray) -> float:
     second, first = np.partition(row, -2)[-2:]
     return float(first - second)
@@ -130,9 +136,9 @@ def write(
 ) -> Told:
     """Write `length` tokens after the prompt with `most` drafts a round; without a head the target alone."""
     told = Told(tried=[0] * most, accepted=[0] * most)
-    target.forget(0)
+    target.cut(0)
     end = target.tokenize("<|im_end|>")[0]
-    target.read(prompt, range(len(prompt)), [0] * len(prompt))
+    target.read(prompt, 0)
     place = len(prompt)
     if head:
         head.cut(0)
@@ -156,7 +162,7 @@ def write(
         if head:
             head.cut(place - 1)
         tokens = [last, *drafts]
-        target.read(tokens, range(place, place + len(tokens)), [0] * len(tokens))
+        target.read(tokens, place)
         rows = target.logits(len(tokens))
         passed = 0
         for i, row in enumerate(rows):
@@ -183,5 +189,5 @@ def write(
             head.read(tokens[:kept], np.concatenate((waiting[None], fused[:-1])), place - 1)
             waiting = fused[-1]
         place += passed + 1
-        llama_cpp.llama_memory_seq_rm(target.memory, 0, place, -1)
+        target.cut(place)
     return told

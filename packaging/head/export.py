@@ -9,17 +9,16 @@ from typing import Any
 import gguf
 import numpy as np
 
-from state import LAYERS, read_shard, shard_folders
+from words import LAYERS
 
 ARCHITECTURE = "eagle3"
 CHECKED = 4  # dialogues
 Q8 = gguf.GGMLQuantizationType.Q8_0
 
 
-def copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter, prefix: str = "") -> None:
-    """Copy the fields whose keys begin with `prefix`, but for those that belong to the file alone."""
+def copy_tokenizer(reader: gguf.GGUFReader, writer: gguf.GGUFWriter) -> None:
     for key, entry in reader.fields.items():
-        if key.startswith(prefix) and not key.startswith("GGUF.") and key != gguf.Keys.General.ARCHITECTURE:
+        if key.startswith("tokenizer."):
             if entry.types[0] == gguf.GGUFValueType.ARRAY:
                 writer.add_array(key, entry.contents())
             else:
@@ -58,7 +57,7 @@ def export(
     writer.add_vocab_size(len(reader.fields[gguf.Keys.Tokenizer.LIST].data))
     writer.add_array(f"{ARCHITECTURE}.target_layers", list(LAYERS))
     writer.add_uint32(f"{ARCHITECTURE}.target_hidden_size", shape["width"])
-    copy_fields(reader, writer, "tokenizer.")
+    copy_tokenizer(reader, writer)
     for key, values in weights.items():
         place = f"blk.0.{key}.weight" if key.startswith(("attn", "ffn")) else f"{key}.weight"
         if values.ndim == 2:
@@ -76,13 +75,14 @@ def export(
 def main() -> None:
     import torch
 
-    from model import Head, Shape, read_weights
+    from model import Head, Shape
+    from teacher import Teacher
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True)
     args = parser.parse_args()
-    known = torch.load(args.work / "head.pt", weights_only=True)
+    known = torch.load(args.work / "head.pt", map_location="cpu", weights_only=True)
     weights = {name: value.numpy() for name, value in known["head"].items()}
     path = args.work / "head.gguf"
     kept = known["kept"].numpy()
@@ -95,19 +95,17 @@ def main() -> None:
     )
     head = Head(Shape(**known["shape"]))
     head.load_state_dict(known["head"])
-    embeddings = read_weights(args.target, ("token_embd.",))["token_embd.weight"]
+    teacher, text = Teacher(args.target, "cpu"), np.load(args.work / "text.npz")
     told = {}
-    chosen = [each for place in shard_folders(args.work) for each in read_shard(place) if each.held_out][
-        :CHECKED
-    ]
-    for number, each in enumerate(chosen):
-        features = torch.from_numpy(each.features.astype(np.float32))[None]
-        given = embeddings[torch.from_numpy(each.ids[1:].astype(np.int64))][None]
+    for number, row in enumerate(np.flatnonzero(text["held_out"])[:CHECKED]):
+        ids = torch.from_numpy(text["ids"][row, : text["length"][row]].astype(np.int64))[None]
+        features = teacher.read(ids[:, :-1])[0].float()
+        rows = torch.arange(features.shape[1])[None]
         with torch.no_grad():
-            rows = torch.arange(features.shape[1])[None]
-            (normed,) = head.chain(given, head.fuse(features), rows, 1)
-            logits = (normed[0] @ head.output.T).numpy()
-        told |= {f"ids{number}": each.ids, f"features{number}": each.features, f"logits{number}": logits}
+            (normed,) = head.chain(teacher.embeddings[ids[:, 1:]], head.fuse(features), rows, 1)
+            logits = normed[0] @ head.output.T
+        for name, values in (("ids", ids), ("features", features), ("logits", logits[None])):
+            told[f"{name}{number}"] = values[0].numpy()
     np.savez(args.work / "reference.npz", kept=kept, **told)
 
 

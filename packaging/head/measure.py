@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 
 from drafting import HeadContext, Told, write
-from state import LAYERS, RECIPE
 from target import Target
-from text import SYSTEM
+from words import LAYERS, SYSTEM, held_out
+from words import head as opening
 
 LENGTH = 96  # tokens of an answer
 ROOM = 768  # tokens of prompt and answer
@@ -53,15 +52,15 @@ def equal_texts(ours: Told, plain: Told) -> bool:
 
 def step_share(target: Target, head: HeadContext, prompt: list[int]) -> float:
     """A draft step in passes of the target over one token: the median of 40 each, in turns."""
-    target.forget(0)
-    target.read(prompt, range(len(prompt)), [0] * len(prompt))
+    target.cut(0)
+    target.read(prompt, 0)
     fused = head.fuse(target.features(len(prompt)))
     head.cut(0)
     head.read(prompt[1:], fused[:-1], 0)
     taken: list[list[float]] = [[], []]
     for i in range(40):
         start = time.perf_counter()
-        target.read(prompt[:1], [len(prompt) + i], [0])
+        target.read(prompt[:1], len(prompt) + i)
         target.logits(1)
         between = time.perf_counter()
         head.read(prompt[:1], fused[-1:], len(prompt) - 1 + i)
@@ -84,22 +83,20 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=20, help="prompts of each kind")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
-    target = Target(args.target, 1, ROOM, LAYERS, args.threads)
+    target = Target(args.target, ROOM, LAYERS, args.threads)
     for name, most in (("head-f32", CLOSE), ("head", np.inf)):
         head = HeadContext(args.work / f"{name}.gguf", target, ROOM)
         differ, words = check(head, args.work)
         print(f"{name}: {words}", flush=True)
         if differ > most:
             raise SystemExit("llama.cpp's graph does not compute what was trained.")
-    groups = json.loads((RECIPE / "held_out.json").read_text())
+    groups = held_out()
     found: dict[str, dict[str, list[Told]]] = {"greedy": {}, "drawn": {}}
     parted = []
     share = 0.0
     for kind, prompts in groups.items():
         for number, text in enumerate(prompts[: args.each]):
-            ids = target.tokenize(
-                f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
-            )
+            ids = target.tokenize(f"{opening(SYSTEM)}{text}<|im_end|>\n<|im_start|>assistant\n")
             share = share or step_share(target, head, ids)
             rng = np.random.default_rng(number)
             plain = write(target, None, ids, LENGTH, 0, 0.0, rng)

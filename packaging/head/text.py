@@ -1,225 +1,248 @@
-"""The model writes its own dialogues, many at once; what it computes at each token is kept as it comes.
+"""The model writes its own dialogues, many in step: questions as well as answers, on a GPU at best.
 
 A dialogue begins with a system prompt and, often, with a few words of a question. The model goes on with the
-question, answers it, and sometimes asks and answers once more. Every pass reads one token of each dialogue.
+question, answers it, and sometimes asks and answers once more. Tokens alone are kept, in `WORK/text.npz`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
+import math
+import time
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
+import torch
+from torch import Tensor
 
-from state import LAYERS, RECIPE, Claim, Dialogue, Ending, shard_folders, write_shard
-from target import Target
+from teacher import Teacher
 
-ROWS = 96  # dialogues at once
-LENGTH = 512  # tokens of a dialogue at most
-QUESTION = 200  # tokens of a question at most
-SHARD = 20_000  # tokens
-HELD_OUT_SHARE = 1 / 16
-SECOND_TURN = 0.25
-OWN_SYSTEM = 0.75  # the share of dialogues with the system prompt that the chat template adds
+LENGTH, QUESTION = 512, 200  # tokens of a dialogue, and of a question, at most
+BUCKET = 64  # by how much the memory that a pass reads grows
+SECOND_TURN, OWN_SYSTEM, HELD_OUT_SHARE = 0.25, 0.75, 1 / 64
 TEMPERATURES = (0.0, 0.0, 0.0, 0.4, 0.6, 0.8, 0.8, 1.0)  # of answers
-QUESTION_NUCLEUS = 0.95
-SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+QUESTION_MIN_P = 0.02
 LOOP, LONGEST_PERIOD = 96, 40
+PREFIX, ASK, TO_ANSWER, ANSWER, TO_ASK, DONE = range(6)
 
 
-def plain(text: str) -> str:
-    """The words of a text alone, to find a held-out prompt again."""
-    return " ".join(re.findall(r"\w+", text.lower()))
+class Writers:
+    """Dialogues in step: each pass reads the tokens of all of them at one place."""
+
+    def __init__(self, teacher: Teacher, words: dict[str, Any], rows: int) -> None:
+        self.teacher, self.words, self.rows = teacher, words, rows
+        self.device = device = teacher.output.device
+        self._rng = np.random.default_rng(0)
+        room = (len(teacher.blocks), rows, teacher.keys, LENGTH, teacher.head_width)
+        self._memory = [torch.zeros(room, device=device, dtype=torch.bfloat16) for _ in range(2)]
+        groups = (*words["trained"], words["held out"])
+        longest = max(map(len, words["systems"])) + max(len(each) for group in groups for each in group)
+        self.prefix = torch.zeros(rows, longest, dtype=torch.long, device=device)
+        self.begun = torch.zeros(rows, dtype=torch.long, device=device)  # tokens of the prefix
+        self.temperature = torch.zeros(rows, 1, device=device)
+        self.ids = torch.zeros(rows, LENGTH, dtype=torch.long, device=device)
+        self.answer = torch.zeros(rows, LENGTH, dtype=torch.bool, device=device)
+        self.mode, self.at, self.asked, self.length = (torch.zeros_like(self.begun) for _ in range(4))
+        self.place = torch.zeros(1, dtype=torch.long, device=device)
+        self._tags = [torch.tensor(words[name], device=device) for name in ("answer", "again")]
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+
+    def start(self) -> np.ndarray:
+        """Begin new dialogues; which of them are held out."""
+        rng, words = self._rng, self.words
+        prefix, begun = np.zeros(self.prefix.shape, np.int64), np.zeros(self.rows, np.int64)
+        held_out = rng.random(self.rows) < HELD_OUT_SHARE
+        for row in range(self.rows):
+            group = (
+                words["held out"] if held_out[row] else words["trained"][rng.integers(len(words["trained"]))]
+            )
+            system = 0 if rng.random() < OWN_SYSTEM else rng.integers(1, len(words["systems"]))
+            ids = words["systems"][system] + group[rng.integers(len(group))]
+            prefix[row, : len(ids)], begun[row] = ids, len(ids)
+        self.prefix.copy_(torch.from_numpy(prefix))
+        self.begun.copy_(torch.from_numpy(begun))
+        self.temperature.copy_(torch.from_numpy(rng.choice(TEMPERATURES, (self.rows, 1))))
+        for each in (self.mode, self.asked, self.place, self.ids, self.answer):
+            each.zero_()
+        self.at.fill_(1)
+        self.length.fill_(LENGTH)
+        self.ids[:, 0] = self.prefix[:, 0]
+        return held_out
+
+    @torch.no_grad()
+    def _pass(self, room: int) -> None:
+        """Read the tokens at `place`, which is below `room`, and choose those at the next."""
+        teacher, place = self.teacher, self.place
+        keys, values = self._memory
+        later = torch.arange(room, device=self.device) > place
+
+        def attend(i: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            keys[i].index_copy_(2, place, key.transpose(1, 2))
+            values[i].index_copy_(2, place, value.transpose(1, 2))
+            groups = query.view(self.rows, teacher.keys, -1, teacher.head_width)
+            scores = (groups @ keys[i][:, :, :room].transpose(-1, -2)).float() * teacher.head_width**-0.5
+            shares = scores.masked_fill_(later, -torch.inf).softmax(-1)
+            return shares.bfloat16() @ values[i][:, :, :room]
+
+        now = self.ids.gather(1, place.expand(self.rows, 1))
+        _, hidden = teacher.run(now, place.expand(self.rows, 1), attend)
+        self._choose((hidden[:, 0] @ teacher.output.T).float())
+        place += 1
+
+    def _choose(self, logits: Tensor) -> None:
+        """Choose what follows in each dialogue; without a branch, so that it can be recorded."""
+        words, at = self.words, self.at
+        tags, again = self._tags
+        self.mode.masked_fill_((self.mode == PREFIX) & (at >= self.begun), ASK)
+        asking, answering = self.mode == ASK, self.mode == ANSWER
+        least = logits.amax(-1, keepdim=True) + math.log(QUESTION_MIN_P)
+        logits.masked_fill_(asking[:, None] & (logits < least), -torch.inf)
+        heat = self.temperature.masked_fill(asking[:, None], 1.0)
+        luck = torch.empty_like(logits).exponential_().clamp_(min=1e-20).log_()
+        token = (logits - heat * luck).argmax(-1)  # at temperature 0 the most likely one
+        over = (token == words["begin"]) | (token == words["end"])
+
+        prefix = self.prefix.gather(1, at.clamp(max=self.prefix.shape[1] - 1)[:, None])[:, 0]
+        mode, then = self.mode.clone(), at + 1
+        for here, script in ((PREFIX, prefix), (TO_ANSWER, tags), (TO_ASK, again)):
+            said = script if here == PREFIX else script[at.clamp(max=len(script) - 1)]
+            token = torch.where(self.mode == here, said, token)
+        mode.masked_fill_((self.mode == TO_ANSWER) & (then >= len(tags)), ANSWER)
+        mode.masked_fill_((self.mode == TO_ASK) & (then >= len(again)), ASK)
+        self.asked.masked_fill_(self.mode == TO_ASK, 0)
+
+        asked = asking & (over | (self.asked >= QUESTION))
+        nothing = asked & (self.asked == 0)
+        self.asked += asking & ~asked
+        more = answering & over & (torch.rand(self.rows, device=self.device) < SECOND_TURN)
+        more &= self.place < LENGTH - 128
+        for here, first, mode_then in ((asked & ~nothing, tags[0], TO_ANSWER), (more, again[0], TO_ASK)):
+            mode.masked_fill_(here, mode_then)
+            token = torch.where(here, first, token)
+            then.masked_fill_(here, 1)
+        ended = nothing | (answering & over & ~more)
+        token.masked_fill_(ended, words["end"])
+        self.length.copy_(torch.where(ended, self.place + 2, self.length).clamp(max=LENGTH))
+        self.mode.copy_(mode.masked_fill_(ended, DONE))
+        at.copy_(then)
+        spot = (self.place + 1).expand(self.rows, 1)
+        for kept, new in ((self.ids, token), (self.answer, answering)):
+            kept.scatter_(1, spot, new[:, None])
+
+    def _pass_at(self, place: int) -> None:
+        """`_pass`, on a GPU from a recording: its thousand small steps take longer to ask for than to do."""
+        room = min(LENGTH, (place // BUCKET + 1) * BUCKET)
+        if self.device.type != "cuda":
+            self._pass(room)
+            return
+        if room not in self._graphs:
+            state = (self.ids, self.answer, self.mode, self.at, self.asked, self.length, self.place)
+            before = [each.clone() for each in state]
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):  # a warm-up that does not count
+                self._pass(room)
+            torch.cuda.current_stream().wait_stream(side)
+            for each, was in zip(state, before, strict=True):
+                each.copy_(was)
+            pool = next(iter(self._graphs.values())).pool() if self._graphs else None
+            self._graphs[room] = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graphs[room], pool=pool):
+                self._pass(room)
+        self._graphs[room].replay()
+
+    def _stop_loops(self, end: int) -> None:
+        """End the answers whose last LOOP tokens repeat a few tokens again and again."""
+        last = self.ids[:, end - LOOP : end]
+        loops = torch.zeros_like(self.mode, dtype=torch.bool)
+        for period in range(1, LONGEST_PERIOD):
+            loops |= (last[:, period:] == last[:, :-period]).all(-1)
+        loops &= self.mode == ANSWER
+        self.length.masked_fill_(loops, end)
+        self.mode.masked_fill_(loops, DONE)
+
+    def write(self) -> dict[str, np.ndarray]:
+        """The arrays of `text.npz`: `ids` and `answer` (rows, LENGTH); `length` tokens of a row count."""
+        held_out = self.start()
+        for place in range(LENGTH - 1):
+            self._pass_at(place)
+            if place % 16 == 15 and place > LOOP + 64:
+                self._stop_loops(place + 2)
+        length = self.length.cpu().numpy()
+        return {
+            "ids": self.ids.cpu().numpy().astype(np.uint16),
+            "answer": self.answer.cpu().numpy() & (np.arange(LENGTH) < length[:, None]),
+            "length": length,
+            "held_out": held_out,
+            "greedy": self.temperature[:, 0].cpu().numpy() == 0,
+        }
 
 
-def draw(row: np.ndarray, temperature: float, rng: np.random.Generator, nucleus: float = 1.0) -> int:
-    """A token by its logits; the most likely at temperature 0. What is e^16 times less likely never comes."""
-    best = int(row.argmax())
-    if temperature == 0:
-        return best
-    near = np.flatnonzero(row > row[best] - 16 * temperature)
-    chances = np.exp((row[near] - row[best]) / temperature)
-    if nucleus < 1:
-        order = np.argsort(-chances)
-        near, chances = near[order], chances[order]
-        kept = int(np.searchsorted(np.cumsum(chances), nucleus * chances.sum())) + 1
-        near, chances = near[:kept], chances[:kept]
-    sums = np.cumsum(chances, dtype=np.float64)
-    return int(near[np.searchsorted(sums, rng.random() * sums[-1], side="right")])
+class Forbidden:
+    """Finds dialogues that ask a prompt of the measurement."""
 
+    def __init__(self, target: Path, words: dict[str, Any]) -> None:
+        fields = gguf.GGUFReader(target).fields
+        self._tokens = fields[gguf.Keys.Tokenizer.LIST].contents()
+        # GPT-2's alphabet: a character for each byte.
+        shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        rest = [each for each in range(256) if each not in shown]
+        self._bytes = {chr(each): each for each in shown} | {
+            chr(256 + i): each for i, each in enumerate(rest)
+        }
+        self._mark, self._end = words["question"], words["end"]
+        self._prompts = {self._plain(each) for each in words["forbidden"]}
 
-def log_sum(logits: np.ndarray) -> float:
-    """The logarithm of the sum of e^logits."""
-    best = logits.max()
-    return float(best + np.log(np.exp(logits - best).sum()))
+    def _plain(self, ids: list[int]) -> str:
+        """The words alone."""
+        shown = "".join(self._tokens[i] for i in ids)
+        text = bytes(self._bytes.get(each, 32) for each in shown).decode(errors="replace").lower()
+        return " ".join("".join(each if each.isalnum() else " " for each in text).split())
 
-
-def loops(ids: list[int]) -> bool:
-    """Whether the last LOOP tokens repeat a few tokens again and again."""
-    end = ids[-LOOP:]
-    return len(end) == LOOP and any(end[period:] == end[:-period] for period in range(1, LONGEST_PERIOD))
-
-
-class Writer:
-    """One dialogue at a time, token by token: `next` is what is read in the coming pass."""
-
-    def __init__(self, target: Target, rng: np.random.Generator, openings: dict[str, Any]) -> None:
-        self._target, self._rng, self._openings = target, rng, openings
-        tokens = {words: target.tokenize(words) for words in ("<|im_start|>", "<|im_end|>")}
-        (self._begin,), (self._end,) = tokens.values()
-        self._answer = target.tokenize("<|im_end|>\n<|im_start|>assistant\n")
-        self._again = target.tokenize("<|im_end|>\n<|im_start|>user\n")
-        self._features = np.empty((LENGTH, len(target.layers) * target.width), np.float16)
-        self._hidden = np.empty((LENGTH, target.width), np.float16)
-        self._best = np.empty(LENGTH, np.uint16)
-        self._total = np.empty(LENGTH, np.float32)
-        self.start()
-
-    def start(self) -> None:
-        rng = self._rng
-        self.held_out = rng.random() < HELD_OUT_SHARE
-        if self.held_out:
-            self.kind, choices = "held out", self._openings["held out"]
-        else:
-            self.kind = str(rng.choice(list(self._openings["trained"])))
-            choices = self._openings["trained"][self.kind]
-        system = SYSTEM if rng.random() < OWN_SYSTEM else str(rng.choice(self._openings["systems"]))
-        head = f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n"
-        self.temperature = float(rng.choice(TEMPERATURES))
-        prefix = self._target.tokenize(head)
-        self._question = len(prefix)
-        self._queue = prefix + self._target.tokenize(str(rng.choice(choices)))
-        self.ids: list[int] = []
-        self.answer: list[bool] = []
-        self._answering = False
-        self._told = 0
-        self.questions: list[str] = []
-
-    @property
-    def next(self) -> int:
-        """The token to read; it stands at place len(ids)."""
-        return self._queue[0]
-
-    def take(self, features: np.ndarray, hidden: np.ndarray, logits: np.ndarray) -> Dialogue | None:
-        """Keep the row of `next`, choose what follows it; the dialogue if it is over."""
-        token = self._queue.pop(0)
-        written = self._answering
-        self._features[len(self.ids)] = np.clip(features, -60_000, 60_000)
-        if written:
-            self._hidden[self._told], self._best[self._told] = hidden, logits.argmax()
-            self._total[self._told] = log_sum(logits)
-            self._told += 1
-        self.ids.append(token)
-        self.answer.append(written)
-        if len(self.ids) == LENGTH - 1:
-            return self._finish(draw(logits, self.temperature, self._rng))
-        if self._queue:
-            if len(self._queue) == 1 and self._queue[0] < 0:  # the tag before an answer ends here
-                self._queue.clear()
-                self._answering = True
-            else:
-                return None
-        if self._answering:
-            return self._go_on(draw(logits, self.temperature, self._rng))
-        return self._ask(draw(logits, 1.0, self._rng, QUESTION_NUCLEUS))
-
-    def cut(self) -> Dialogue:
-        """The dialogue as far as it got."""
-        return self._finish(self.next)
-
-    def _ask(self, token: int) -> Dialogue | None:
-        asked = len(self.ids) - self._question
-        if not asked and token in (self._begin, self._end):
-            return self._finish(token)  # nothing was asked
-        if token in (self._begin, self._end) or asked >= QUESTION:
-            self.questions.append(self._target.text(self.ids[self._question :]))
-            self._queue = [*self._answer, -1]
-        else:
-            self._queue = [token]
-        return None
-
-    def _go_on(self, token: int) -> Dialogue | None:
-        if token not in (self._begin, self._end):
-            if len(self.ids) % 16 or not loops(self.ids):
-                self._queue = [token]
-                return None
-            return self._finish(token)
-        if self._rng.random() >= SECOND_TURN or len(self.ids) > LENGTH - 128:
-            return self._finish(token)
-        # The end of the answer is its own token; what follows is not.
-        self._queue = list(self._again)
-        self._question = len(self.ids) + len(self._again)
-        self._answering = False
-        return None
-
-    def _finish(self, last: int) -> Dialogue:
-        n = len(self.ids)
-        about = {"kind": self.kind, "temperature": self.temperature}
-        return Dialogue(
-            np.array([*self.ids, last], np.uint16),
-            np.array([*self.answer, self._answering]),
-            self._features[:n].copy(),
-            self._hidden[: self._told].copy(),
-            self._best[: self._told].copy(),
-            self._total[: self._told].copy(),
-            self.held_out,
-            about,
-        )
+    def __call__(self, ids: list[int]) -> bool:
+        mark = len(self._mark)
+        for i in [i for i, token in enumerate(ids) if token == self._mark[0]]:
+            if ids[i : i + mark] == self._mark:
+                rest = ids[i + mark :]
+                asked = rest[: rest.index(self._end)] if self._end in rest else rest
+                if self._plain(asked) in self._prompts:
+                    return True
+        return False
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--tokens", type=int, required=True, help="how many there are in the end")
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--tokens", type=int, default=8_300_000)
+    parser.add_argument("--rows", type=int, default=2048, help="dialogues in step")
+    parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
-    ending, claim = Ending(), Claim(args.work, "text")
-    openings = json.loads((RECIPE / "openings.json").read_text())
-    forbidden = {
-        plain(each) for group in json.loads((RECIPE / "held_out.json").read_text()).values() for each in group
-    }
-    folders = shard_folders(args.work)
-    total = sum(len(np.load(folder / "ids.npy", mmap_mode="r")) for folder in folders)
-    rng = np.random.default_rng([len(folders), total])
-    claim.say(f"{total:,} tokens are there, {args.tokens:,} are wanted.")
-    if total >= args.tokens:
-        claim.close()
-        return
-    target = Target(args.work / "target-16bit.gguf", ROWS, LENGTH, LAYERS)
-    writers = [Writer(target, rng, openings) for _ in range(ROWS)]
-    sequences = np.arange(ROWS)
-    done: list[Dialogue] = []
-    waiting = 0
-
-    def keep(found: Dialogue, writer: Writer) -> None:
-        nonlocal waiting
-        if found.answer.sum() > 4 and not forbidden.intersection(map(plain, writer.questions)):
-            done.append(found)
-            waiting += len(found.ids)
-
-    while total + waiting < args.tokens and not ending.asked:
-        target.read([each.next for each in writers], [len(each.ids) for each in writers], sequences)
-        features, hidden, logits = target.features(ROWS), target.hidden(ROWS), target.logits(ROWS)
-        for row, writer in enumerate(writers):
-            found = writer.take(features[row], hidden[row], logits[row])
-            if found is not None:
-                keep(found, writer)
-                target.forget(row)
-                writer.start()
-        if waiting >= SHARD:
-            total += waiting
-            claim.say(f"{write_shard(args.work, done).name}: {total:,} tokens, {len(done)} dialogues more")
-            done, waiting = [], 0
-    if ending.asked:
-        for writer in writers:
-            keep(writer.cut(), writer)
-    if done:
-        write_shard(args.work, done)
-        claim.say(f"{total + waiting:,} tokens")
-    claim.close()
-    ending.leave()
+    torch.manual_seed(0)
+    words = json.loads((args.work / "words.json").read_text(encoding="utf-8"))
+    forbidden = Forbidden(args.target, words)
+    writers = Writers(Teacher(args.target, args.device), words, args.rows)
+    parts: list[dict[str, np.ndarray]] = []
+    began, tokens, refused = time.monotonic(), 0, 0
+    while tokens < args.tokens:
+        written = writers.write()
+        kept = written["answer"].sum(1) > 4
+        for row in np.flatnonzero(kept):
+            if forbidden(written["ids"][row, : written["length"][row]].tolist()):
+                kept[row] = False
+                refused += 1
+        parts.append({name: values[kept] for name, values in written.items()})
+        tokens += int(parts[-1]["length"].sum())
+        took = time.monotonic() - began
+        print(f"{took:6.1f} s: {tokens:,} tokens, {refused} dialogues refused", flush=True)
+    fresh = args.work / "text.new.npz"
+    np.savez_compressed(fresh, **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    fresh.replace(args.work / "text.npz")
 
 
 if __name__ == "__main__":
