@@ -84,6 +84,7 @@ def advice_text(
 def _library(target: ModelOptions, draft: ModelOptions) -> tuple[DraftFile, ...]:
     """The other files of the library that suit a target as drafts; none if it cannot be read."""
     from app.cli.models.here import open_shelf  # slow to import
+    from app.hub.library.model import names_apart
 
     try:
         with open_shelf() as shelf:
@@ -91,8 +92,8 @@ def _library(target: ModelOptions, draft: ModelOptions) -> tuple[DraftFile, ...]
     except UserError:
         return ()
     return tuple(
-        DraftFile(str(model.path), model.size, model.name)
-        for model in models
+        DraftFile(str(model.path), model.size, name)
+        for model, name in zip(models, names_apart(models), strict=True)
         if model.path.resolve() != _file(draft).resolve()
     )
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from app.base.numbers import percent
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.drafters.registry import KINDS
+from app.engine.explain.cost import expected_tokens
 from app.engine.explain.facts import (
     IDEAL_SHARE,
     LARGEST_THAT_PAYS,
@@ -24,6 +25,7 @@ from app.engine.strategy import NONE, SYNTHETIC, StrategySpec
 from app.engine.types import ModelOptions
 
 _CLEARLY_SMALLER = 0.7  # size of another draft relative to the current one's
+_AGREES, _LENGTHS = 0.9, 8  # how often a good draft agrees, and the longest draft that it is judged by
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,18 @@ def smaller_file(files: Sequence[DraftFile], target: int, draft: int) -> DraftFi
 
 def another_draft(facts: AdviceFacts) -> Remedy | None:
     """The best of the other files as the draft: one that is larger than the draft in use, which agrees more
-    often, if there is one."""
+    often, if there is one. None if passes are so dear that no good draft of that size would pay."""
     pair, draft = facts.pair, facts.draft
     if pair is None or pair.draft is None or draft is None:
         return None
-    others = [file for file in facts.drafts if file.path != draft.path]
+    cost = facts.cost.at_best
+
+    def may_pay(file: DraftFile) -> bool:
+        c = file.size / pair.target.size
+        lengths = {k: cost.v(k) for k in range(1, _LENGTHS + 1)}
+        return any(v is None or expected_tokens(_AGREES, k) > v + k * c for k, v in lengths.items())
+
+    others = [file for file in facts.drafts if file.path != draft.path and may_pay(file)]
     size = pair.draft.size
     best = next((file for file in others if file.size > size), next(iter(others), None))
     if best is None:
@@ -185,15 +194,17 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     finding, why = cause(facts)
     now = predictor.own
     if now is None or finding is Finding.DISTURBED:
-        if finding is Finding.NOTHING:
-            ways = (_NONE, *_other_drafts(facts, finding))
-            return Advice(finding, f"{why} Use strategy none.", remedies=ways)
+        others = [*_other_drafts(facts, finding)]
         if now is None and finding is Finding.FINE:
             finding, why = Finding.NO_BASELINE, "No single-token pass was measured yet."
-        text = f"{why} Measure the baseline to see what drafting saves."
-        if measured and now is not None:
-            text = f"{_factor(facts, now)} {why} Measure the baseline when it is idle."
-        return Advice(finding, text, facts.measured, measured, tuple(_other_drafts(facts, finding)))
+        action = "Measure the baseline to see what drafting saves."
+        if finding is Finding.NOTHING:
+            action = "Use strategy none."
+        elif measured and now is not None:
+            why, action = f"{_factor(facts, now)} {why}", "Measure the baseline when it is idle."
+        text = " ".join([why, action, *_or_try(others)])
+        ways = (_NONE, *others) if finding is Finding.NOTHING else tuple(others)
+        return Advice(finding, text, facts.measured, measured, ways)
     if not facts.spec.parts and not facts.cost.known.times and not facts.tried:
         return None
     hoped = replace(facts, cost=facts.cost.at_best)
@@ -201,10 +212,14 @@ def next_advice(facts: AdviceFacts) -> Advice | None:
     others = [*_other_drafts(facts, finding)] if remedy is not None or finding is Finding.DRAFT_LARGE else []
     contexts = [*larger_contexts(facts)]
     said = [_factor(facts, now), why, action] if remedy is not None else [action]
-    said += [f"Or try {other.text}." for other in others]
+    said += _or_try(others)
     said += [f"The context was full: try {other.text}." for other in contexts]
     remedies = [*((remedy,) if remedy is not None else ()), *others, *contexts]
     return Advice(finding, " ".join(filter(None, said)), now, measured, tuple(remedies))
+
+
+def _or_try(others: Sequence[Remedy]) -> list[str]:
+    return [f"Or try {other.text}." for other in others]
 
 
 def _factor(facts: AdviceFacts, now: Factor) -> str:

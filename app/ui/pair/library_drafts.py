@@ -59,9 +59,14 @@ class LibraryDrafts(QObject):
             self.found.emit()
 
     def _find(self, target: Path) -> Files:
+        from app.hub.library.model import names_apart  # slow to import
+
         with self._shelf() as shelf:
             models = [candidate.model for candidate in shelf.suiting(target)]
-        return tuple(DraftFile(self._paths.named(model.path), model.size, model.name) for model in models)
+        return tuple(
+            DraftFile(self._paths.named(model.path), model.size, name)
+            for model, name in zip(models, names_apart(models), strict=True)
+        )
 
     # ------------------------------------------------------------------ a file chosen by hand
 

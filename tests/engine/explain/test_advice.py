@@ -247,6 +247,10 @@ def test_low_acceptance_leads_to_another_draft_of_the_library() -> None:
     advice = advice_on(facts)
     assert "Or try more as the draft (20 % of the target's size)." in advice.text
     assert advice.remedies[-1].draft == replace(OPTIONS, path="/m/more.gguf")
+    unmeasured = facts_of([one_round(4, at % 2, 0.1, 1.6) for at in range(20)], drafts=drafts)
+    assert "Measure the baseline to see what drafting saves. Or try more" in advice_on(unmeasured).text
+    dear = facts_of(drafted([0, 1] * 10, c=0.1, v=5.0), drafts=drafts, measured=measured(0.3))
+    assert "as the draft" not in advice_on(dear).text, "a pass over five takes five: no draft pays"
     smaller = advice_on(replace(facts_of(drafted([3, 2] * 10, 0.6, 1.6)), drafts=drafts))
     assert smaller.remedies[-1].draft == replace(OPTIONS, path="/m/less.gguf")
 
