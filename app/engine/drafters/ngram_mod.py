@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from app.engine.types import TokenIds
 
-POOL_SIZE = 4 * 1024 * 1024  # entries
-EMPTY = -1
+POOL_SIZE = 4 * 1024 * 1024  # entries: a token's id + 1, or 0
 _MULTIPLIER = 6364136223846793005
 _MASK = POOL_SIZE - 1
 _CHUNK = 32  # tokens: new n-grams are learned once the last learned one began this far back
@@ -93,13 +92,12 @@ class NgramModPool:
         """Learn every n-gram of `tokens` that is followed by a token there, in order."""
         if not len(self._entries):
             self._entries = _own_memory(POOL_SIZE)
-            self._entries.fill(EMPTY)
             self._view = self._entries.data
         places, followers = self.places(tokens[:-1]), tokens[self._n :]
         # Of several n-grams with one entry the last one stays: the first in reverse order.
         places, from_behind = np.unique(places[::-1], return_index=True)
-        self._used += int(np.count_nonzero(self._entries[places] == EMPTY))
-        self._entries[places] = followers[::-1][from_behind]
+        self._used += int(np.count_nonzero(self._entries[places] == 0))
+        self._entries[places] = followers[::-1][from_behind] + 1
 
     def follow(self, window: TokenIds, count: int) -> list[int]:
         """Return up to `count` tokens that continue `window`, shape [n]; ends at an n-gram that the pool does
@@ -109,8 +107,8 @@ class NgramModPool:
         place = int(self.places(window)[0])
         tokens: list[int] = window.tolist()
         for leaving in range(count):
-            token = self._view[place]
-            if token == EMPTY:
+            token = self._view[place] - 1
+            if token < 0:
                 break
             tokens.append(token)
             place = (place * _MULTIPLIER + token - tokens[leaving] * self._leaving) & _MASK
@@ -118,9 +116,9 @@ class NgramModPool:
 
 
 def _own_memory(entries: int) -> NDArray[np.int32]:
-    """An array in separate pages, which are returned to the system with it. malloc keeps a freed block of
-    this size for itself, and fills it with small ones: after some clears the process held four pools'
-    memory."""
+    """Zeros in separate pages, which take memory once they are written to, and are returned to the system
+    with the array. malloc keeps a freed block of this size for itself, and fills it with small ones: after
+    some clears the process held four pools' memory."""
     try:
         pages = mmap.mmap(-1, entries * np.dtype(np.int32).itemsize, access=mmap.ACCESS_COPY)
     except OSError as error:

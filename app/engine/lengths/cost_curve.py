@@ -43,6 +43,7 @@ class CostCurve:
         self._times: dict[int, UsualTime] = {}
         self._points: list[int] = []  # sorted keys of `_times`
         self._usual: dict[int, float] = {}  # see `_believe`
+        self._seconds: dict[int, float] = {}  # computed before, since the last measurement
         # What `_trend` follows: a mean k, its time, and a slope.
         self._line_through: tuple[float, float, float] | None = None
 
@@ -52,6 +53,7 @@ class CostCurve:
             self._times[k] = UsualTime()
             insort(self._points, k)
         self._times[k].add(seconds)
+        self._seconds = {}
         self._believe()
 
     def _believe(self) -> None:
@@ -75,6 +77,11 @@ class CostCurve:
         Every length is shrunk towards the trend over all: else a time that is short by luck would attract the
         choice.
         """
+        if k not in self._seconds:
+            self._seconds[k] = self._computed(k)
+        return self._seconds[k]
+
+    def _computed(self, k: int) -> float:
         known = self._times.get(k)
         if known is None:
             at = bisect_left(self._points, k)
@@ -148,6 +155,7 @@ class TargetCost(CostCurve):
 
     def add_prompt(self, tokens: int, seconds: float) -> None:
         self._far = tokens - 1, seconds
+        self._seconds = {}
 
     def know(self, seconds: Mapping[int, float]) -> None:
         """Take the seconds of passes by their tokens from a calibration, of one token among them."""
@@ -157,6 +165,7 @@ class TargetCost(CostCurve):
         self._known = [
             (tokens - 1, most / seconds[1]) for tokens, most in zip(sorted(seconds), highest, strict=True)
         ]
+        self._seconds = {}
 
     @property
     def known(self) -> bool:

@@ -15,6 +15,7 @@ at most 1.5 times as long as the fastest. On others advice is misled: it sees th
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,11 +26,14 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from app.demo import REAL_PAIR, SMALL_PAIR
+from app.engine.drafters.registry import KINDS
+from app.engine.explain import predict
 from app.engine.explain.advice import next_advice
 from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import AdviceFacts, Factor, Tried
 from app.engine.explain.predict import Predictor, is_clear
 from app.engine.explain.purposes import PURPOSES, first_strategy, typical
+from app.engine.explain.walk import Text, Walked
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.auto import Auto
 from app.engine.record.stats import Statistics
@@ -54,6 +58,25 @@ class Scored(NamedTuple):
     def regret(self, by: Callable[[Row, str], float]) -> float:
         """By `Row.factor` or `Row.settled`."""
         return max(0.0, 1 - by(self.row, self.path[-1]) / self.row.best(by)[1])
+
+
+def remembered(walk: Callable[..., Walked]) -> Callable[..., Walked]:
+    """The predictor's walk, which is not done again where strategies copy with a fixed length: it depends on
+    the text alone. Advice, Tune and the predictions ask for the same ones."""
+    known: dict[tuple[object, ...], Walked] = {}
+
+    def walked(text: Text, spec: StrategySpec, cost: CostModel, chance: random.Random) -> Walked:
+        if spec.length.by_clock or any(KINDS[part.name].by_model for part in spec.parts):
+            return walk(text, spec, cost, chance)
+        key = spec, tuple(text.prompt_ids), tuple(text.ids), text.max_tokens
+        if key not in known:
+            known[key] = walk(text, spec, cost, chance)
+        return known[key]
+
+    return walked
+
+
+predict.walk = remembered(predict.walk)  # type: ignore[attr-defined]
 
 
 def rounds_of(row: Row, spec: str) -> list[Round]:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
@@ -130,6 +131,12 @@ def settings(case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(StrategySpec.parse(spec)) for spec in (*every, *auto, REAL_PAIR.strategy)))
 
 
+@cache
+def spelled(spec: str) -> str:
+    """A setting in one spelling."""
+    return str(StrategySpec.parse(spec))
+
+
 class Measured(msgspec.Struct, omit_defaults=True):
     """A setting's answer, relative to the baseline's answers before and after it."""
 
@@ -174,7 +181,7 @@ class Row(msgspec.Struct):
 
     def factor(self, spec: str) -> float:
         """The speed-up of a setting: measured, or that of one with the same rounds, or replayed."""
-        spec = str(StrategySpec.parse(spec))
+        spec = spelled(spec)
         found = self.settings.get(self.same.get(spec, spec))
         return 1.0 if spec == NONE else self.of(found) if found is not None else self.settled(spec)
 
@@ -189,7 +196,7 @@ class Row(msgspec.Struct):
     def priced(self, spec: str) -> Priced:
         """What a setting comes to by its rounds, measured or else replayed, and the median times of such
         passes and drafts in all answers, so that a disturbance of one answer does not count."""
-        spec = str(StrategySpec.parse(spec))
+        spec = spelled(spec)
         key = self.case, self.prompt, self.plain_ms, spec
         if key not in _priced:
             _priced[key] = self._price(spec, self.settings.get(self.same.get(spec, spec)))
