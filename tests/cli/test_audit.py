@@ -9,6 +9,7 @@ import pytest
 
 from tests.audits import lenient_rule
 from tests.commands import Command
+from tests.servers.real_server import STORY, VARIABLE, find_server, running
 from tests.servers.scripted import (
     DRAFTING,
     PLAIN,
@@ -21,6 +22,7 @@ from tests.servers.scripted import (
     serving,
 )
 
+PROGRAM = find_server()
 OTHER = (counted(1, "a", 1), counted(2, "b", 2), counted(4, "d", 3), ended(3))
 """Parts from the answer with drafts at its last token."""
 
@@ -108,3 +110,17 @@ def test_a_server_that_always_drafts_needs_a_second_one(command: Command) -> Non
     with serving(llama_server(*DRAFTING)) as server:
         done = command("audit", "--server", server.address, "--prompt", "x")
     assert done.code == 1 and "always drafts" in done.err and "second --server" in done.err
+
+
+@pytest.mark.same_text
+@pytest.mark.skipif(PROGRAM is None, reason=f"make peer builds llama-server, or {VARIABLE} names one")
+def test_a_real_server_has_no_fault(command: Command, demo_pair: tuple[Path, Path]) -> None:
+    assert PROGRAM is not None
+    target, draft = demo_pair
+    with (
+        running(PROGRAM, target, draft, "draft-simple:n_max=4") as drafting,
+        running(PROGRAM, target, None, "none") as plain,
+    ):
+        words = ("audit", "--server", drafting, "--server", plain, "--prompt", STORY, "--max-tokens", 40)
+        done = command(*words, "--ignore-eos")
+    assert done.code == 0 and ("the same text" in done.out or "rounding" in done.out), done.out + done.err
