@@ -36,7 +36,7 @@ from app.engine.native.header import FileHeader
 from app.engine.process.messages import Agreement, AloneToken, DraftedAlone, JudgedRow, PassSeconds
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.dry import breakers_of
-from app.engine.sampling.logits import LARGEST_ROUNDING, log_sum_exp, top_of_row
+from app.engine.sampling.logits import LARGEST_ROUNDING, TOP, log_sum_exp, top_of_row
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.templates.chat import ChatTemplate, tokenized
@@ -263,7 +263,7 @@ def judged(
                 if math.isnan(row.max()):
                     raise target.no_numbers()
                 (top, p), (whole, _) = (_view(sampler, row, candidates, target) for sampler in samplers)
-                rows.append(JudgedRow(top, whole, p, _edge(samplers[0], row)))
+                rows.append(JudgedRow(top, whole, p, _edge(samplers[0], row, top)))
     except Cancelled:
         raise UserError("It was stopped.") from None
     return tuple(rows)
@@ -288,9 +288,9 @@ def _view(
     return Alternatives(tuple(ids), tuple(pieces[token] for token in ids), tuple(p)), asked
 
 
-def _edge(sampler: Sampler, row: NDArray[np.float32]) -> tuple[int, ...]:
+def _edge(sampler: Sampler, row: NDArray[np.float32], top: Alternatives) -> tuple[int, ...]:
     """The tokens that filters keep or drop as rounding falls: the kept and the dropped ones come closer to
-    each other, or the best one to all others."""
+    each other, or the best one to all others. If more are kept than are listed, only those of the list."""
     if sampler.is_greedy or sampler.keeps_all:
         return ()
 
@@ -302,7 +302,8 @@ def _edge(sampler: Sampler, row: NDArray[np.float32]) -> tuple[int, ...]:
     here, best = kept(row), np.arange(len(row)) == row.argmax()
     moves = (np.where(here, -1, 1) * ~best, 1 * best, -1 * best)
     others = [kept(row + LARGEST_ROUNDING * move.astype(np.float32)) for move in moves]
-    return tuple(np.flatnonzero(np.any(others != here, axis=0)).tolist())
+    found = np.flatnonzero(np.any(others != here, axis=0))
+    return tuple((found if len(top.ids) < TOP else np.intersect1d(found, top.ids)).tolist())
 
 
 def draft_alone(
