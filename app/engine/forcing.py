@@ -207,9 +207,11 @@ def _rows(context: Context, ids: Ids, size: int) -> NDArray[np.float32]:
 
 
 def _timed(context: Context, held: Ids, ids: Ids) -> float:
-    """The seconds of a pass. On the processor they are those of this thread: while another program has the
-    core they do not pass, and longer passes would be interrupted more often."""
-    clock = time.perf_counter if context.memory.n_gpu_layers else time.thread_time
+    """The seconds of a pass. Of one thread they are those that it ran: while another program has the core,
+    they do not pass, and longer passes would be interrupted more often. One of several threads also waits for
+    the others: most in short passes, whose time would come out too short."""
+    alone = context.threads == context.reading_threads == 1 and not context.memory.n_gpu_layers
+    clock = time.thread_time if alone else time.perf_counter
     began = clock()
     context.decode(ids, logits=len(ids)).argmax()
     seconds = clock() - began

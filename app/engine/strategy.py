@@ -143,10 +143,14 @@ class StrategySpec:
         return self if name == self.length.name else replace(self, length=_parse_length({"length": name}))
 
     def limits(self, relative_size: float = 0.0) -> list[StrategyLimits]:
-        """What each strategy may draft; `relative_size` is the draft model's / the target's."""
+        """What each strategy may draft; `relative_size` is the draft model's or head's / the target's."""
         return [
             StrategyLimits(
-                part.name, part.shortest, part.longest, relative_size if KINDS[part.name].needs_draft else 0.0
+                part.name,
+                part.shortest,
+                part.longest,
+                relative_size if KINDS[part.name].by_model else 0.0,
+                KINDS[part.name].is_head,
             )
             for part in self.parts
         ]

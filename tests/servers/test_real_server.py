@@ -98,7 +98,7 @@ class ServersMtp(MtpContext):
 
     def answered(self, tokens: int) -> None:
         """An answer has ended: its text, prompt included, has so many tokens. The last was not read."""
-        self._last = self._features.rows(tokens - 2, tokens - 1)
+        self._last = self._features.rows(tokens - 2, tokens - 1).copy()
 
     @override
     def _begin(self, first: NDArray[np.int32]) -> None:

@@ -43,6 +43,7 @@ _CLEAR = 1.25  # a gain that holds even if the first passes without a draft took
 _PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
 _REST = (8, 48)  # tokens until a strategy that does not pay is considered again, early and late in an answer
 _FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
+_FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
 _DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
@@ -95,7 +96,10 @@ class AutoLength(DraftLength):
         # A pass takes longer if its shape differs from the previous pass: v(0) is learned from consecutive
         # plain passes.
         self._drafted_last = True
-        self._ledger = Ledger(outset.max_tokens, self._target.known)
+        heads = [facts for facts in self._order if facts.limits.is_head]
+        for facts in heads if outset.head_token else ():
+            facts.read_seconds.add(outset.head_token)
+        self._ledger = Ledger(outset.max_tokens, self._target.known, for_reading=not heads)
         self._plans = {}
 
     # --- what things are expected to cost, in seconds
@@ -204,7 +208,7 @@ class AutoLength(DraftLength):
     def _affordable(self, facts: LengthFacts, k: int, unread: int) -> int:
         """The longest draft of at most k tokens whose loss is allowed; 0 if there is none."""
         if not self._target.knows_drafts:
-            k = min(k, max(_FIRST, facts.limits.shortest))
+            k = min(k, max(_FIRST_OF_HEAD if facts.limits.is_head else _FIRST, facts.limits.shortest))
         while k >= facts.limits.shortest and not self._affords(facts, k, unread):
             k -= 1
         return k if k >= facts.limits.shortest else 0

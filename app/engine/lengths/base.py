@@ -26,6 +26,7 @@ class StrategyLimits:
     shortest: int  # asked for fewer tokens, it proposes nothing
     longest: int  # most tokens of a proposal
     relative_size: float = 0.0  # the draft model's size relative to the target's; 0 without a draft model
+    is_head: bool = False  # it has read the prompt, and must read each token behind it before it drafts again
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Outset:
     prompt_tokens: int = 0  # tokens that the target just read, in one or more passes
     prompt_seconds: float = 0.0  # time of that reading
     passes: PassSeconds | None = None  # what the pair's passes took earlier, of a calibrated machine
+    head_token: float = 0.0  # seconds in which a head read a token of the prompt; 0 if it read none
 
 
 class Attempt(msgspec.Struct, frozen=True):

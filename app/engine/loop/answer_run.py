@@ -20,10 +20,12 @@ from app.engine.lengths.base import FixedLength, Outset
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.loop.handover import Pace
 from app.engine.loop.text import TextStream
-from app.engine.native import Cancelled
+from app.engine.native import Cancelled, Context
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished
 from app.engine.strategy import StrategySpec
 from app.engine.types import FinishReason, Role, Totals, TraceHeader
+
+_TIMED = 8  # tokens of a prompt from which on the time of reading one of them is known
 
 
 class AnswerRun:
@@ -84,6 +86,7 @@ class AnswerRun:
     def _before_rounds(self, run: int) -> Iterator[Event]:
         """Read the prompt and begin the drafters. Raises Cancelled."""
         answer, native = self._answer, self._answer.target.seconds
+        heads = [(head, head.n_cached, head.seconds) for head in self._heads()]
         parts = ((done, answer.prompt_length) for done in self._read_target())
         target = _told(run, Role.TARGET, parts)
         draft = _told(run, Role.DRAFT, self._begin_drafters())
@@ -94,17 +97,25 @@ class AnswerRun:
         self._prompt_seconds = time.perf_counter() - self._asked
         read = answer.truth.length - 1 - self._header.cached_tokens
         pair, seconds = self._header.pair, answer.target.seconds - native
-        limits = self._spec.limits(pair.draft.size / pair.target.size if pair.draft else 0.0)
-        answer.length.begin(Outset(limits, answer.max_tokens, read, seconds, answer.passes))
+        limits = self._spec.limits(
+            pair.draft.size / pair.target.size if pair.draft else 1 / max(1, pair.target.n_layers)
+        )
+        head_token = 0.0
+        for head, held, began in heads:
+            if head.n_cached - held >= _TIMED:
+                head_token = (head.seconds - began) / (head.n_cached - held)
+        answer.length.begin(Outset(limits, answer.max_tokens, read, seconds, answer.passes, head_token))
         yield from draft
         self._zero = time.perf_counter()
         self._draft_seconds = self._zero - self._asked - self._prompt_seconds
 
+    def _heads(self) -> list[Context]:
+        return [context for context in self._answer.draft_contexts if context.reads_target]
+
     def _read_target(self) -> Iterator[int]:
         """Read the prompt; a head reads along, so that no more of the target's rows are kept than one part
         has."""
-        answer = self._answer
-        heads = [head for head in answer.draft_contexts if head.reads_target]
+        answer, heads = self._answer, self._heads()
         for done in answer.target.read(answer.truth.ids[:-1]):
             for head in heads:
                 for _ in () if done <= head.n_cached else head.read(answer.truth.ids[:done]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.checkpoints import APART, Checkpoints
-from app.engine.native.features import MOST, BestPasses, Features
+from app.engine.native.features import MOST, BestPasses, Features, NativeRows
 from app.engine.native.library import (
     AbortFlag,
     captured_log,
@@ -81,7 +80,6 @@ class Context:
         Raises ModelFileError if the context cannot be made (memory, cache type).
         """
         self.model = model
-        self._views: dict[int, NDArray[np.float32]] = {}
         params = context_params(options, model.n_ctx_train, snapshots)
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
@@ -104,6 +102,7 @@ class Context:
         self.n_ctx = int(llama_cpp.llama_n_ctx(self.handle))
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
         self.n_ubatch = int(llama_cpp.llama_n_ubatch(self.handle))
+        self._native_logits = NativeRows(self.n_batch, model.vocabulary.size)
         self.seconds = 0.0
         self.features: list[Features] = []  # what heads read of its passes
         # The tokens in memory, and behind them those of a pass, with their positions.
@@ -309,14 +308,7 @@ class Context:
         started = time.perf_counter()
         address = get_logits_address(self.handle)
         self.seconds += time.perf_counter() - started
-        view = self._views.get(address)
-        if view is None:
-            # As many rows as a pass can give; rows that were not asked for are never touched.
-            shape = (self.n_batch, self.model.vocabulary.size)
-            pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
-            view = np.ctypeslib.as_array(pointer, shape)
-            self._views = {address: view}
-        return view[:rows]
+        return self._native_logits.at(address)[:rows]
 
     def self_test(self) -> None:
         """Run each kind of pass once, so that faulty kernels crash now and not in mid-answer.
@@ -352,7 +344,6 @@ class Context:
 
     def close(self) -> None:
         if self.handle:
-            self._views.clear()
             llama_cpp.llama_free(self.handle)
             self.handle = None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,34 @@ _set_layer = extension(
     ctypes.c_bool,
 )
 _get_layer = extension(
-    "llama_get_embeddings_layer_inp", "P13llama_contextj", _FLOATS, ctypes.c_void_p, ctypes.c_uint32
+    "llama_get_embeddings_layer_inp", "P13llama_contextj", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32
 )
+
+
+_ROOM = 64  # rows that there is room for at least, and that are dropped at once
+
+
+class NativeRows:
+    """Rows of numbers in llama.cpp's memory, seen without a copy. Making such a view takes some 30
+    microseconds, more than all else of a pass; the memory seldom moves."""
+
+    def __init__(self, most: int, width: int) -> None:
+        """At most `most` rows; those that llama.cpp does not hold must not be touched."""
+        self._shape = most, width
+        self._address = 0
+        self._view = np.empty((0, width), np.float32)
+
+    def at(self, address: int) -> NDArray[np.float32]:
+        """The rows at an address, shape [most, width]; valid until the next pass."""
+        if address != self._address:
+            self._view = np.ctypeslib.as_array(ctypes.cast(address, _FLOATS), self._shape)
+            self._address = address
+        return self._view
+
+
+def nextn_address(context: Any) -> int:
+    """Where llama.cpp has what the last layer gave in its latest pass."""
+    return ctypes.cast(ext.llama_get_embeddings_nextn(context), ctypes.c_void_p).value or 0
 
 
 class Features:
@@ -43,16 +68,20 @@ class Features:
     missing row is computed again: the target forgets its tokens from there on, and reads them again.
     """
 
-    def __init__(self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int) -> None:
-        """`context` is llama.cpp's; `n_embd` the width of one of its `n_layers` layers. In `layers` that
-        number stands for what the last layer gives, which an MTP head reads."""
+    def __init__(self, context: Any, n_embd: int, layers: Sequence[int], n_layers: int, most: int) -> None:
+        """`context` is llama.cpp's, with passes of at most `most` tokens; `n_embd` the width of one of its
+        `n_layers` layers. In `layers` that number stands for what the last layer gives, which an MTP head
+        reads."""
         self._context = context
         self._layers, self._last = tuple(layers), n_layers
-        self._n_embd = n_embd
+        self._native = [
+            (layer, slice(at * n_embd, (at + 1) * n_embd), NativeRows(most, n_embd))
+            for at, layer in enumerate(layers)
+        ]
         self.width = n_embd * len(layers)
         self.listens = False
         self.start = self.end = 0
-        self._parts: deque[NDArray[np.float32]] = deque()  # without gaps, up to `end`
+        self._rows = np.empty((0, self.width), np.float32)  # from `start` on, with room behind `end`
 
     def listen(self, value: bool) -> None:
         """Begin or stop to keep the rows of passes."""
@@ -68,52 +97,44 @@ class Features:
 
     def forget(self, at: int = 0) -> None:
         """Drop all rows; the next one is that of the token at place `at`."""
-        self._parts.clear()
+        self._rows = self._rows[:0]
         self.start = self.end = at
 
     def take(self, at: int, n: int) -> None:
-        """Keep the rows of a pass over `n` tokens from place `at` on."""
+        """Keep the rows of a pass over `n` tokens from place `at` on. Behind a pass this code is cold, and a
+        call takes microseconds, of every token while a head only might draft."""
         if not self.listens:
             return
-        self.cut(at)
-        if at > self.end:
+        if at < self.end:
+            self.cut(at)
+        elif at > self.end:
             self.forget(at)
-        rows = [np.ctypeslib.as_array(self._of_layer(layer), (n, self._n_embd)) for layer in self._layers]
-        self._parts.append(np.concatenate(rows, axis=1))
-        self.end += n
-
-    def _of_layer(self, layer: int) -> Any:
-        """llama.cpp's rows of its latest pass."""
-        if layer == self._last:
-            return ext.llama_get_embeddings_nextn(self._context)
-        return _get_layer(self._context, layer)
+        first = at - self.start
+        if first + n > len(self._rows):
+            kept = self._rows[:first]
+            self._rows = np.empty((2 * first + max(n, _ROOM), self.width), np.float32)
+            self._rows[:first] = kept
+        for layer, columns, native in self._native:
+            last = layer == self._last
+            address = nextn_address(self._context) if last else _get_layer(self._context, layer)
+            self._rows[first : first + n, columns] = native.at(address)[:n]
+        self.end = at + n
 
     def cut(self, keep: int) -> None:
         """Only the first `keep` tokens of the target are still right: drop the rows of those after them."""
-        while self.end > keep and self._parts:
-            last = self._parts.pop()
-            self.end -= len(last)
-            if self.end < keep:
-                self._parts.append(last[: keep - self.end])
-                self.end = keep
         self.end = min(self.end, keep)
         self.start = min(self.start, self.end)
 
     def rows(self, first: int, end: int) -> NDArray[np.float32]:
-        """The rows of the tokens at places `first` to `end`, all of which are held; shape [n, width]."""
-        found, at = [], self.end
-        for part in reversed(self._parts):
-            at -= len(part)
-            if at < end:
-                found.append(part[max(0, first - at) : end - at])
-            if at <= first:
-                break
-        return np.concatenate(found[::-1])
+        """The rows of the tokens at places `first` to `end`, all of which are held; shape [n, width], valid
+        until the next pass."""
+        return self._rows[first - self.start : end - self.start]
 
     def drop(self, before: int) -> None:
-        """Drop rows of tokens before this place, as far as whole passes end there."""
-        while self._parts and self.start + len(self._parts[0]) <= before:
-            self.start += len(self._parts.popleft())
+        """Drop rows of tokens before this place, once there are many."""
+        if before - self.start >= _ROOM:
+            self._rows = self._rows[before - self.start : self.end - self.start].copy()
+            self.start = before
 
 
 MOST = 16

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from app.engine.errors import PairError
 from app.engine.native.context import SELF_TEST, Cancelled, Context
-from app.engine.native.features import Features
+from app.engine.native.features import Features, NativeRows, nextn_address
 from app.engine.native.library import AbortFlag, extension
 from app.engine.types import HeadInput, ModelOptions
 
@@ -101,11 +101,13 @@ class HeadContext(Context):
         """`layers` are the target's layers that it reads, and `kind` is llama.cpp's type of context. Raises
         ModelFileError as `Context` does."""
         self._target = target
-        self._features = Features(target.handle, target.model.n_embd, layers, target.model.n_layers)
+        read = target.model
+        self._features = Features(target.handle, read.n_embd, layers, read.n_layers, target.n_batch)
         self._batch_ext: int | None = None
         super().__init__(model, options, abort, snapshots=0, other=target, kind=kind)
         target.features.append(self._features)
         self.n_embd = int(llama_cpp.llama_model_n_embd_out(model.handle))  # numbers in a row that it gives
+        self._native = NativeRows(self.n_batch, self.n_embd)
         self._sure = 0  # tokens whose entries hold the target's rows
         self._own: NDArray[np.float32] | None = None  # what the head gave for its last token
         self._given = 1  # rows of logits in llama.cpp's memory
@@ -222,7 +224,7 @@ class HeadContext(Context):
 
     def _rows(self, n: int) -> NDArray[np.float32]:
         """What the latest pass gave for each of its `n` entries, shape [n, n_embd]."""
-        return np.ctypeslib.as_array(ext.llama_get_embeddings_nextn(self.handle), (n, self.n_embd)).copy()
+        return self._native.at(nextn_address(self.handle))[:n].copy()
 
     def _logits(self, rows: int) -> NDArray[np.float32]:
         return super()._logits(self._given)[-rows:]
@@ -243,6 +245,8 @@ class HeadContext(Context):
 
     def close(self) -> None:
         if self._features in self._target.features:
+            if self._target.handle:  # freed after its head, or kept for another: nobody reads its rows now
+                self._features.listen(False)
             self._target.features.remove(self._features)
         if self._batch_ext is not None:
             llama_cpp.llama_batch_ext_free(self._batch_ext)

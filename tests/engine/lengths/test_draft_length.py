@@ -20,6 +20,7 @@ from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
 from app.engine.lengths.ewma import Ewma, EwmaLength
 from app.engine.lengths.known import Acceptance, Ledger, LengthFacts
 from app.engine.process.messages import PassSeconds
+from app.engine.strategy import StrategySpec
 from app.engine.types import GenerationRequest
 from tests.answers import answer
 from tests.equality import Baselines
@@ -579,3 +580,26 @@ def test_a_cold_run_forgets_what_was_learned(engine: Engine) -> None:
     answer(engine, PROMPT, **settings)
     warm = answer(engine, PROMPT, **settings)
     assert any(round.draft_end != MEASURES for round in warm.rounds[:3])
+
+
+def test_a_head_drafts_at_once_or_not_until_it_pays_to_read_what_was_written() -> None:
+    """It has read the prompt, and knows from that what reading takes: a first draft later is only dearer."""
+
+    def asked(unread: int, passes: PassSeconds | None) -> int:
+        length = AutoLength()
+        limits = StrategyLimits("head", 1, 3, 0.1, is_head=True)
+        length.begin(Outset([limits], 512, 40, 8.0, passes, head_token=0.1))
+        for _ in range(3):
+            length.choose("head", 400, lambda: unread)
+            length.observe(RoundCost((), 0, (1,), 0.0, 1.0))
+        return length.choose("head", 400, lambda: unread)
+
+    known = PassSeconds({1: 1.0, 2: 1.3, 3: 1.4, 4: 1.6})
+    assert [asked(unread, known) for unread in (3, 40)] == [2, 0]
+    assert asked(3, None) == 1  # what passes over drafts take is not known
+
+
+def test_a_head_in_the_targets_own_file_costs_something() -> None:
+    (limits,) = StrategySpec.parse("draft-mtp").limits(0.1)
+    assert (limits.relative_size, limits.is_head) == (0.1, True)
+    assert StrategySpec.parse("prompt-lookup").limits(0.1)[0].relative_size == 0
