@@ -227,7 +227,7 @@ class Card(QWidget):
         ink, gap = self._ink, 4 * self._ink.unit
         button = 0 if self.draws.isHidden() else self.draws.height() + gap
         y = paint_bars(painter, room, content, self._drawn, ink, button)
-        y = paint_legend(painter, _from(room, y), content.legend, ink)
+        y = paint_legend(painter, _from(room, y), (self._drawn or content).legend, ink)
         if content.instead is not None:
             y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
         y = paint_line(painter, _from(room, y), content.line, ink)
