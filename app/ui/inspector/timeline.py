@@ -19,18 +19,21 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
+from PySide6.QtWidgets import QLabel
 
 from app.engine.fates import Origin
 from app.engine.lengths.base import LengthAt
 from app.ui.inspector.part import InspectorPart
-from app.ui.inspector.tracks import BarPainter, RoundAxis, TimesLegend, TrackPicture, bar_facts
+from app.ui.inspector.tracks import TIME_NAMES, BarPainter, RoundAxis, TrackPicture, bar_facts, time_colours
 from app.ui.instruments.by_round import length_words, nice_above, usual
+from app.ui.instruments.styles import dress
 from app.ui.state.answer import AnswerModel
 from app.ui.state.folds import Bins
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
 from app.ui.widgets.keys import KeyTable
+from app.ui.widgets.labels import GivingLabel
 from app.ui.widgets.words import count, ratio, significant
 
 _SIDE = 24  # left and right of the bars
@@ -61,7 +64,11 @@ class Timeline(InspectorPart):
         self._times_top = self._rate_top = 1.0
         self._scaled = 0  # rounds that these two are of
         self._picture = TrackPicture()
-        self._legend = TimesLegend()
+        self._title, self._legend, self._where = QLabel("Rounds", self), QLabel(self), GivingLabel()
+        self._where.setParent(self)
+        self._where.setAlignment(Qt.AlignmentFlag.AlignRight)
+        for label in (self._title, self._legend, self._where):
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAccessibleName("Rounds")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -98,7 +105,7 @@ class Timeline(InspectorPart):
         if answer.pinned_at != self._pinned:  # by a key: the mouse rests where another round was
             self._pinned, self._hovered = answer.pinned_at, None
         self.setAccessibleDescription(self.reading())
-        self.update()
+        self._show()
 
     def _scale_tracks(self) -> None:
         """Take the heights of the tracks from the rounds up to the cursor; of a long answer again only with
@@ -113,6 +120,32 @@ class Timeline(InspectorPart):
         self._scaled = rounds
 
     # ------------------------------------------------------------------ what it says
+
+    def _show(self) -> None:
+        """Say in the head which round is read out and, if all of it fits, what bars and colours
+        mean; paint the rounds anew."""
+        each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
+        line = ", line k" if self.answer.lengths else ""
+        times = " &nbsp;".join(
+            f'<span style="color: {colour}">■</span> {name}'
+            for name, colour in zip(TIME_NAMES, time_colours(self._theme.palette), strict=True)
+        )
+        words = f"{each}: tokens by fate (grey: drafted){line}; below &nbsp;{times}"
+        if words != self._legend.text():  # laying it out takes longer than a step's bars
+            self._legend.setText(words)
+        self._where.setText(self.reading())
+        left, right = _SIDE, self.width() - _SIDE
+        base = 6 + self._title.sizeHint().height()
+        for label in (self._title, self._legend):
+            label.adjustSize()
+            label.move(left, base - label.height())
+            left += label.width() + 12
+        legend = left + 12 + self._where.sizeHint().width() <= right
+        left = self._legend.x() if not legend else left
+        self._where.setGeometry(left, base - self._legend.height(), right - left, self._legend.height())
+        for label in (self._title, self._legend, self._where):
+            label.setVisible(self.answer.cursor > 0 and (legend or label is not self._legend))
+        self.update()
 
     def reading(self) -> str:
         """The round under the mouse, else the inspected one, in words and numbers."""
@@ -152,17 +185,17 @@ class Timeline(InspectorPart):
     def _hover(self, index: int | None) -> None:
         if index != self._hovered:
             self._hovered = index
-            self.update()
+            self._show()
 
     def _pan(self, pixels: float) -> None:
         self._away = True
         self._axis.pan(pixels)
-        self.update()
+        self._show()
 
     def _zoom(self, factor: float, x: float) -> None:
         self._away = True
         self._axis.zoom(factor, x - _SIDE)
-        self.update()
+        self._show()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -191,7 +224,7 @@ class Timeline(InspectorPart):
     def show_all(self) -> None:
         """Show all rounds."""
         self._axis.show_all()
-        self.update()
+        self._show()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         self._hover(self._at(event.position().x()))
@@ -244,7 +277,6 @@ class Timeline(InspectorPart):
         first, end = self.span
         if first < self.answer.cursor:  # otherwise someone looks at rounds that are not shown yet
             self._paint_tracks(painter, min(end, self.answer.cursor))
-        self._paint_head(painter)
 
     def _paint_tracks(self, painter: QPainter, end: int) -> None:
         """Paint the rounds in sight before `end`, with the names of their tracks and the inspected one."""
@@ -289,31 +321,6 @@ class Timeline(InspectorPart):
         lengths = self.answer.lengths
         return [lengths[int(end) - 1] for end in bins.right] if lengths else []
 
-    def _paint_head(self, painter: QPainter) -> None:
-        palette = self._theme.palette
-        head = QRectF(_SIDE, 6, self.width() - 2 * _SIDE, QFontMetricsF(self._font).height())
-        bottom = Qt.AlignmentFlag.AlignBottom
-        painter.setFont(self._font)
-        painter.setPen(QColor(palette.text))
-        painter.drawText(head, Qt.AlignmentFlag.AlignLeft | bottom, "Rounds")
-        x = head.left() + QFontMetricsF(self._font).horizontalAdvance("Rounds") + 12
-        painter.setFont(self._small)
-        metrics = QFontMetricsF(self._small)
-        where, room = self.reading(), head.right() - x
-        taken = metrics.horizontalAdvance(where)
-        if taken > room:
-            where, taken = metrics.elidedText(where, Qt.TextElideMode.ElideRight, room), room
-        painter.setPen(QColor(palette.secondary))
-        painter.drawText(head, Qt.AlignmentFlag.AlignRight | bottom, where)
-        self._paint_legend(painter, x, head.bottom() - metrics.descent(), head.right() - taken - 24)
-
-    def _paint_legend(self, painter: QPainter, x: float, base: float, end: float) -> None:
-        """What bars and colours mean, if there is room for all of it."""
-        each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
-        line = ", line k" if self.answer.lengths else ""
-        words = f"{each}: tokens by fate (grey: drafted){line}; below"
-        self._legend.paint(painter, self._small, self._theme.palette, words, x, base, end)
-
     def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
         """Write a track's name and its scale above it."""
         painter.setFont(self._tiny)
@@ -356,7 +363,7 @@ class Timeline(InspectorPart):
     def _tracks(self) -> list[QRectF]:
         """Where tokens, times and, unless it is compact, acceptance and tokens/s are painted."""
         scale, width = self._theme.scale, self.width() - 2 * _SIDE
-        top = 14 + QFontMetricsF(self._font).height()
+        top = 14 + QFontMetricsF(self._theme.sans()).height()
         tracks = [QRectF(_SIDE, top, width, _TOKENS * scale)]
         tracks.append(QRectF(_SIDE, tracks[0].bottom() + _GAP, width, _TIMES * scale))
         for _ in range(0 if self._compact else 2):
@@ -372,14 +379,16 @@ class Timeline(InspectorPart):
         self._axis.width = max(self.width() - 2.0 * _SIDE, 1.0)
         if self.answer.inspected is not None and not self._away:
             self._axis.show(self.answer.inspected)
+        self._show()
 
     def _fit(self) -> None:
         theme = self._theme
         self._axis.scale = theme.scale
-        self._font, self._small, self._tiny = theme.sans(), theme.sans(-1.5), theme.sans(-2)
-        self._legend.forget()
+        self._tiny = theme.sans(-2)
+        dress(theme.sans(), theme.palette.text, self._title)
+        dress(theme.sans(-1.5), theme.palette.secondary, self._legend, self._where)
         self.setFixedHeight(self.sizeHint().height())
-        self.update()
+        self._show()
 
 
 KEYS: KeyTable[Timeline] = KeyTable(

@@ -8,8 +8,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QStaticText, QTransform
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPixmap
 
 from app.engine.types import Round
 from app.ui.state.folds import Bins
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _STEPS = (32, 24, 16, 12, 8, 6, 4)  # pixels a round while all rounds fit: bars keep their place for a while
 _FOLLOWING = 8  # pixels a round where not all fit
 _WIDEST = 48
-_TIME_NAMES = ("draft", "verify", "sampling")
+TIME_NAMES = ("draft", "verify", "sampling")
 
 
 class RoundAxis:
@@ -245,50 +245,13 @@ class TrackPicture:
         return self._pixels
 
 
-class TimesLegend:
-    """What the bars and colours of the timeline mean; its letters are put into a row once."""
-
-    def __init__(self) -> None:
-        self._texts: list[QStaticText] = []
-
-    def forget(self) -> None:
-        """Lay the texts out again when they are painted next: the font has changed."""
-        self._texts = []
-
-    def paint(
-        self, painter: QPainter, font: QFont, palette: Palette, words: str, x: float, base: float, end: float
-    ) -> None:
-        """Paint it between `x` and `end`, if there is room for all of it."""
-        metrics = QFontMetricsF(font)
-        if not self._texts or self._texts[0].text() != words:
-            self._texts = [_shaped(text, font) for text in (words, *_TIME_NAMES)]
-        square, top = metrics.xHeight(), base - metrics.ascent()
-        if x + sum(text.size().width() + square + 14 for text in self._texts) - square - 14 > end:
-            return
-        painter.drawStaticText(QPointF(x, top), self._texts[0])
-        x += self._texts[0].size().width() + 10
-        for text, colour in zip(self._texts[1:], time_colours(palette), strict=True):
-            painter.fillRect(QRectF(x, base - square, square, square), QColor(colour))
-            x += square + 4
-            painter.drawStaticText(QPointF(x, top), text)
-            x += text.size().width() + 10
-
-
-def _shaped(text: str, font: QFont) -> QStaticText:
-    """A text whose letters are put into a row once, not with every painting."""
-    shaped = QStaticText(text)
-    shaped.setTextFormat(Qt.TextFormat.PlainText)
-    shaped.prepare(QTransform(), font)
-    return shaped
-
-
 def bar_facts(round: Round) -> str:
     """A round in one line."""
     drafted = len(round.drafted)
     draft = f"{round.accepted} of {drafted} accepted" if drafted else "no draft"
     tokens = f"{len(round.emitted)} token{'' if len(round.emitted) == 1 else 's'}"
     seconds = (round.draft_seconds, round.verify_seconds, round.sample_seconds)
-    times = zip(_TIME_NAMES, seconds, strict=True) if round.verify_seconds else ()  # a server tells the whole
+    times = zip(TIME_NAMES, seconds, strict=True) if round.verify_seconds else ()  # a server tells the whole
     return " · ".join(
         (draft, tokens, duration(round.seconds), *(f"{name} {duration(seconds)}" for name, seconds in times))
     )

@@ -250,9 +250,7 @@ class CostPlot(PlotCard):
         if not self.canvas.has_view or not self._words.isVisible():
             return
 
-        def pixel(x: float, y: float) -> QPointF:
-            return QPointF(self.canvas.x_of(x), self.canvas.y_of(y))
-
+        pixel = self.canvas.pixel
         curve = [pixel(x, y) for x, y in zip(*self._line.getData(), strict=True)]
         (best,) = (pixel(x, y) for x, y in zip(*self._best.getData(), strict=True))
         (left, right), _ = self.canvas.view.box.viewRange()

@@ -159,19 +159,9 @@ class Canvas(QStackedWidget):
             return QRectF(self.rect())
         return self._view.box.mapRectToScene(self._view.box.rect())  # type: ignore[no-any-return]
 
-    @property
-    def heights(self) -> tuple[float, float]:
-        """The values at the lower and the upper edge of `plot_rect`."""
-        low, high = self.view.box.viewRange()[1]
-        return low, high
-
-    def x_of(self, index: float) -> float:
-        """Pixel of a round."""
-        return self.view.axes.pixel(index, 0).x()
-
-    def y_of(self, value: float) -> float:
-        """Pixel of a value."""
-        return self.view.axes.pixel(0, value).y()
+    def pixel(self, index: float, value: float) -> QPointF:
+        """Where a value of a round is drawn."""
+        return self.view.axes.pixel(index, value)
 
     def round_at(self, x: float) -> float:
         """Round at a pixel, with its fraction."""

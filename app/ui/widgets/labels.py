@@ -22,37 +22,45 @@ def as_text(words: str) -> str:
     )
 
 
-class ElidedLabel(QLabel):
-    """One line of plain text, cut if it does not fit."""
+class GivingLabel(QLabel):
+    """One line of plain text. It wants the width of its text, but can be as narrow as the layout makes it."""
+
+    def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__(text)
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        rect = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
+        painter = QPainter(self)
+        flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(rect, flags | Qt.TextFlag.TextSingleLine, text)
+
+
+class ElidedLabel(GivingLabel):
+    """One that asks for no width of its own."""
 
     def __init__(
         self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, *, text: str = "", role: str = ""
     ) -> None:
         """`role` is one of the style sheet's."""
-        super().__init__()
-        self._mode = mode
+        super().__init__("", mode)
         if role:
             self.setProperty("role", role)
-        self._full = ""
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         if text:
             self.set_text(text)
 
     def set_text(self, text: str) -> None:
         """Show a text."""
-        self._full = text
         self.setText(text)
         self.setAccessibleName(text)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        shown = self.fontMetrics().elidedText(self._full, self._mode, self.width())
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, shown)
 
 
 class ElidedButton(QPushButton):
@@ -72,26 +80,6 @@ class ElidedButton(QPushButton):
         super().resizeEvent(event)
         room = event.size().width() - 2 * self.fontMetrics().height()
         self.setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideMiddle, room))
-
-
-class GivingLabel(QLabel):
-    """Wants the width of its text, but can be as narrow as the layout makes it. Plain text."""
-
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        rect = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, rect.width())
-        painter = QPainter(self)
-        flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(rect, flags | Qt.TextFlag.TextSingleLine, text)
 
 
 class SteadyLabel(QLabel):

@@ -21,7 +21,7 @@ def dots(canvas: Canvas) -> list[Any]:
 
 def top(canvas: Canvas) -> float:
     """The value at the upper edge of a plot."""
-    return canvas.heights[1]
+    return canvas.view.box.viewRange()[1][1]
 
 
 def words(canvas: Canvas) -> Any:

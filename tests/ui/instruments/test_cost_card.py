@@ -101,7 +101,7 @@ def test_the_words_hide_neither_ring_nor_leave_the_picture(panel, qtbot, alpha: 
 def drawn_at(canvas: Canvas, dot: Any) -> QPointF:
     """The pixel of a plot's only dot of a group."""
     (x,), (y,) = dot.getData()
-    return QPointF(canvas.x_of(x), canvas.y_of(y))
+    return canvas.pixel(x, y)
 
 
 def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:

@@ -42,7 +42,7 @@ from tests.ui.windows import PATIENCE
 
 def point(canvas: Canvas, index: float) -> QPoint:
     """Pixel of a round, in the middle of the plot."""
-    return QPoint(round(canvas.x_of(index)), round(canvas.plot_rect().center().y()))
+    return QPoint(round(canvas.pixel(index, 0).x()), round(canvas.plot_rect().center().y()))
 
 
 def hover(canvas: Canvas, index: int) -> None:
@@ -169,7 +169,7 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     assert definitions.END_TO_END in panel.speed.note.toolTip()
     canvas = panel.speed.canvas
     after = canvas.grab().toImage()
-    y = round(canvas.y_of(100))
+    y = round(canvas.pixel(0, 100).y())
     row = [after.pixelColor(x, y) for x in range(60, canvas.width() - 4)]
     dashed = sum(colour != before.pixelColor(x, y) for x, colour in enumerate(row, 60))
     assert dashed > len(row) / 3
@@ -438,7 +438,7 @@ def test_folding_is_asked_for(panel, qtbot) -> None:
 
 def bar_pixel(panel: InstrumentsPanel, image: QImage, index: int, value: float) -> QColor:
     canvas = panel.length.canvas
-    return image.pixelColor(round(canvas.x_of(index)), round(canvas.y_of(value)))
+    return image.pixelColor(canvas.pixel(index, value).toPoint())
 
 
 def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
