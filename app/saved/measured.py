@@ -15,7 +15,7 @@ from app.engine.explain.cost import CostModel
 from app.engine.explain.facts import Factor
 from app.engine.process.messages import PassSeconds
 from app.engine.record.stats import Statistics
-from app.engine.record.trace import Trace, salvage_trace, write_trace
+from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import ModelInfo, PairInfo
 
 MOST_PAIRS = 4
@@ -123,7 +123,7 @@ def read_measurement(trace: Path) -> Measurement | None:
     if not files[0].exists():
         return None
     pairs = sum(file.exists() for file in files[::2])
-    return Measurement(*map(_whole, files[: 2 * pairs]), doubts=_read_doubts(doubts))
+    return Measurement(*map(read_trace, files[: 2 * pairs]), doubts=_read_doubts(doubts))
 
 
 def _read_doubts(path: Path) -> tuple[str, ...]:
@@ -134,14 +134,6 @@ def _read_doubts(path: Path) -> tuple[str, ...]:
             return decode(_doubts, file.read(_MOST_BYTES))
     except (OSError, DamagedError) as error:
         raise TraceError(f"{path.name} cannot be read: {error}.", "Measure the baseline again.") from error
-
-
-def _whole(path: Path) -> Trace:
-    """Read an undamaged trace; raises TraceError."""
-    found = salvage_trace(path)
-    if found.trace is None or found.damage is not None:
-        raise found.damage or TraceError(f"{path.name} is empty.")
-    return found.trace
 
 
 _MOST = 200  # pairs; the oldest go first

@@ -60,14 +60,14 @@ def strategy_help() -> str:
         *(line for rule in RULES.values() for line in _wrapped(f"{rule}: {rule.summary}", 6)),
         f"  length={'|'.join(LENGTHS)}",
         *_wrapped("How many tokens a round drafts, for the whole run:", 6),
-        *(line for rule in LENGTHS.values() for line in _entry(rule.name, rule.summary, rule)),
+        *(
+            line
+            for rule in LENGTHS.values()
+            for line in _wrapped(f"{rule.name}: {rule.summary}", 6) + _settings(rule)
+        ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
     ]
     return "\n".join(lines)
-
-
-def _entry(name: str, summary: str, settings: type[Any]) -> list[str]:
-    return [*_wrapped(f"{name}: {summary}", 6), *_settings(settings)]
 
 
 def _settings(owner: type[Any]) -> list[str]:

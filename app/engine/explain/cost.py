@@ -295,11 +295,18 @@ class CostModel:
     def over_rounds(self) -> float | None:
         """The factor of all recorded rounds of the answer, drafted or not: (1 + mean accepted) / mean(v(k) +
         k c)."""
-        c, total = self.c, self.lengths.total()
-        if c is None or total == self.lengths[0]:
-            return None
-        cost = sum(rounds * ((self.v(k) or 0.0) + k * c) for k, rounds in self.lengths.items()) / total
-        return (1 + self.accepted / total) / cost
+        total = self.lengths.total()
+        return self.factor(total + self.accepted, self.lengths) if total > self.lengths[0] else None
+
+    def factor(self, tokens: int, lengths: Counter[int]) -> float | None:
+        """Tokens / the time of rounds with drafts of these lengths, in target passes over one token."""
+        taken = 0.0
+        for k, rounds in lengths.items():
+            v = self.v(k)
+            if v is None or (k and self.c is None):
+                return None
+            taken += rounds * (v + k * (self.c or 0.0))
+        return tokens / taken if taken else None
 
 
 def times_of(seconds: Mapping[int, float]) -> PassTimes:

@@ -27,7 +27,6 @@ factor is always a prediction of the cost model.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
@@ -70,10 +69,6 @@ class WhatIf:
         """Whether the record decides the counts."""
         return not self.reasons
 
-    @property
-    def acceptance_rate(self) -> float | None:
-        return self.accepted / self.drafted if self.drafted else None
-
 
 def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> WhatIf:
     """The outcome of `spec` for a recorded answer; its strategy must be that of the answer, with other
@@ -104,7 +99,7 @@ def what_if(trace: Trace, spec: StrategySpec, cost: CostModel | None = None) -> 
         rounds=whole.rounds / n,
         drafted=whole.drafted / n,
         accepted=whole.accepted / n,
-        factor=_factor(whole.tokens, whole.lengths, cost),
+        factor=cost.factor(whole.tokens, whole.lengths),
         reasons=reasons,
         fewest=fewest,
         most=most,
@@ -163,17 +158,6 @@ def with_settings(
         changed["p_min"] = p_min
     part = replace(part, params=replace(part.params, **changed))
     return replace(recorded.with_length(length or recorded.length.name), parts=(part,))
-
-
-def _factor(tokens: int, lengths: Counter[int], cost: CostModel) -> float | None:
-    """Tokens / the time of rounds of these draft lengths, in target passes over one token."""
-    taken = 0.0
-    for k, rounds in lengths.items():
-        v = cost.v(k)
-        if v is None or (k and cost.c is None):
-            return None
-        taken += rounds * (v + k * (cost.c or 0.0))
-    return tokens / taken if taken else None
 
 
 def _range(fillings: Sequence[Walked], whole: Walked, parts_at: int | None, close: int) -> tuple[int, int]:

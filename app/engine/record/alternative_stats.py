@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import log2
 from operator import mul
 
+from typing_extensions import override
+
 from app.engine.fates import Verdict
-from app.engine.record.stats import count_at, judged_singly, ratio, sum_of
+from app.engine.record.stats import Fold, count_at, judged_singly, ratio
 from app.engine.types import Alternatives, Round
 
 _BITS_PER_BIN = 0.5
 
 
 @dataclass(slots=True)
-class AlternativeStatistics:
+class AlternativeStatistics(Fold):
     """What the recorded alternatives of both models say. A place has ten at most, so that both numbers end
     there.
 
@@ -39,22 +40,8 @@ class AlternativeStatistics:
     judged_by_entropy: list[int] = field(default_factory=list)  # rows that judged a drafted token, likewise
     accepted_by_entropy: list[int] = field(default_factory=list)  # of these, those that accepted it
 
-    @classmethod
-    def of(cls, rounds: Iterable[Round]) -> AlternativeStatistics:
-        """The fold over `rounds`."""
-        statistics = cls()
-        for round in rounds:
-            statistics.add(round)
-        return statistics
-
-    @classmethod
-    def pooled(cls, parts: Iterable[AlternativeStatistics]) -> AlternativeStatistics:
-        """Several answers pooled."""
-        parts = list(parts)
-        return sum_of(parts) if parts else cls()
-
+    @override
     def add(self, round: Round) -> None:
-        """Add a round."""
         for token, top in zip(round.emitted, round.draft_top, strict=False):  # a bonus token has no draft
             if token.id in top.ids:
                 count_at(self.ranks, top.ids.index(token.id))

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import accumulate, zip_longest
 from math import fsum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from typing_extensions import override
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import Round, Totals
@@ -67,6 +69,30 @@ def sum_of(values: Sequence[Any]) -> Any:
     if isinstance(first, list):
         return [sum(column) for column in zip_longest(*values, fillvalue=0)]
     return fsum(values) if isinstance(first, float) else sum(values)
+
+
+class Fold:
+    """Sums over the rounds of answers, a dataclass."""
+
+    __slots__ = ()
+
+    def add(self, round: Round) -> None:
+        """Add the next round."""
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, rounds: Iterable[Round]) -> Self:
+        """The fold over consecutive `rounds` of one answer."""
+        fold = cls()
+        for round in rounds:
+            fold.add(round)
+        return fold
+
+    @classmethod
+    def pooled(cls, parts: Iterable[Self]) -> Self:
+        """Several answers pooled: counts and times are sums, so that no ratio is a mean of ratios."""
+        parts = list(parts)
+        return sum_of(parts) if parts else cls()
 
 
 _ACCEPTED, _REJECTED, _IGNORED = Verdict  # Python 3.11 takes longer to look a member up than to count it
@@ -212,7 +238,7 @@ class DraftStatistics:
 
 
 @dataclass(slots=True)
-class Statistics(DraftStatistics):
+class Statistics(DraftStatistics, Fold):
     """All statistics of the rounds of an answer, or of its last rounds."""
 
     rounds: int = 0
@@ -236,14 +262,6 @@ class Statistics(DraftStatistics):
     """Statistics by the strategy that drafted, in order of appearance."""
 
     @classmethod
-    def of(cls, rounds: Iterable[Round]) -> Statistics:
-        """The fold over consecutive `rounds` of one answer."""
-        statistics = cls()
-        for round in rounds:
-            statistics.add(round)
-        return statistics
-
-    @classmethod
     def of_answer(cls, trace: Trace) -> Statistics:
         """The statistics of a whole answer."""
         statistics = cls.of(trace.rounds)
@@ -257,14 +275,8 @@ class Statistics(DraftStatistics):
         last: every tokens/s of a finished answer is over this time."""
         self.start, self.end = 0.0, totals.seconds
 
-    @classmethod
-    def pooled(cls, parts: Iterable[Statistics]) -> Statistics:
-        """Several answers pooled: counts and times are sums, so that no ratio is a mean of ratios."""
-        parts = list(parts)
-        return sum_of(parts) if parts else cls()
-
+    @override
     def add(self, round: Round) -> None:
-        """Add the next round."""
         if self.rounds == 0:
             self.start = round.offset
         self.rounds += 1

@@ -230,11 +230,15 @@ class Card(QWidget):
         y = paint_legend(painter, _from(room, y), (self._drawn or content).legend, ink)
         if content.instead is not None:
             y = paint_note(painter, _from(room, y + gap), _STEPS[0], ink, strong=True)
-        y = paint_line(painter, _from(room, y), content.line, ink)
+        return self._decided(painter, _from(room, y), content)
+
+    def _decided(self, painter: QPainter | None, room: QRectF, content: CardContent | Instead) -> float:
+        """The draw, the arithmetic and the notes."""
+        y = paint_line(painter, room, content.line, self._ink)
         for line in content.sums:
-            y = paint_sum(painter, _from(room, y), line, content.fate, ink)
+            y = paint_sum(painter, _from(room, y), line, content.fate, self._ink)
         for note in content.notes:
-            y = paint_note(painter, _from(room, y + 2), note, ink)
+            y = paint_note(painter, _from(room, y + 2), note, self._ink)
         return y
 
     def _instead(self, painter: QPainter | None, room: QRectF, content: Instead) -> float:
@@ -242,11 +246,7 @@ class Card(QWidget):
         ink, gap = self._ink, 4 * self._ink.unit
         y = paint_note(painter, room, f"{_STEPS[1]} {content.title}", ink, strong=True)
         y = paint_note(painter, _from(room, y), content.words, ink)
-        y = paint_line(painter, _from(room, y), content.line, ink)
-        for line in content.sums:
-            y = paint_sum(painter, _from(room, y), line, content.fate, ink)
-        for note in content.notes:
-            y = paint_note(painter, _from(room, y + 2), note, ink)
+        y = self._decided(painter, _from(room, y), content)
         if content.proof:
             y = paint_note(painter, _from(room, y + 2 * gap), _STEPS[2], ink, strong=True)
             y = paint_proof(painter, _from(room, y), content.proof, ink)

@@ -62,10 +62,6 @@ class RoundPhase:
         return whole if self.moment is Moment.VERDICT else replace(whole, moment=self.moment, told=0)
 
     @property
-    def is_whole(self) -> bool:
-        return self == self.whole(self.round)
-
-    @property
     def tokens(self) -> list[tuple[str, str]]:
         """The tokens so far: text, and fate, or "" before it is told."""
         tokens = [

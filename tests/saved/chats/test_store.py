@@ -664,7 +664,7 @@ def test_a_disk_that_turns_read_only_as_an_answer_begins_is_told(
 
 def test_a_locked_store_says_so(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = answered(store)
-    monkeypatch.setattr("app.base.files.PATIENCE", 0.05)
+    monkeypatch.setattr("app.base.locks.PATIENCE", 0.05)
     second = ChatStore(store.folder)
     with filelock.FileLock(store.folder / ".lock"), pytest.raises(UserError, match="locked"):
         second.rename(chat.id, "Other")
