@@ -17,7 +17,15 @@ from app.engine.drafters.guarded import fault_words
 from app.engine.errors import UserError
 from app.engine.process.client import EngineClient
 from app.engine.process.host import make_home
-from app.engine.process.messages import DraftedAlone, Event, Loaded, PromptProgress, RoundFinished, Started
+from app.engine.process.messages import (
+    DraftAlone,
+    DraftedAlone,
+    Event,
+    Loaded,
+    PromptProgress,
+    RoundFinished,
+    Started,
+)
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
@@ -68,7 +76,7 @@ def _draft_alone(
     client: EngineClient, target: str, plan: RunPlan, interrupt: Interrupt, printer: AnswerPrinter
 ) -> int:
     """Print a strategy's draft: its text on standard output, its ids on standard error."""
-    for event in client.draft_alone(target, plan.request, plan.drafters):
+    for event in client.ask(DraftAlone(0, target, plan.request, plan.drafters)):
         if interrupt.pressed:
             return INTERRUPTED
         if isinstance(event, DraftedAlone):

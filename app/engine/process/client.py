@@ -11,20 +11,14 @@ import msgspec
 from app.engine.errors import UserError
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
+    ENDS,
     AnyCommand,
-    DraftAlone,
-    DraftedAlone,
     Event,
     Failed,
-    Finished,
-    Force,
-    Forced,
-    ForcedText,
     Generate,
     Judge,
     JudgedRows,
     Load,
-    Loaded,
     PassSeconds,
     SetPace,
     Stop,
@@ -63,7 +57,7 @@ class EngineClient:
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> Iterator[Event]:
         """Yield the events of loading a pair, Loaded last. Raises EngineError."""
-        return self._ask(Load(self._next(), target, draft))
+        return self.ask(Load(0, target, draft))
 
     def generate(
         self,
@@ -74,24 +68,13 @@ class EngineClient:
     ) -> Iterator[Event]:
         """Yield the events of one answer, Finished last. If `held`, its first round waits for
         `set_pace`; `passes` is what the pair's passes took here. Raises EngineError."""
-        return self._ask(Generate(self._next(), request, drafters, held, passes))
-
-    def force(self, texts: tuple[ForcedText, ...]) -> Iterator[Event]:
-        """Compare the loaded draft with its target over answers: yields ForceProgress, Forced last. Raises
-        EngineError."""
-        return self._ask(Force(self._next(), texts))
+        return self.ask(Generate(0, request, drafters, held, passes))
 
     def judge(self, asked: Judge) -> JudgedRows:
         """Let the target judge places of an answer again. Raises EngineError."""
-        *_, found = self._ask(msgspec.structs.replace(asked, run=self._next()))
+        *_, found = self.ask(asked)
         assert isinstance(found, JudgedRows)
         return found
-
-    def draft_alone(
-        self, target: str, request: GenerationRequest, drafters: tuple[str, ...] = ()
-    ) -> Iterator[Event]:
-        """Yield DraftedAlone: one draft in the target's vocabulary. No pair is loaded. Raises EngineError."""
-        return self._ask(DraftAlone(self._next(), target, request, drafters))
 
     def set_pace(self, held: bool, steps: int = 0) -> None:
         """Hold the rounds of the current answer back, but for `steps` more, or let them begin. Safe from any
@@ -102,12 +85,11 @@ class EngineClient:
         """End the engine, whatever it is doing."""
         self._home.close()
 
-    def _next(self) -> int:
+    def ask(self, command: AnyCommand) -> Iterator[Event]:
+        """Send a command, whose run id is set here, and yield its events. An engine that does not stop is
+        ended. Raises EngineError."""
         self._run += 1
-        return self._run
-
-    def _ask(self, command: AnyCommand) -> Iterator[Event]:
-        """Send a command and yield its events. An engine that does not stop is ended."""
+        command = msgspec.structs.replace(command, run=self._run)
         self._home.send(command)
         self.stopped, deadline = False, 0.0
         while True:
@@ -121,5 +103,5 @@ class EngineClient:
                 raise EngineError.of(event)
             if event is not None and event.run == command.run:
                 yield event
-                if isinstance(event, Finished | Loaded | Forced | JudgedRows | DraftedAlone):
+                if isinstance(event, ENDS):
                     return

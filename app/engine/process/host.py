@@ -25,27 +25,21 @@ from app.base.processes import start_child
 from app.engine.devices.workers import lost_workers
 from app.engine.process.limits import go_first, limit_memory
 from app.engine.process.messages import (
+    ENDS,
     AnyCommand,
     AnyEvent,
-    DevicesListed,
-    DraftedAlone,
     Event,
     Failed,
-    Finished,
-    Forced,
     LastWords,
     Lighten,
-    Lightened,
     ListDevices,
     Load,
     Loaded,
     LoadProgress,
     LoadStage,
     Measure,
-    Measured,
     Shutdown,
     Stop,
-    TextsCounted,
 )
 from app.engine.process.safer import Death, exit_words, explain_death
 from app.engine.process.server import Server
@@ -100,17 +94,6 @@ _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
     "Rename the file, or remove the characters that are not shown from the text.",
 )
-_ENDS = (
-    Loaded,
-    DevicesListed,
-    Measured,
-    Lightened,
-    TextsCounted,
-    Forced,
-    DraftedAlone,
-    Finished,
-    Failed,
-)  # that end a command
 
 
 class EngineHome(Protocol):
@@ -248,7 +231,7 @@ class ProcessHome:
         elif self._waiting is not None and event.run == self._waiting.run:
             if isinstance(event, Loaded) and isinstance(self._waiting, Load):
                 self._loaded, self._pair = self._waiting, event.pair
-            if isinstance(event, _ENDS):
+            if isinstance(event, ENDS):
                 self._waiting, self._loading = None, None
 
     def _explain(self) -> Failed:

@@ -387,6 +387,12 @@ AnyEvent = (
     | Failed
 )
 
+ENDS = (
+    Loaded, DevicesListed, Measured, Lightened, TextsCounted, Forced, JudgedRows, DraftedAlone, Finished,
+    Failed,
+)  # fmt: skip
+"""The events that end a command."""
+
 
 def kept(trace: Trace | None, event: Event) -> Trace | None:
     """The trace of an answer with what its next event adds; None before it began."""

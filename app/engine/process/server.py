@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.base.bugs import bug_words
 from app.base.files import SHARED, reason, write_atomic, write_hint
@@ -78,6 +78,11 @@ class Server:
         self._paces: list[SetPace] = []  # for a run that has not begun
         # Held while the current run changes and while it is stopped, so that no Stop hits the next run.
         self._turn = threading.Lock()
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            Load: self._load, Generate: self._generate, Forget: self._forget, ListDevices: self._list_devices,
+            Measure: self._measure, Lighten: self._lighten, CountTexts: self._count_texts, Force: self._force,
+            Judge: self._judge, DraftAlone: self._draft_alone,
+        }  # fmt: skip
 
     def submit(self, command: AnyCommand) -> None:
         """Queue a command; safe from any thread."""
@@ -150,26 +155,8 @@ class Server:
 
     def _obey(self, command: AnyCommand) -> None:
         try:
-            if isinstance(command, Load):
-                self._load(command)
-            elif isinstance(command, Generate):
-                self._generate(command)
-            elif isinstance(command, Forget) and self._engine is not None:
-                self._engine.warm.reset()
-            elif isinstance(command, ListDevices):
-                self._list_devices(command)
-            elif isinstance(command, Measure):
-                self._measure(command)
-            elif isinstance(command, Lighten):
-                self._lighten(command)
-            elif isinstance(command, CountTexts):
-                self._count_texts(command)
-            elif isinstance(command, Force):
-                self._force(command)
-            elif isinstance(command, Judge):
-                self._judge(command)
-            elif isinstance(command, DraftAlone):
-                self._draft_alone(command)
+            if (obey := self._handlers.get(type(command))) is not None:
+                obey(command)
         except UserError as error:
             offer = self._offer(command, error)
             self._emit(
@@ -182,6 +169,27 @@ class Server:
                     no_room=isinstance(error, NoRoomError),
                 )
             )
+
+    def _heed(self, run: int) -> None:
+        """Stop the engine where a Stop came before the run began, which cleared its flag."""
+        if self._engine is not None and self._is_stopped(run):
+            self._engine.stop()
+
+    def _check(self, run: int, what: str) -> None:
+        """Raise UserError if the run was stopped."""
+        if self._is_stopped(run):
+            raise UserError(f"{what} was stopped.")
+
+    @property
+    def _loaded(self) -> Engine:
+        """The engine with the loaded pair; raises UserError without one."""
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        return self._engine
+
+    def _forget(self, _command: Forget) -> None:
+        if self._engine is not None:
+            self._engine.warm.reset()
 
     def _load(self, command: Load) -> None:
         from app.engine.templates.process import Templates
@@ -262,21 +270,14 @@ class Server:
             memory = measure_pair(command.target, command.draft, loaded)
             self._emit(Measured(command.run, memory, command.target, command.draft))
             return
-
-        def check() -> None:
-            if self._is_stopped(command.run):
-                raise UserError("Fitting was stopped.")
-
+        check = partial(self._check, command.run, "Fitting")
         memory, target, draft = fit_pair(command.target, command.draft, loaded, check)
         self._emit(Measured(command.run, memory, target, draft))
 
     def _lighten(self, command: Lighten) -> None:
         from app.engine.devices.offload import lighten_pair
 
-        def check() -> None:
-            if self._is_stopped(command.run):
-                raise UserError("The search was stopped.")
-
+        check = partial(self._check, command.run, "The search")
         loaded = self._held(command.target)
         pairs = lighten_pair(command.target, command.draft, loaded, check, command.smaller)
         self._emit(Lightened(command.run, pairs))
@@ -284,12 +285,9 @@ class Server:
     def _count_texts(self, command: CountTexts) -> None:
         from app.engine.drafters.cache_file import TextCounts
 
-        if self._engine is None:
-            raise UserError("No model is loaded.", "Choose a target first.")
-        counts, output = TextCounts(self._engine.vocabulary), Path(command.output)
+        counts, output = TextCounts(self._loaded.vocabulary), Path(command.output)
         for text in command.texts:
-            if self._is_stopped(command.run):
-                raise UserError("Counting was stopped.")
+            self._check(command.run, "Counting")
             counts.add_text(Path(text))
         try:
             write_atomic(output, counts.as_file(), SHARED)
@@ -300,28 +298,16 @@ class Server:
         self._emit(TextsCounted(command.run, command.output, counts.tokens, len(counts)))
 
     def _force(self, command: Force) -> None:
-        if self._engine is None:
-            raise UserError("No model is loaded.", "Choose a target first.")
-        engine, total = self._engine, len(command.texts)
+        total = len(command.texts)
 
         def tell(done: int) -> None:
             self._emit(ForceProgress(command.run, done, total))
-            # As in `_generate`: a Stop may have come before the run began, which cleared its flag.
-            if self._is_stopped(command.run):
-                engine.stop()
+            self._heed(command.run)
 
-        self._emit(engine.force(command.texts, command.run, tell))
+        self._emit(self._loaded.force(command.texts, command.run, tell))
 
     def _judge(self, command: Judge) -> None:
-        if self._engine is None:
-            raise UserError("No model is loaded.", "Choose a target first.")
-        engine = self._engine
-
-        def began() -> None:
-            if self._is_stopped(command.run):  # it came before the run began, which cleared its flag
-                engine.stop()
-
-        self._emit(engine.judge(command, began))
+        self._emit(self._loaded.judge(command, partial(self._heed, command.run)))
 
     def _draft_alone(self, command: DraftAlone) -> None:
         from app.engine.forcing import draft_alone
@@ -348,15 +334,12 @@ class Server:
         return self._engine.memory_beside(target) if self._engine else ()
 
     def _generate(self, command: Generate) -> None:
-        if self._engine is None:
-            raise UserError("No model is loaded.", "Choose a target first.")
+        engine = self._loaded
         _know_drafters(command)
         self._begin_pace(command)
-        for event in self._engine.generate(command.request, command.run, command.passes):
+        for event in engine.generate(command.request, command.run, command.passes):
             self._emit(event)  # type: ignore[arg-type]
-            # A Stop may have come before the run began, which cleared its flag.
-            if self._is_stopped(command.run):
-                self._engine.stop()
+            self._heed(command.run)
 
 
 def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | None:

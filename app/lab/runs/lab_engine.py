@@ -11,6 +11,7 @@ from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     Event,
     Finished,
+    Force,
     Forced,
     ForcedText,
     ForceProgress,
@@ -112,7 +113,7 @@ class LabEngine:
         """Compare the loaded draft with its target by teacher forcing; Forced comes last. Raises UserError,
         EngineGone, Interrupted."""
         assert isinstance(self._client, EngineClient), "load a pair first"
-        for event in self._followed(self._client, self._client.force(texts)):
+        for event in self._followed(self._client, self._client.ask(Force(0, texts))):
             assert isinstance(event, ForceProgress | Forced)
             yield event
 

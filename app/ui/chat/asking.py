@@ -1,16 +1,19 @@
-"""What is asked of the engine for an answer, and why nothing can be asked now."""
+"""What is asked of the engine for an answer, why nothing can be asked now, and what is asked once more."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import msgspec
 
+from app.engine.errors import UserError
+from app.engine.process.messages import Failed, PromptProgress
 from app.engine.record.trace import Trace
-from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
+from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Conversation, Question
 from app.saved.settings import Settings
-from app.ui.state.engine_session import BUSY, Activity
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
 
 
 def request_for(
@@ -94,3 +97,49 @@ def why_not(activity: Activity) -> tuple[str, str]:
             "Wait until it ends, or cancel it in Compare or Models. The models are then loaded again.",
         )
     return "No model is loaded.", "Choose models at the top of the window."
+
+
+class Rerun:
+    """Answers the prompt of an answer once more, for its trace; a RunSink."""
+
+    def __init__(
+        self,
+        session: EngineSession,
+        prompt: str,
+        answered: Callable[[Trace], None],
+        failed: Callable[[UserError], None],
+        grew: Callable[[], None] = lambda: None,
+    ) -> None:
+        """One of `answered`, also where it was stopped, and `failed`, also where the request reads another
+        prompt now, is called once; `grew` with the header and with every batch of rounds."""
+        self._session, self._prompt = session, prompt
+        self._answered, self._failed, self._grew = answered, failed, grew
+        self.trace: Trace | None = None
+
+    def run_progress(self, progress: PromptProgress) -> None:
+        """Ignored: the status bar shows it."""
+
+    def run_started(self, header: TraceHeader) -> None:
+        self.trace = Trace(header)
+        if header.prompt != self._prompt:
+            self._session.stop()
+        else:
+            self._grew()
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+        if self.trace is not None and self.trace.header.prompt == self._prompt:
+            self.trace.rounds.extend(rounds)
+            self._grew()
+
+    def run_finished(self, totals: Totals) -> None:
+        assert self.trace is not None
+        self.trace.totals = totals
+        if self.trace.header.prompt != self._prompt:
+            self._failed(
+                UserError("The chat's system prompt, mode or messages have changed since this answer.")
+            )
+        else:
+            self._answered(self.trace)
+
+    def run_failed(self, failed: Failed) -> None:
+        self._failed(UserError(failed.message, failed.hint))

@@ -13,10 +13,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QWidget
 
 from app.engine.errors import UserError
-from app.engine.process.messages import Failed, Judge, JudgedRows, PromptProgress
+from app.engine.process.messages import Failed, Judge, JudgedRows
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, Round, Totals, TraceHeader
-from app.ui.chat.baseline import ANOTHER_PROMPT, repeatable
+from app.engine.types import FinishReason
+from app.ui.chat.asking import Rerun
+from app.ui.chat.baseline import repeatable
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel
@@ -77,7 +78,7 @@ class AuditPanel(QWidget):
 
 
 class AuditController(QObject):
-    """Runs one audit at a time, as a RunSink, and shows what it found."""
+    """Runs one audit at a time, and shows what it found."""
 
     progressed = Signal(object)  # what it is doing, in a few words; None: it has ended
 
@@ -100,7 +101,7 @@ class AuditController(QObject):
         self._found: tuple[AnswerModel, Audit] | None = None
         self._steps: Steps | None = None
         self._answer: AnswerModel | None = None  # that is audited
-        self._runs: list[Trace] = []
+        self._answers = 0  # to its request, so far
         self._askers = Askers()
 
     def close(self) -> None:
@@ -120,7 +121,7 @@ class AuditController(QObject):
         from app.lab.audit import audit  # the start of the program leaves the lab out
 
         sampling = dataclasses.replace(request.sampling, seed=answer.header.seed)
-        self._answer, self._runs = answer, []
+        self._answer, self._answers = answer, 0
         self._steps = audit(dataclasses.replace(request, sampling=sampling))
         self._advance(partial(next, self._steps))
 
@@ -135,10 +136,12 @@ class AuditController(QObject):
         else:
             if isinstance(step, Judge):
                 self.progressed.emit("Reading again")
-                self._session.questions.judge(step, self._judged)
+                self._session.questions.ask(step, self._judged)
             else:
-                self.progressed.emit(f"Answering {'with' if len(self._runs) == 0 else 'without'} drafting")
-                self._session.generate(step, self)
+                assert self._answer is not None and self._answer.header is not None
+                self.progressed.emit(f"Answering {'without' if self._answers else 'with'} drafting")
+                prompt = self._answer.header.prompt
+                self._session.generate(step, Rerun(self._session, prompt, self._answered, self._end))
 
     def _judged(self, reply: Reply) -> None:
         assert self._steps is not None
@@ -147,33 +150,13 @@ class AuditController(QObject):
         elif isinstance(reply, Failed):
             self._end(UserError(reply.message, reply.hint))
 
-    def run_progress(self, progress: PromptProgress) -> None:
-        """Ignored: the status bar shows it."""
-
-    def run_started(self, header: TraceHeader) -> None:
-        self._runs.append(Trace(header))
-        if (
-            self._answer is not None
-            and self._answer.header is not None
-            and header.prompt != self._answer.header.prompt
-        ):
-            self._session.stop()
-
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
-        self._runs[-1].rounds.extend(rounds)
-
-    def run_finished(self, totals: Totals) -> None:
-        assert self._steps is not None and self._answer is not None and self._answer.header is not None
-        self._runs[-1].totals = totals
-        if self._runs[-1].header.prompt != self._answer.header.prompt:
-            self._end(UserError(ANOTHER_PROMPT))
-        elif totals.finish_reason is FinishReason.CANCELLED:
+    def _answered(self, trace: Trace) -> None:
+        assert self._steps is not None and trace.totals is not None
+        self._answers += 1
+        if trace.totals.finish_reason is FinishReason.CANCELLED:
             self._end(UserError("It was stopped."))
         else:
-            self._advance(partial(self._steps.send, self._runs[-1]))
-
-    def run_failed(self, failed: Failed) -> None:
-        self._end(UserError(failed.message, failed.hint))
+            self._advance(partial(self._steps.send, trace))
 
     def _end(self, error: UserError) -> None:
         self._steps = None

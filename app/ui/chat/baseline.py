@@ -18,7 +18,7 @@ from app.engine.errors import TraceError, UserError
 from app.engine.explain.advice import OTHER_DRAFTS, Remedy
 from app.engine.explain.cost import disorder
 from app.engine.explain.facts import Tried
-from app.engine.process.messages import DOUBTFUL, Failed, Forced, PromptProgress
+from app.engine.process.messages import DOUBTFUL, Force, Forced
 from app.engine.record.trace import Trace
 from app.engine.strategy import NONE
 from app.engine.types import (
@@ -26,8 +26,6 @@ from app.engine.types import (
     GenerationRequest,
     ModelOptions,
     PairInfo,
-    Round,
-    Totals,
     TraceHeader,
 )
 from app.saved.chats.conversation import Answer
@@ -35,7 +33,7 @@ from app.saved.chats.store import ChatStore
 from app.saved.measured import MOST_PAIRS, Calibrations, Measurement
 from app.saved.presets import Preset
 from app.ui.chat.answers import CONTINUE
-from app.ui.chat.asking import loaded_alike
+from app.ui.chat.asking import Rerun, loaded_alike
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts
@@ -44,8 +42,6 @@ from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.background import Query
-
-ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 
 
 def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> GenerationRequest | None:
@@ -69,7 +65,7 @@ def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> 
 
 
 class BaselineMeasurement:
-    """Runs pairs of a request until their factor is clear, and hands over the measurement; a RunSink."""
+    """Runs pairs of a request until their factor is clear, and hands over the measurement."""
 
     def __init__(
         self,
@@ -87,51 +83,33 @@ class BaselineMeasurement:
         self._requests = (dataclasses.replace(cold, strategy=NONE), cold)
         self._session = session
         self._prompt = answer.prompt
-        self._another = False
         self._expected = max(1, expected)
         self._on_progress = on_progress
         self._on_end = on_end
-        self._runs: list[Trace] = []  # begun
-        self._loads: list[float | None] = []  # of other programs, in cores; by run that ended
-        self._emitted = 0  # tokens of the current run
+        self._runs: list[Trace] = []  # that ended
+        self._loads: list[float | None] = []  # of other programs, in cores; by run
 
     def start(self) -> None:
         from app.lab.facts import OtherLoad
 
-        self._emitted, self._load = 0, OtherLoad()
-        self._session.generate(self._requests[len(self._runs) % 2], self)
+        self._load = OtherLoad()
+        self._run = Rerun(self._session, self._prompt, self._answered, self._failed, self._report)
+        self._session.generate(self._requests[len(self._runs) % 2], self._run)
 
-    def run_progress(self, progress: PromptProgress) -> None:
-        """Ignored: reading the prompt takes little time compared with the answer."""
-
-    def run_started(self, header: TraceHeader) -> None:
-        if header.prompt != self._prompt:
-            self._another = True
-            self._session.stop()
-            return
-        self._runs.append(Trace(header))
-        self._report()
-
-    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
-        if self._another:
-            return
-        self._runs[-1].rounds.extend(rounds)
-        self._emitted += sum(len(round.emitted) for round in rounds)
-        self._report()
+    def _failed(self, error: UserError) -> None:
+        self._on_end(None, error.message)
 
     def _report(self) -> None:
-        here = min(1.0, self._emitted / self._expected)
-        self._on_progress((len(self._runs) - 1 + here) / (2 * MOST_PAIRS))
+        trace = self._run.trace
+        here = len(trace.token_ids) / self._expected if trace is not None else 0.0
+        self._on_progress((len(self._runs) + min(1.0, here)) / (2 * MOST_PAIRS))
 
-    def run_finished(self, totals: Totals) -> None:
-        if self._another:
-            self._on_end(None, ANOTHER_PROMPT)
-            return
-        stopped = totals.finish_reason is FinishReason.CANCELLED
+    def _answered(self, run: Trace) -> None:
+        stopped = run.totals is not None and run.totals.finish_reason is FinishReason.CANCELLED
         if not stopped:
-            self._runs[-1].totals = totals
+            self._runs.append(run)
             self._loads.append(self._load.cores())
-        pairs, alone = divmod(len(self._loads), 2)
+        pairs, alone = divmod(len(self._runs), 2)
         if stopped and not pairs:
             self._on_end(None, "The measurement was stopped.")
         elif alone and not stopped:
@@ -162,9 +140,6 @@ class BaselineMeasurement:
             for at, (run, load) in enumerate(zip(runs, self._loads, strict=False))
         ]
         return [*other_load(records, os.cpu_count() or 1, threads), *unsteady(records, 0, NONE)]
-
-    def run_failed(self, failed: Failed) -> None:
-        self._on_end(None, failed.message)
 
 
 class BaselineController(QObject):
@@ -354,7 +329,7 @@ class AdviceController(QObject):
         loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
         if stale and idle and loaded and answer.whole and pair not in self._timed:
             self._timed.append(pair)
-            self._session.questions.time_passes(partial(self._passes_timed, pair))
+            self._session.questions.ask(Force(0, ()), partial(self._passes_timed, pair))
 
     def _passes_timed(self, pair: PairInfo, reply: Reply) -> None:
         if not isinstance(reply, Forced) or disorder(reply.seconds.target) > _DISTURBED:

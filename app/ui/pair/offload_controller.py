@@ -14,7 +14,15 @@ from app.engine.devices.memory import Device, PairMemory
 from app.engine.devices.placement import LighterPair
 from app.engine.errors import SettingError
 from app.engine.explain.facts import DraftFile
-from app.engine.process.messages import DevicesListed, Failed, Lightened, Measured
+from app.engine.process.messages import (
+    DevicesListed,
+    Failed,
+    Lighten,
+    Lightened,
+    ListDevices,
+    Measure,
+    Measured,
+)
 from app.engine.types import ModelOptions
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.memory_view import FITS, SAVES, Files, taken_memory
@@ -135,12 +143,12 @@ class OffloadController(QObject):
         if rpc != self._listed_for:
             self._listed_for = rpc
             self._asking = True
-            self._session.questions.list_devices(rpc, partial(self._listed, rpc))
+            self._session.questions.ask(ListDevices(0, rpc), partial(self._listed, rpc))
         elif pair != self._measured_for:
             self._measured_for = pair
             self._asking = True
             panel.memory.wait(_files_of(pair))
-            self._session.questions.measure(*self._files(pair), partial(self._told, pair))
+            self._session.questions.ask(Measure(0, *self._files(pair)), partial(self._told, pair))
         else:
             self._show()
 
@@ -163,7 +171,7 @@ class OffloadController(QObject):
             if self._devices == () and not answer.gone:
                 # This machine's own devices can still be listed.
                 self._asking = True
-                self._session.questions.list_devices("", self._own_listed)
+                self._session.questions.ask(ListDevices(0), self._own_listed)
             return
         self._ask()
 
@@ -220,8 +228,8 @@ class OffloadController(QObject):
             panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
         elif self._session.activity in IDLE:
             self._asking, self._more_drafts = True, False
-            took = partial(self._lightened, pair)
-            self._session.questions.lighten(*self._files(pair), took, tuple(self._smaller(pair)))
+            asked = Lighten(0, *self._files(pair), tuple(self._smaller(pair)))
+            self._session.questions.ask(asked, partial(self._lightened, pair))
 
     def _smaller(self, pair: Pair) -> Iterator[ModelOptions]:
         """The smaller drafts of the library, as far as they are known; looks for them again."""
@@ -276,7 +284,9 @@ class OffloadController(QObject):
             return  # shown beside the setting
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(True)
-        self._session.questions.fit(*self._files(pair), partial(self._fitted, panel, pair))
+        self._session.questions.ask(
+            Measure(0, *self._files(pair), fit=True), partial(self._fitted, panel, pair)
+        )
 
     def _fitted(self, panel: ModelPanel, pair: Pair, answer: Reply) -> None:
         target, draft = self._panels

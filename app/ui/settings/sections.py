@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFormLayout, QLabel, QLayout, QPushButton, QVBoxLa
 from app.base import numbers
 from app.base.paths import Paths
 from app.engine.errors import UserError
-from app.engine.process.messages import DevicesListed, Failed
+from app.engine.process.messages import DevicesListed, Failed, ListDevices
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
 from app.ui.state.settings_in_use import SettingsInUse
@@ -213,7 +213,7 @@ class CareController(QObject):
 
         if self._session.activity in _IDLE:
             self._view.report_words.setText("Making the report…")
-            self._session.questions.list_devices("", told)
+            self._session.questions.ask(ListDevices(0), told)
         else:
             pair = self._session.pair
             put(f"{_BUSY}, on {pair.devices}" if pair is not None else _BUSY)

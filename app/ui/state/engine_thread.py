@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 from PySide6.QtCore import QThread
@@ -12,24 +12,17 @@ from PySide6.QtCore import QThread
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
     AnyCommand,
-    CountTexts,
     DevicesListed,
     Event,
     Failed,
-    Force,
     Forced,
     ForceProgress,
-    Judge,
     JudgedRows,
-    Lighten,
     Lightened,
-    ListDevices,
-    Measure,
     Measured,
     Stop,
     TextsCounted,
 )
-from app.engine.types import ModelOptions
 
 _WAIT = 0.1  # seconds until an idle thread notices that it should end
 
@@ -107,43 +100,11 @@ class EngineQuestions:
         self._next_id = next_id
         self._open: dict[int, TakeReply] = {}  # by run id
 
-    def list_devices(self, rpc: str, take: TakeReply) -> None:
-        """Ask for the devices, those of the workers in `rpc` included."""
-        self._ask(ListDevices(self._next_id(), rpc), take)
-
-    def measure(self, target: ModelOptions, draft: ModelOptions | None, take: TakeReply) -> None:
-        """Ask how much memory a pair would take."""
-        self._ask(Measure(self._next_id(), target, draft), take)
-
-    def fit(self, target: ModelOptions, draft: ModelOptions | None, take: TakeReply) -> None:
-        """Ask how many layers of a pair fit on the devices."""
-        self._ask(Measure(self._next_id(), target, draft, fit=True), take)
-
-    def lighten(
-        self,
-        target: ModelOptions,
-        draft: ModelOptions | None,
-        take: TakeReply,
-        smaller: tuple[ModelOptions, ...] = (),
-    ) -> None:
-        """Ask how a pair would need less memory, also with one of the `smaller` drafts."""
-        self._ask(Lighten(self._next_id(), target, draft, smaller), take)
-
-    def count_texts(self, texts: Sequence[str], output: str, take: TakeReply) -> None:
-        """Ask for a static lookup cache of text files."""
-        self._ask(CountTexts(self._next_id(), tuple(texts), output), take)
-
-    def time_passes(self, take: TakeReply) -> None:
-        """Ask what passes of the loaded pair take."""
-        self._ask(Force(self._next_id(), ()), take)
-
-    def judge(self, asked: Judge, take: TakeReply) -> None:
-        """Let the target judge places of an answer again."""
-        self._ask(msgspec.structs.replace(asked, run=self._next_id()), take)
-
-    def _ask(self, command: AnyCommand, take: TakeReply) -> None:
-        self._open[command.run] = take
-        self._send(command)
+    def ask(self, question: AnyCommand, take: TakeReply) -> None:
+        """Ask a question, a command whose run id is set here; `take` gets its answer."""
+        question = msgspec.structs.replace(question, run=self._next_id())
+        self._open[question.run] = take
+        self._send(question)
 
     def stop(self) -> None:
         """Stop the questions in progress; their answers say so."""

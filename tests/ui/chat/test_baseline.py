@@ -35,6 +35,7 @@ class Session:
 
     def generate(self, request: GenerationRequest, sink: RunSink) -> None:
         self.requests.append(request)
+        self.sink = sink
 
 
 class Measured:
@@ -54,11 +55,13 @@ class Measured:
 
     def answer(self, seconds: float, reason: FinishReason = FinishReason.LENGTH) -> None:
         drafted = None if self.session.requests[-1].strategy == "none" else "b"
-        self.run.run_started(make_header())
+        self.session.sink.run_started(make_header())
         for index in range(4):
             round = make_round(index, (), "a", drafted, seconds=seconds, offset=index * seconds)
-            self.run.run_rounds([round], 1)
-        self.run.run_finished(msgspec.structs.replace(make_totals("aaaa", reason), seconds=4 * seconds))
+            self.session.sink.run_rounds([round], 1)
+        self.session.sink.run_finished(
+            msgspec.structs.replace(make_totals("aaaa", reason), seconds=4 * seconds)
+        )
 
 
 def test_runs_take_turns_cold_and_alike_but_for_the_strategy() -> None:
@@ -128,7 +131,7 @@ def test_a_stopped_run_gives_no_number() -> None:
     measured.answer(0.25, FinishReason.CANCELLED)
     assert measured.ends == [(None, "The measurement was stopped.")]
     failed = Measured()
-    failed.run.run_failed(Failed(1, "The engine stopped unexpectedly."))
+    failed.session.sink.run_failed(Failed(1, "The engine stopped unexpectedly."))
     assert failed.ends == [(None, "The engine stopped unexpectedly.")]
     instant = Measured()
     instant.answer(0.0)

@@ -14,6 +14,7 @@ from app.engine.process.messages import (
     Failed,
     Finished,
     Generate,
+    ListDevices,
     Load,
     LoadProgress,
     PromptProgress,
@@ -412,7 +413,7 @@ def test_a_pair_still_loading_when_lent_is_loaded_afterwards(talk: Talk) -> None
 def test_who_asked_something_when_the_engine_was_lent_is_told(talk: Talk) -> None:
     talk.load()
     told: list[object] = []
-    talk.session.questions.list_devices("", told.append)
+    talk.session.questions.ask(ListDevices(0), told.append)
     talk.session.lend(lambda: None)
     assert len(told) == 1 and isinstance(told[0], Failed)
     assert told[0].message == "A measurement is using the engine."
