@@ -18,8 +18,8 @@ from app.base.paths import Paths, find_paths
 from app.care.log import CrashFile, keep_log, take_crashes
 from app.cli.terminal.console import tell
 from app.demo import FIRST_PROMPT, REAL_PAIR, SMALL_PAIR, read_prompts
-from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
+from app.engine.plugins import TriedDrafters
 from app.engine.process.host import make_home
 from app.saved.chats.store import ChatStore
 from app.saved.settings import Settings, SettingsStore

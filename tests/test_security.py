@@ -9,9 +9,9 @@ import pytest
 
 from app.base import files
 from app.care import log
-from app.cli import explain
+from app.cli import advise
 from app.engine import plugins
-from app.engine.drafters import cache_file, guarded, tried_drafters
+from app.engine.drafters import cache_file, guarded
 from app.engine.templates import process, sandbox
 from app.hub import hub
 from app.hub.downloads import fetch
@@ -39,9 +39,9 @@ LIMITS = {
     "a line that a server streams": f"{http.LONGEST_LINE // 2**20} MB",
     "a file that is downloaded": f"{fetch.LARGEST // 10**9} GB",
     "a lookup cache of `ngram-cache`": f"{cache_file.LARGEST // 2**30} GiB",
-    "the part of a file that `draftscope explain` reads": f"{explain.LARGEST // 2**20} MiB",
+    "the part of a file that `draftscope explain` reads": f"{advise.LARGEST // 2**20} MiB",
     "a drafter file": f"{plugins.LARGEST // 10**6} MB",
-    "a drafter file's time to load when it is tried": f"{tried_drafters.TIME_LIMIT:.0f} s",
+    "a drafter file's time to load when it is tried": f"{plugins.TIME_LIMIT:.0f} s",
     "your own drafter's time for a draft": f"{guarded.SLOW_SECONDS} s",
     "the log": f"{log.SIZE * (1 + log.OLDER) // 10**6} MB",
 }

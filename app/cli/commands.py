@@ -50,7 +50,7 @@ COMMANDS = {
         "measure.compare:history", "show how the results in a folder changed from version to version"
     ),
     "explain": Subcommand(
-        "explain:explain",
+        "advise:explain",
         "explain a command or log of llama.cpp or vLLM: what it drafts, or why it does not",
     ),
     "replay": Subcommand("answer.replay:replay", "print a recorded trace, or verify it"),

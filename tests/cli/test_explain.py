@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import explain
+from app.cli import advise
 from tests.commands import Command
 from tests.engine.explain.test_server_log import TWO_ANSWERS
 
@@ -53,7 +53,7 @@ def test_a_log_that_is_too_long_is_said_to_be_cut(
     file = tmp_path / "server.log"
     file.write_text(TWO_ANSWERS)
     assert "Only the first" not in command("explain", file).out
-    monkeypatch.setattr(explain, "LARGEST", len(TWO_ANSWERS) - 1)
+    monkeypatch.setattr(advise, "LARGEST", len(TWO_ANSWERS) - 1)
     assert command("explain", file).out.endswith("of the text were read.\n")
 
 

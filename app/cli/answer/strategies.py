@@ -17,11 +17,10 @@ from app.base.numbers import count, listed, significant
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import complain
 from app.engine.drafters.registry import KINDS
-from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.explain.llama_flags import DRAFT_KEYS, other_names
 from app.engine.lengths.registry import LENGTHS
 from app.engine.params import Param, params_of
-from app.engine.plugins import use_drafters
+from app.engine.plugins import TriedDrafters, use_drafters
 from app.engine.process.messages import AloneToken, DraftedAlone
 from app.engine.record.llama_cpp_lines import llama_cpp_lines
 from app.engine.record.stats import Statistics, strategy_names

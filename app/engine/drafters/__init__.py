@@ -22,6 +22,6 @@ kept for each.
   not predicted; `StrategyKind.is_synthetic` makes every output say so.
 - `foreign.py`: people's own drafters (`app/engine/plugins.py`). Their files travel with every request, so
   the engine process keeps no state of them. The window first reads a new or changed file in a short-lived
-  process (`tried_drafters.py`). `guarded.py` turns an exception, wrong ids or slowness into a lost draft.
+  process (`TriedDrafters`). `guarded.py` turns an exception, wrong ids or slowness into a lost draft.
   They are one-hot: a q that is not the distribution drawn from would break the target's law unnoticed.
 """

@@ -1,4 +1,4 @@
-"""The part below the head: the shown work, its progress and its results."""
+"""The part below the head: the shown work, its progress and its results; and the page of a search."""
 
 from __future__ import annotations
 

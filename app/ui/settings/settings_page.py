@@ -1,4 +1,4 @@
-"""The Settings place: the look, the network, and where things are."""
+"""The Settings place: the look, the network, where things are, and drafter files from outside."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QFileDialog, QFormLayout, QHBoxLayout, QLabel, QSc
 from app import __version__
 from app.base.paths import Paths
 from app.engine.drafters.foreign import foreign_kinds
-from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError, UserError
 from app.engine.params import params_of
+from app.engine.plugins import TriedDrafters
 from app.engine.strategy import StrategySpec
 from app.saved.settings import Settings
 from app.ui.settings.sections import CareSettings, NetworkSettings, settings_form

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QMainWindow, QMenuBar, QWidget
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
-from app.engine.drafters.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
+from app.engine.plugins import TriedDrafters
 from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.drafters.foreign import foreign_kinds
-from app.engine.drafters.tried_drafters import TriedDrafters
+from app.engine.plugins import TriedDrafters
 from tests.files.drafter_files import write_drafter
 
 pytestmark = pytest.mark.usefixtures("known_strategies")
