@@ -17,8 +17,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, TypeVar
 
 from app.engine.errors import UserError
@@ -67,24 +65,73 @@ PRELOADED = "app.engine.process.preloaded"
 T = TypeVar("T")
 
 
-def start_child(
-    name: str, target: Callable[..., None], *arguments: object, fresh: bool = False
-) -> tuple[BaseProcess, Connection]:
-    """Start a process that runs `target(connection, *arguments)`; returns it and our end of the pipe.
+class Child:
+    """A child process, and our end of the pipe to it."""
 
-    `target` is a function at the top of its module. A `fresh` process shares nothing with the server of the
-    others, which strangers' code could end."""
-    context = multiprocessing.get_context("spawn") if fresh else _context()
-    ours, theirs = context.Pipe()
-    words = (dict(os.environ), target.__module__, target.__name__, theirs, *arguments)
-    process = context.Process(target=_run, args=words, name=name, daemon=True)
-    with _deaf_to_ctrl_c():
+    def __init__(
+        self, name: str, target: Callable[..., None], *arguments: object, fresh: bool = False
+    ) -> None:
+        """Start a process that runs `target(connection, *arguments)`, a function at the top of its module.
+
+        A `fresh` process shares nothing with the server of the others, which strangers' code could end."""
+        context = multiprocessing.get_context("spawn") if fresh else _context()
+        self.connection, theirs = context.Pipe()
+        words = (dict(os.environ), target.__module__, target.__name__, theirs, *arguments)
+        self._process = context.Process(target=_run, args=words, name=name, daemon=True)
+        with _deaf_to_ctrl_c():
+            try:
+                self._process.start()
+            except (EOFError, ConnectionError):  # the server had just ended, and another one starts
+                self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def hear(self, decode: Callable[[bytes], T]) -> T:
+        """The next message; raises EOFError or OSError if the process is gone or its message cannot be
+        read."""
         try:
-            process.start()
-        except (EOFError, ConnectionError):  # the server had just ended, and another one starts
-            process.start()
-    theirs.close()
-    return process, ours
+            return decode(self.connection.recv_bytes(_LONGEST))
+        except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
+            raise EOFError from None
+
+    def ask(self, question: bytes, decode: Callable[[bytes], T], patience: float) -> T:
+        """Send a question and wait for the answer. Raises TimeoutError after `patience` seconds, and EOFError
+        or OSError if the process is gone."""
+        self.connection.send_bytes(question)
+        if not self.connection.poll(patience):
+            raise TimeoutError
+        return self.hear(decode)
+
+    def kill(self) -> None:
+        """End the process now; does not wait for that. Safe from any thread before `close`."""
+        self._process.kill()
+
+    def end(self, seconds: float = 0.0) -> int | None:
+        """Wait up to `seconds` for the process to end, then end it; returns its exit code."""
+        self._process.join(seconds)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        return self._process.exitcode
+
+    def close(self, seconds: float = 0.0) -> None:
+        """Close the pipe, at which a process that serves ends by itself; end it after `seconds`."""
+        self.connection.close()
+        self.end(seconds)
+        self._process.close()
+
+
+def exit_words(code: int | None) -> str:
+    """How a process ended."""
+    if code is not None and code < 0:
+        try:
+            return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"
 
 
 def _context() -> SpawnContext | ForkServerContext:
@@ -100,20 +147,12 @@ def _context() -> SpawnContext | ForkServerContext:
 
 
 def _run(environment: Mapping[str, str], module: str, function: str, *arguments: object) -> None:
-    """In the child. The server's environment may be older than the parent's, and some modules read it when
-    they are imported."""
+    """In the child, for which the parent handles Ctrl+C. The server's environment may be older than the
+    parent's, and some modules read it when they are imported."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
     getattr(importlib.import_module(module), function)(*arguments)
-
-
-def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
-    """The next message; raises EOFError or OSError if the process is gone or its message cannot be
-    read."""
-    try:
-        return decode(connection.recv_bytes(_LONGEST))
-    except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
-        raise EOFError from None
 
 
 @contextlib.contextmanager

@@ -20,7 +20,6 @@ import builtins
 import contextlib
 import glob
 import os
-import signal
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,14 +29,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from app.base.files import open_file
-from app.base.processes import start_child
+from app.base.processes import Child, exit_words
 from app.engine.drafters.base import Copies, Drafter, Proposal, Resources, RunContext, StrategyKind
 from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.guarded import error_words
 from app.engine.errors import DrafterError, SettingError, UserError
 from app.engine.lengths.base import Attempt, DraftLength, LengthRule, Outset, RoundCost, StrategyLimits
 from app.engine.params import FileUse, param
-from app.engine.process.safer import exit_words
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule, TokenTest
 from app.engine.rules.checks import Check, Judged, Own
 from app.engine.rules.formula import Named, Sum, compared, equal_sum, written
@@ -225,32 +223,27 @@ class TriedDrafters:
 
     def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
         """Index of the first harmful file, and its error; index of the last file if none is harmful."""
-        process, ours = start_child("draftscope drafters", _read_all, tuple(files), fresh=True)
+        child = Child("draftscope drafters", _read_all, tuple(files), fresh=True)
         at, limit = 0, _START_LIMIT
         try:
-            while ours.poll(limit):
+            while child.connection.poll(limit):
                 # A number as text: nothing that a file writes into the pipe is executed here.
-                at, limit = range(len(files) + 1)[int(ours.recv_bytes(_LONGEST))], self._limit
+                at, limit = range(len(files) + 1)[int(child.connection.recv_bytes(_LONGEST))], self._limit
                 if at == len(files):
                     return at - 1, None
             why = f"it was not read within {limit:.0f} s"
         except (EOFError, OSError):
-            process.join(_START_LIMIT)
-            why = f"it ended the process that read it ({exit_words(process.exitcode)})"
+            why = f"it ended the process that read it ({exit_words(child.end(_START_LIMIT))})"
         except (ValueError, IndexError):
             why = "it disturbed the process that read it"
         finally:
-            process.kill()
-            process.join()
-            process.close()
-            ours.close()
+            child.close()
         return at, DrafterError(f"{source_name(files[at])} is not used: {why}.", _REMEDY)
 
 
 def _read_all(connection: Connection, files: Sequence[str]) -> None:
     """In the child process: announce the next file, then read it. What a file raises is reported when it is
     used."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     for at, file in enumerate(files):
         connection.send_bytes(str(at).encode())
         with contextlib.suppress(DrafterError):

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -17,7 +16,7 @@ import msgspec
 from app.base.files import partial_of, reason, remove_partials, sync_names, write_hint
 from app.base.numbers import file_size
 from app.base.paths import make_folder
-from app.base.processes import hear, start_child
+from app.base.processes import Child
 from app.engine.errors import ModelFileError, UserError, no_model_at
 from app.engine.process.limits import go_first
 from app.engine.shards import shard_of
@@ -191,20 +190,18 @@ _decode = msgspec.msgpack.Decoder(_Sized | _NotSized).decode
 
 def _ask(source: Path, kinds: Sequence[str], target: Path | None, stopped: Callable[[], bool]) -> _Sized:
     """Quantise in a child process; raises UserError, and InterruptedError if it was `stopped`."""
-    process, connection = start_child("draftscope quantiser", _quantise, source, tuple(kinds), target)
+    child = Child("draftscope quantiser", _quantise, source, tuple(kinds), target)
     try:
-        while not connection.poll(_LOOK):
+        while not child.connection.poll(_LOOK):
             if stopped():
                 raise InterruptedError
-        answer: _Sized | _NotSized = hear(connection, _decode)
+        answer: _Sized | _NotSized = child.hear(_decode)
     except (EOFError, ConnectionError):
         raise ModelFileError(
             f"Quantising {source.name} ended its process.", "Memory may be short, or the file damaged."
         ) from None
     finally:
-        process.kill()
-        process.join()
-        connection.close()
+        child.close()
     if isinstance(answer, _NotSized):
         raise ModelFileError(answer.message, answer.hint)
     return answer
@@ -219,7 +216,6 @@ def _quantise(connection: Connection, source: Path, kinds: tuple[str, ...], targ
     def answer(words: _Sized | _NotSized) -> None:
         connection.send_bytes(_encode(words))
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     go_first()
     on_abort(lambda text: answer(_NotSized(f"llama.cpp cannot quantise {source.name}: {text.strip()}", "")))
     try:

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 import psutil
 import pytest
 
-from app.base.processes import hear, start_child
+from app.base.processes import Child
 from tests.processes import started
 
 PATIENCE = 60.0
@@ -29,29 +29,27 @@ def test_a_child_has_the_environment_of_now(monkeypatch: pytest.MonkeyPatch, for
     monkeypatch.setattr("app.base.processes._FORKS", forks)
     for value in ("one", "two"):  # the server of processes is there before the second
         monkeypatch.setenv("DRAFTSCOPE_TOLD", value)
-        process, connection = start_child("a child", tell, "DRAFTSCOPE_TOLD")
-        assert hear(connection, bytes.decode) == value
-        assert psutil.Process(process.pid) in started()
-        connection.close()
-        process.join(PATIENCE)
-        assert process.exitcode == 0
+        child = Child("a child", tell, "DRAFTSCOPE_TOLD")
+        assert child.hear(bytes.decode) == value
+        assert psutil.Process(child.pid) in started()
+        child.connection.close()
+        assert child.end(PATIENCE) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there are children forked")
 def test_a_child_outlives_the_server_and_another_server_takes_its_place() -> None:
-    first, ours = start_child("a child", tell, "")
-    assert hear(ours, bytes.decode) == ""
+    first = Child("a child", tell, "")
+    assert first.hear(bytes.decode) == ""
     server = psutil.Process(first.pid).parent()
     assert server is not None and server.pid != os.getpid()
     server.send_signal(signal.SIGKILL)
     while server.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
-    second, theirs = start_child("a child", tell, "")
-    assert hear(theirs, bytes.decode) == ""
+    second = Child("a child", tell, "")
+    assert second.hear(bytes.decode) == ""
     assert psutil.Process(first.pid).is_running()
     waiting = psutil.Process(first.pid)
-    for connection in (ours, theirs):
-        connection.close()
+    for child in (first, second):
+        child.connection.close()
     psutil.wait_procs([waiting], PATIENCE)
-    second.join(PATIENCE)  # its server takes note of the end before it says how the process ended
-    assert second.exitcode == 0
+    assert second.end(PATIENCE) == 0  # its server takes note of the end before it says how the process ended

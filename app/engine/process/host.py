@@ -9,7 +9,6 @@ import contextlib
 import faulthandler
 import os
 import queue
-import signal
 import threading
 import time
 from collections import deque
@@ -21,7 +20,7 @@ from typing import Protocol
 import msgspec
 
 from app.base.bugs import bug_words
-from app.base.processes import start_child
+from app.base.processes import Child, exit_words
 from app.engine.devices.workers import lost_workers
 from app.engine.process.limits import go_first, limit_memory
 from app.engine.process.messages import (
@@ -41,7 +40,7 @@ from app.engine.process.messages import (
     Shutdown,
     Stop,
 )
-from app.engine.process.safer import Death, exit_words, explain_death
+from app.engine.process.safer import Death, explain_death
 from app.engine.process.server import Server
 from app.engine.types import PairInfo, split_list
 
@@ -166,7 +165,8 @@ class ProcessHome:
 
     def __init__(self) -> None:
         self._faults = FaultDump()
-        self._process, self._connection = start_child("draftscope engine", _serve, self._faults.writing)
+        self._child = Child("draftscope engine", _serve, self._faults.writing)
+        self._connection = self._child.connection
         self._faults.writing.close()  # the process has its own
         self._run = -1
         self._waiting: AnyCommand | None = None  # the command that has not ended yet
@@ -187,7 +187,7 @@ class ProcessHome:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid
+        return self._child.pid
 
     def send(self, command: AnyCommand) -> None:
         try:
@@ -217,8 +217,7 @@ class ProcessHome:
             self._gone = True
             # An impossible length is an OSError without a number.
             self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))
-            self._await_end(0 if self._damaged else _GOODBYE_SECONDS)
-            return self._explain()
+            return self._explain(self._child.end(0 if self._damaged else _GOODBYE_SECONDS))
         self._follow(event)
         return None if isinstance(event, LastWords) else event
 
@@ -234,7 +233,7 @@ class ProcessHome:
             if isinstance(event, ENDS):
                 self._waiting, self._loading = None, None
 
-    def _explain(self) -> Failed:
+    def _explain(self, code: int | None) -> Failed:
         """Describe why the process ended."""
         if self._ended or self._damaged:
             return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
@@ -244,7 +243,6 @@ class ProcessHome:
         rpc = ",".join(options.rpc for both in asked for options in (both.target, both.draft) if options)
         if isinstance(waiting, ListDevices):
             rpc += f",{waiting.rpc}"
-        code = self._process.exitcode
         lost, loading = lost_workers(split_list(rpc)), self._loading
         # A lost worker concerns the whole pair, and of two files read at the same time either may be to
         # blame.
@@ -283,26 +281,18 @@ class ProcessHome:
             self.send(Shutdown(0))
             self._drain()
         self._gone = True
-        self._await_end(_GOODBYE_SECONDS)
+        self._child.end(_GOODBYE_SECONDS)
         self._outbox.put(None)
         self._sender.join()
-        self._connection.close()
         self._faults.close()
         with self._ending:
-            self._process.close()
+            self._child.close()
 
     def end(self) -> None:
         with self._ending:
             if not self._closed:
                 self._ended = True
-                self._process.kill()
-
-    def _await_end(self, seconds: float) -> None:
-        """Wait up to `seconds` for the process to end, then end it."""
-        self._process.join(seconds)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+                self._child.kill()
 
     def _drain(self) -> None:
         """Read the engine's remaining messages, because it would wait for ever on a full pipe. End it if it
@@ -314,13 +304,12 @@ class ProcessHome:
                     self._connection.recv_bytes(_LONGEST_EVENT)
         except (EOFError, OSError):
             return
-        self._process.kill()
+        self._child.kill()
 
 
 def _serve(connection: Connection, faults: Connection) -> None:
     """The engine process: commands are read on a thread, so that Stop acts at once."""
     dump_faults(faults)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
     go_first()
 
     sending = threading.Lock()

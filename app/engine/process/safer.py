@@ -254,13 +254,3 @@ def _offer(load: Load, words: str, change: Callable[[ModelOptions], ModelOptions
     """The offer of a changed pair; None if nothing changes."""
     target, draft = change(load.target), load.draft and change(load.draft)
     return Offer(words, target, draft) if (target, draft) != (load.target, load.draft) else None
-
-
-def exit_words(code: int | None) -> str:
-    """How a process ended."""
-    if code is not None and code < 0:
-        try:
-            return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"
-        except ValueError:
-            return f"signal {-code}"
-    return f"exit code {code}"

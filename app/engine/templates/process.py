@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.base.numbers import file_size
-from app.base.processes import start
+from app.base.processes import exit_words, start
 from app.engine.errors import PromptError
-from app.engine.process.safer import exit_words
 from app.engine.templates.options import TemplateOptions, Thinking
 from app.engine.templates.sandbox import (
     MAX_CHARACTERS,

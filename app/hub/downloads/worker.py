@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from app.base.processes import hear, start_child
+from app.base.processes import Child
 from app.hub.downloads.item import (
     DownloadFailed,
     DownloadFinished,
@@ -26,7 +25,6 @@ from app.hub.errors import HubError, Trouble
 def serve(connection: Connection, job: bytes) -> None:
     """Run the job and report on it, until DownloadFinished or DownloadFailed; the process ends early when
     nothing reads its reports."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     # Addresses in the client's messages may carry signatures; what matters is reported.
     logging.disable(logging.CRITICAL)
 
@@ -67,24 +65,24 @@ class Worker:
     """One child process at work on one job."""
 
     def __init__(self, job: DownloadJob) -> None:
-        self._process, self.connection = start_child("draftscope download", serve, encode(job))
+        self._child = Child("draftscope download", serve, encode(job))
+        self.connection = self._child.connection
         self.ended = False
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid
+        return self._child.pid
 
     def reports(self) -> Iterator[Report]:
         """Reports that have arrived since the last call; never waits. Sets `ended` after the last one."""
         try:
             while not self.ended and self.connection.poll():
-                report: Report = hear(self.connection, decode_report)
+                report: Report = self._child.hear(decode_report)
                 self.ended = isinstance(report, (DownloadFailed, DownloadFinished))
                 yield report
         except (EOFError, OSError):
             self.ended = True
-            self._process.join(_GOODBYE_SECONDS)
-            code = self._process.exitcode
+            code = self._child.end(_GOODBYE_SECONDS)
             yield DownloadFailed(
                 Trouble.CRASHED,
                 f"The download process ended unexpectedly (exit code {code}).",
@@ -93,16 +91,11 @@ class Worker:
 
     def kill(self) -> Iterator[Report]:
         """End the process now; yields its remaining reports. It writes nothing afterwards."""
-        self._process.kill()
-        self._process.join()
+        self._child.end()
         yield from (report for report in self.reports() if not isinstance(report, DownloadFailed))
         self.close()
 
     def close(self) -> None:
         """Release everything, after the end or `kill`."""
-        self._process.join(_GOODBYE_SECONDS)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self.connection.close()
-        self._process.close()
+        self._child.end(_GOODBYE_SECONDS)
+        self._child.close()

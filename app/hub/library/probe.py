@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import threading
 from collections import OrderedDict
 from multiprocessing.connection import Connection
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.base.processes import hear, start_child
+from app.base.processes import Child
 from app.engine.compat import HEAD_STRATEGIES, FitKind, VocabularyFit, check_vocabularies
 from app.engine.devices.memory import Device
 from app.engine.errors import ModelFileError, UserError
@@ -120,7 +119,6 @@ _decode_question = msgspec.msgpack.Decoder(Question).decode
 
 def serve(connection: Connection) -> None:
     """Answer one question after another, until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     go_first()  # in case a file makes it allocate all memory
     headers = _Headers()
     try:
@@ -201,7 +199,7 @@ def _refusal(header: FileHeader) -> str:
 
 
 PATIENCE = 30.0  # seconds for one answer, which takes about ten milliseconds
-_GOODBYE_SECONDS = 2.0
+_GOODBYE_SECONDS = 0.2  # unless it hangs in a file
 
 
 class NoAnswerError(ModelFileError):
@@ -214,7 +212,7 @@ class Reader:
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
         self._lock = threading.Lock()
-        self._probe: _Probe | None = None
+        self._probe: Child | None = None
 
     def facts(self, path: Path) -> Facts:
         """The facts of a model file (the first, of a sharded model); raises ModelFileError (NoAnswerError
@@ -280,37 +278,14 @@ class Reader:
 
     def _ask_once(self, question: Question) -> Answer:
         try:
-            self._probe = self._probe or _Probe()
-            return self._probe.ask(question, self.patience)
+            self._probe = self._probe or Child("draftscope probe", serve)
+            answer: Answer = self._probe.ask(encode(question), decode_answer, self.patience)
+            return answer
         except (EOFError, OSError):
             self._end()
             raise
 
     def _end(self) -> None:
         if self._probe is not None:
-            self._probe.close()
+            self._probe.close(_GOODBYE_SECONDS)
             self._probe = None
-
-
-class _Probe:
-    """One probe process."""
-
-    def __init__(self) -> None:
-        self._process, self._connection = start_child("draftscope probe", serve)
-
-    def ask(self, question: Question, patience: float) -> Answer:
-        """Send a question and wait for the answer. Raises TimeoutError, and EOFError or OSError if the
-        process is gone."""
-        self._connection.send_bytes(encode(question))
-        if not self._connection.poll(patience):
-            raise TimeoutError
-        answer: Answer = hear(self._connection, decode_answer)
-        return answer
-
-    def close(self) -> None:
-        self._connection.close()  # the process then ends, unless it hangs in a file
-        self._process.join(0 if self._process.exitcode is not None else 0.2)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join(_GOODBYE_SECONDS)
-        self._process.close()
