@@ -66,7 +66,7 @@ class SuffixIndex:
     def __init__(self, max_depth: int) -> None:
         self._depth = max_depth
         self.size = 0  # tokens in the index
-        self._end: Place = NOWHERE
+        self.end: Place = NOWHERE  # the last `max_depth` tokens of the text
         self._last = ROOT  # the state of the whole text
         # One entry per state; the first is the empty string.
         self.following: list[dict[int, int]] = [{}]  # token -> state
@@ -76,11 +76,6 @@ class SuffixIndex:
         self.followed = [0]  # of these, places where the text continues
         self._best = [NONE]  # the token that followed most often, the latest of several
         self._latest = [NONE]  # text index of the last token at its latest place
-
-    @property
-    def end(self) -> Place:
-        """The last `max_depth` tokens of the text."""
-        return self._end
 
     def extend(self, tokens: Iterable[int]) -> None:
         """Append token ids, or SEAM after a finished text."""
@@ -94,7 +89,7 @@ class SuffixIndex:
         following, link, seen, followed = self.following, self._link, self.seen, self.followed
         best, latest = self._best, self._latest
         before = NONE
-        state = self._end[0]
+        state = self.end[0]
         while state != NONE:  # every string, longest first, that the new token follows
             nexts = following[state]
             reached = nexts[token]
@@ -108,7 +103,7 @@ class SuffixIndex:
                 best[state] = token
             state = link[state]
         self.size += 1
-        self._end = self._cut(following[self._end[0]][token], self._end[1] + 1)
+        self.end = self._cut(following[self.end[0]][token], self.end[1] + 1)
 
     def _add_state(self, token: int) -> None:
         """The automaton's step: separate the strings that now end here from those that do not."""

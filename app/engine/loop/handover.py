@@ -62,7 +62,7 @@ class Handover(Generic[T]):
         self._item: T
         self._error: BaseException | None = None
         self._on_the_way = False  # put, not yet known to be taken
-        self._over = self._left = False
+        self._over = self.left = False
         # Each side releases one lock to wake the other.
         self._given, self._taken = threading.Lock(), threading.Lock()
         self._given.acquire()
@@ -81,13 +81,8 @@ class Handover(Generic[T]):
         if self._on_the_way:
             self._taken.acquire()
             self._on_the_way = False
-        if self._left:
+        if self.left:
             raise ConsumerLeft
-
-    @property
-    def left(self) -> bool:
-        """Whether the consumer has left; `wait_taken` then ends the work."""
-        return self._left
 
     def __enter__(self) -> Handover[T]:
         start(self._thread)
@@ -108,7 +103,7 @@ class Handover(Generic[T]):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._left = True
+        self.left = True  # whether the consumer has left; `wait_taken` then ends the work
         if self._taken.locked():
             self._taken.release()
         try:
@@ -119,7 +114,7 @@ class Handover(Generic[T]):
     def _run(self) -> None:
         self._taken.acquire()
         try:
-            if not self._left:
+            if not self.left:
                 self._work(self)
             self.wait_taken()
         except ConsumerLeft:
@@ -129,5 +124,5 @@ class Handover(Generic[T]):
             if self._on_the_way:
                 self._taken.acquire()
         self._over = True
-        if not self._left:
+        if not self.left:
             self._given.release()

@@ -59,17 +59,12 @@ class Library:
         """Take over the shelf: nothing else may use it. `refresh` fills the library."""
         self._shelf = shelf
         self._listen = listen
-        self._models: tuple[LocalModel, ...] = ()
+        self.models: tuple[LocalModel, ...] = ()  # the models as last reported
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._target: Path | None = None  # whose drafts are asked for
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="library", daemon=True)
         self._thread.start()
-
-    @property
-    def models(self) -> tuple[LocalModel, ...]:
-        """The models as last reported."""
-        return self._models
 
     @property
     def added(self) -> tuple[Path, ...]:
@@ -120,7 +115,7 @@ class Library:
                 self._listen(LibraryProblem(error.message, error.hint))
             except Exception:
                 log.exception("Unexpected error in the library")
-        self._shelf.save(self._models)
+        self._shelf.save(self.models)
         self._shelf.close()
 
     def _refresh(self) -> None:
@@ -134,14 +129,14 @@ class Library:
             if models[index] is not model and time.monotonic() >= next_time:
                 self._tell(models)
                 next_time = time.monotonic() + _TELL_SECONDS
-        if tuple(models) != self._models:
+        if tuple(models) != self.models:
             self._tell(models)
         self._shelf.save(models)
         self._drafts()
 
     def _tell(self, models: list[LocalModel]) -> None:
-        self._models = tuple(models)
-        self._listen(LibraryChanged(self._models, not all(model.is_read for model in models)))
+        self.models = tuple(models)
+        self._listen(LibraryChanged(self.models, not all(model.is_read for model in models)))
 
     def _delete(self, model: LocalModel) -> None:
         try:
@@ -156,8 +151,8 @@ class Library:
         found: list[Candidate] = []
         next_time = time.monotonic() + _TELL_SECONDS
         try:
-            target = self._shelf.at(path, self._models)
-            for candidate in self._shelf.candidates(target, self._models):
+            target = self._shelf.at(path, self.models)
+            for candidate in self._shelf.candidates(target, self.models):
                 if self._closing or self._target != path:
                     return  # another target was chosen meanwhile and is next
                 found.append(candidate)

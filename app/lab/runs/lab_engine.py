@@ -52,13 +52,8 @@ class LabEngine:
         self._servers: dict[Pair, tuple[ServerClient, PairInfo]] = {}
         self._client: EngineClient | ServerClient | None = None
         self._pair: Pair | None = None
-        self._info: PairInfo | None = None
+        self.info: PairInfo | None = None  # the loaded pair; None without one
         self._passes: dict[Pair, PassSeconds] = {}
-
-    @property
-    def info(self) -> PairInfo | None:
-        """The loaded pair; None without one."""
-        return self._info
 
     def holds(self, pair: Pair) -> bool:
         return self._client is not None and self._pair == pair
@@ -85,7 +80,7 @@ class LabEngine:
             if isinstance(event, LoadProgress):
                 yield event.file, event.fraction
             elif isinstance(event, Loaded):
-                self._info = event.pair
+                self.info = event.pair
         self._pair = pair
 
     @property
@@ -131,7 +126,7 @@ class LabEngine:
                 self._servers[pair] = client, client.describe()
             except Stopped:
                 raise Interrupted from None
-        self._client, self._info = self._servers[pair]
+        self._client, self.info = self._servers[pair]
         self._pair = pair
 
     def _followed(self, client: EngineClient | ServerClient, events: Iterator[Event]) -> Iterator[Event]:
@@ -158,4 +153,4 @@ class LabEngine:
         """End the engine, if there is one."""
         if self._client is not None:
             self._client.close()
-        self._client, self._pair, self._info = None, None, None
+        self._client, self._pair, self.info = None, None, None

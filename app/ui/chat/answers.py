@@ -66,7 +66,7 @@ class Answering(QObject):
         self.at = at
         self.target_name = target_name
         self.unsaved = bool(owed)  # whether something is on the screen that is not on the disk
-        self._owed = dict(owed or {})
+        self.owed = dict(owed or {})  # traces of this chat that are not whole on the disk, by name
         self.held = False  # the engine will wait for a step before the first round
         self._begun = begun
         self._former = chat.turns[at:] if question is None else ()
@@ -103,7 +103,7 @@ class Answering(QObject):
             for round in rounds:
                 self._recorder.add(round)
             kept = True
-            self.unsaved = bool(self._owed)
+            self.unsaved = bool(self.owed)
         if not kept:
             self._remember(Answer(""))
         self.answer.begin(header, rounds)
@@ -141,7 +141,7 @@ class Answering(QObject):
             with self._saving():
                 if self._before is not None:
                     self.chat = self._store.take_back(self.chat, self._before)
-            self.unsaved = bool(self._owed)  # the question is in the prompt box again
+            self.unsaved = bool(self.owed)  # the question is in the prompt box again
             self.refused.emit(failed)
         else:
             note = NOTES[FinishReason.FAILED]
@@ -171,19 +171,14 @@ class Answering(QObject):
             self._owe()
             self.save_again()
 
-    @property
-    def owed(self) -> Mapping[str, Trace]:
-        """Traces of this chat that are not whole on the disk, by name."""
-        return self._owed
-
     def save_again(self) -> bool:
         """Try to write what could not be written; whether all of it is on the disk now. Not while the answer
         is coming."""
         try:
             self.chat = self._store.save(self.chat)
-            for name in list(self._owed):
-                self._store.save_trace(self.chat.id, name, self._owed[name])
-                del self._owed[name]
+            for name in list(self.owed):
+                self._store.save_trace(self.chat.id, name, self.owed[name])
+                del self.owed[name]
         except UserError:
             return False
         self.unsaved = False
@@ -198,7 +193,7 @@ class Answering(QObject):
         assert isinstance(answer, Answer)
         named = msgspec.structs.replace(answer, trace=answer.trace or new_trace_name())
         self.chat = msgspec.structs.replace(self.chat, turns=(*turns, named))
-        self._owed[named.trace] = trace
+        self.owed[named.trace] = trace
 
     @contextmanager
     def _saving(self) -> Iterator[None]:

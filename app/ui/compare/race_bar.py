@@ -139,7 +139,7 @@ class RaceBar(QWidget):
         super().__init__()
         self._theme = theme
         self._seconds = 0.0
-        self._at = 0.0
+        self.at = 0.0  # the shown moment, in seconds from the start
         self._began = 0.0
         self._clock = QElapsedTimer()
         self._timer = QTimer(self)
@@ -183,11 +183,6 @@ class RaceBar(QWidget):
         self.set_seconds(0.0)
 
     @property
-    def at(self) -> float:
-        """The shown moment, in seconds from the start."""
-        return self._at
-
-    @property
     def playing(self) -> bool:
         return self._timer.isActive()
 
@@ -219,7 +214,7 @@ class RaceBar(QWidget):
         """Play from the current moment, or from the start if that is the end."""
         if self._seconds <= 0:
             return
-        self._began = 0.0 if self._at >= self._seconds else self._at
+        self._began = 0.0 if self.at >= self._seconds else self.at
         self._clock.start()
         self._timer.start()
         self.play.set_icon("pause")
@@ -243,33 +238,33 @@ class RaceBar(QWidget):
         if at >= self._seconds:
             self.stop()
         self._show(min(at, self._seconds))
-        self.moved.emit(self._at)
+        self.moved.emit(self.at)
 
     def _speed_chosen(self) -> None:
-        self._began = self._at
+        self._began = self.at
         self._clock.restart()
 
     def _seek(self, step: int) -> None:
         """The user moved the slider."""
-        self._at = self._seconds * step / STEPS
+        self.at = self._seconds * step / STEPS
         if self.playing:
-            self._began = self._at
+            self._began = self.at
             self._clock.restart()
         self._say()
-        self.moved.emit(self._at)
+        self.moved.emit(self.at)
 
     def _choose(self) -> None:
         self.chosen.emit(max(self.repeat.currentIndex(), 0), max(self.prompt.currentIndex(), 0))
 
     def _show(self, at: float) -> None:
-        self._at = at
+        self.at = at
         self.slider.blockSignals(True)
         self.slider.setValue(round(STEPS * at / self._seconds) if self._seconds > 0 else 0)
         self.slider.blockSignals(False)
         self._say()
 
     def _say(self) -> None:
-        self.clock.setText(f"{self._at:6.2f} / {self._seconds:.2f} s" if self._seconds > 0 else "")
+        self.clock.setText(f"{self.at:6.2f} / {self._seconds:.2f} s" if self._seconds > 0 else "")
 
     def _restyle(self) -> None:
         self.clock.setFont(self._theme.mono(-0.5))

@@ -40,8 +40,8 @@ class RaceView(QWidget):
         self.bar = RaceBar(theme)
         self.bar.moved.connect(self._show_moment)
         self.bar.chosen.connect(self.show_prompt)
-        self._following = True
-        self._race: LaneRace | None = None
+        self.following = True  # whether the lanes show the current runs
+        self.race: LaneRace | None = None
         self._answers: dict[int, AnswerModel] = {}  # by lane, to the prompt that is shown
         self._shown = (0, 0)  # repeat, prompt
         self._at_hand = (0, 0)  # repeat and prompt of the latest run
@@ -54,19 +54,10 @@ class RaceView(QWidget):
         session.stage_changed.connect(self._stage_changed)
         servers.changed.connect(self._tell_lanes)
 
-    @property
-    def following(self) -> bool:
-        """Whether the lanes show the current runs."""
-        return self._following
-
-    @property
-    def race(self) -> LaneRace | None:
-        return self._race
-
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
         """Show the lanes of a set-up that was not measured yet, the baseline first."""
         self._put_lanes(lanes)
-        self._race, self._answers = None, {}
+        self.race, self._answers = None, {}
         self.bar.hide()
         for card, lane in zip(self.lanes.cards, lanes, strict=True):
             card.set_answer(None, lane_words(lane))
@@ -89,14 +80,14 @@ class RaceView(QWidget):
         """Frame the lane that is the fastest over all runs, whichever run is shown."""
         self._best = lane
         for at, card in enumerate(self.lanes.cards):
-            card.set_best(at == lane and not self._following)
+            card.set_best(at == lane and not self.following)
 
     # ------------------------------------------------------------------ which run
 
     def follow(self) -> None:
         """Show the current runs."""
-        self._following = True
-        self._race, self._answers = None, {}
+        self.following = True
+        self.race, self._answers = None, {}
         self.bar.set_seconds(0.0)
         for card in self.lanes.cards:
             card.set_best(False)
@@ -109,15 +100,15 @@ class RaceView(QWidget):
         experiment = self._session.experiment
         if experiment is None:
             return
-        self._following = False
+        self.following = False
         self._shown = repeat, prompt
         self.bar.set_choice(repeat, prompt)
         read = {lane: self._read(Job(repeat, prompt, lane)) for lane in range(len(experiment.lanes))}
         traces = {lane: trace for lane, trace in read.items() if trace is not None}
         self._answers = {lane: AnswerModel(trace) for lane, trace in traces.items()}
         self._known = self._answered()
-        self._race = LaneRace(traces, experiment.baseline_of) if traces else None
-        self.bar.set_seconds(self._race.seconds if self._race is not None else 0.0)
+        self.race = LaneRace(traces, experiment.baseline_of) if traces else None
+        self.bar.set_seconds(self.race.seconds if self.race is not None else 0.0)
         self._show_moment(self.bar.at)
         self.following_changed.emit()
 
@@ -151,7 +142,7 @@ class RaceView(QWidget):
             return
         if session.stage is Stage.FREEING:
             self._begin(session.experiment)
-        elif not session.at_work and self._following:
+        elif not session.at_work and self.following:
             self._show_first()
 
     def _begin(self, experiment: Experiment) -> None:
@@ -194,7 +185,7 @@ class RaceView(QWidget):
         if len(self.lanes.cards) != len(experiment.lanes) or self.bar.prompt.count() == 0:
             self._begin(experiment)
         self._tell_lanes()
-        if not self._following and not self.bar.playing and self._has_more():
+        if not self.following and not self.bar.playing and self._has_more():
             self.show_prompt(*self._shown)
 
     def _has_more(self) -> bool:
@@ -207,7 +198,7 @@ class RaceView(QWidget):
         return sum(Job(*self._shown, lane) in self._session.records for lane in lanes)
 
     def _show_live(self) -> None:
-        if not self._following or not self._session.at_work:
+        if not self.following or not self._session.at_work:
             return
         at_hand = self._session.job
         if at_hand is not None:
@@ -227,7 +218,7 @@ class RaceView(QWidget):
     def _show_live_numbers(self) -> None:
         session = self._session
         experiment = session.experiment
-        if not self._following or experiment is None or not session.at_work:
+        if not self.following or experiment is None or not session.at_work:
             return
         at_hand = session.job
         if at_hand is not None:
@@ -261,7 +252,7 @@ class RaceView(QWidget):
     def _show_record(self, lane: int, caption: str) -> None:
         """Show the numbers of a finished run."""
         session = self._session
-        job = session.jobs.get(lane) if self._following else Job(*self._shown, lane)
+        job = session.jobs.get(lane) if self.following else Job(*self._shown, lane)
         record = session.records.get(job) if job is not None else None
         experiment = session.experiment
         if record is None or experiment is None:
@@ -288,9 +279,9 @@ class RaceView(QWidget):
     def _show_moment(self, at: float) -> None:
         """Show every lane as it was `at` seconds after the start."""
         experiment = self._session.experiment
-        if self._following or experiment is None:
+        if self.following or experiment is None:
             return
-        state = self._race.at(at) if self._race is not None else {}
+        state = self.race.at(at) if self.race is not None else {}
         for lane, card in enumerate(self.lanes.cards):
             card.set_at_work(False)
             card.set_best(lane == self._best)
@@ -308,8 +299,8 @@ class RaceView(QWidget):
         self._share_axes(experiment, *self._shown)
 
     def _show_runner(self, lane: int, answer: AnswerModel, now: LaneAt, at: float) -> None:
-        assert self._race is not None
-        card, runner = self.lanes.cards[lane], self._race.lanes[lane]
+        assert self.race is not None
+        card, runner = self.lanes.cards[lane], self.race.lanes[lane]
         answer.move(now.rounds)
         card.set_answer(answer)
         gap = "" if now.ahead is None else ahead_words(now.ahead)

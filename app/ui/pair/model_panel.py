@@ -152,7 +152,7 @@ class ModelPanel(QWidget):
         self._server_form = server_form
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field ends the typing
         self._applied: ModelOptions | None = None
-        self._path: str | None = None
+        self.path: str | None = None  # the file shown, as the settings name it; None for no draft
         self._info: ModelInfo | None = None
         self._retry = False
         self._beside = False
@@ -179,7 +179,7 @@ class ModelPanel(QWidget):
         form.look_asked.connect(self.look_asked)
         form.workers_changed.connect(self.workers_changed)
         self._layout.addWidget(form)
-        form.setVisible(self._path is not None)
+        form.setVisible(self.path is not None)
         return form
 
     def _has_form(self) -> bool:
@@ -192,7 +192,7 @@ class ModelPanel(QWidget):
         if self._applied is None or options is None or self._applied.path != options.path:
             self._info = None  # what was known is about another file
         self._applied = options
-        self._path = options.path if options is not None else None
+        self.path = options.path if options is not None else None
         if options is not None:
             self._value = options
             if self._has_form():
@@ -210,11 +210,6 @@ class ModelPanel(QWidget):
         """The model in use differs from the one shown, which Apply would load."""
         self._applied = options
         self._refresh()
-
-    @property
-    def path(self) -> str | None:
-        """The file shown, as the settings name it; None for no draft."""
-        return self._path
 
     def set_server(self, address: str) -> None:
         """Say that a server is used instead of the model shown, which Apply loads; "" for no server."""
@@ -290,14 +285,14 @@ class ModelPanel(QWidget):
 
     def options(self) -> ModelOptions | None:
         """What Apply would load; raises SettingError if the form is wrong."""
-        if self._path is None:
+        if self.path is None:
             return None
         shown = self.form.value() if self._has_form() else self._value
-        return dataclasses.replace(shown, path=self._path)
+        return dataclasses.replace(shown, path=self.path)
 
     def can_load(self) -> bool:
         """Whether `options` would succeed."""
-        return self._path is None or not self._has_form() or self.form.valid()
+        return self.path is None or not self._has_form() or self.form.valid()
 
     @property
     def failed(self) -> bool:
@@ -351,14 +346,14 @@ class ModelPanel(QWidget):
     # ------------------------------------------------------------------ what the user does
 
     def _ask(self) -> None:
-        known = self._path is not None and not self._path.startswith(OWN)
-        folder = str(Path(self._path or "").parent) if known else str(Path.home())
+        known = self.path is not None and not self.path.startswith(OWN)
+        folder = str(Path(self.path or "").parent) if known else str(Path.home())
         chosen = ask_for_model(self, folder)
         if chosen:
             self._pick(chosen)
 
     def _pick(self, path: str | None) -> None:
-        self._path = path
+        self.path = path
         self.notice.clear()
         self._edited()
 
@@ -373,13 +368,13 @@ class ModelPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.form.setVisible(self._path is not None)
+        self.form.setVisible(self.path is not None)
         self.opened.emit()
 
     def _refresh(self) -> None:
         pending = self.pending()
         if self._has_form():
-            self.form.setVisible(self._path is not None)
+            self.form.setVisible(self.path is not None)
         self._beside_words.setVisible(self._beside)
         usable = (pending or self._beside) and self.can_load()
         if self._apply.hasFocus() and not usable:
@@ -389,7 +384,7 @@ class ModelPanel(QWidget):
         self._apply.setEnabled(usable)
         for path, row in self._own.items():
             row.set_current(self._applied is not None and self._applied.path == path)
-        same_file = self._applied is not None and self._path == self._applied.path
+        same_file = self._applied is not None and self.path == self._applied.path
         wanted = "A server is in use. Apply loads this model instead." if self._served else "Apply loads it."
         unloaded = "Not loaded." if self._retry or not pending else wanted
-        self.facts.show_file(self._path, self._info if same_file else None, unloaded)
+        self.facts.show_file(self.path, self._info if same_file else None, unloaded)

@@ -59,7 +59,7 @@ class Surface(QAbstractScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._styles = self.make_styles(theme)
-        self._drafts_shown = True
+        self.drafts_shown = True
         self.regenerates = True  # whether to offer it, and to continue; a recording cannot be answered again
         self.offers_end = True  # whether to offer a button to the end, where that is far
         self.inspects = False  # whether to offer to inspect rounds
@@ -87,14 +87,10 @@ class Surface(QAbstractScrollArea):
         """Whether an answer is being written."""
         return False
 
-    @property
-    def drafts_shown(self) -> bool:
-        return self._drafts_shown
-
     def set_drafts_shown(self, shown: bool) -> None:
         """Show rejected and ignored drafts in place, or only what was emitted."""
-        if shown != self._drafts_shown:
-            self._drafts_shown = shown
+        if shown != self.drafts_shown:
+            self.drafts_shown = shown
             self.hover.clear()
             self._renew_setting()
 
@@ -374,7 +370,7 @@ class Surface(QAbstractScrollArea):
     def _make_setting(self) -> Setting:
         viewport = self.viewport()
         width = self._styles.column_width(viewport.width())
-        return Setting(self._styles, width, self._drafts_shown, viewport.devicePixelRatioF())
+        return Setting(self._styles, width, self.drafts_shown, viewport.devicePixelRatioF())
 
     def _renew_setting(self) -> None:
         setting = self._make_setting()

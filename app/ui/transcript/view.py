@@ -34,7 +34,7 @@ class TranscriptView(Surface):
         self._spoken: TranscriptText | None = None  # made once a screen reader asks
         self._spoken_behind = True  # the chat changed since it was filled
         self.can_speak = True
-        self._rendered = False
+        self.rendered = False
         self._furniture = Furniture(theme, self)
         self._seldom = Throttle(self._refresh_seldom, self)
         self.edit_asked.connect(self.edit)
@@ -45,7 +45,7 @@ class TranscriptView(Surface):
         """Show a stored chat, from its end."""
         self._forget_places()
         self._leave(self.stack.items)
-        self.stack.set_turns(list(turns), self._rendered, in_sight=self._in_sight)
+        self.stack.set_turns(list(turns), self.rendered, in_sight=self._in_sight)
         self._spoken_behind = True
         for item in self.stack.items:
             self._follow(item)
@@ -59,7 +59,7 @@ class TranscriptView(Surface):
 
     def add_turn(self, turn: Turn) -> None:
         """Add a turn at the end and go there."""
-        self._follow(self.stack.add(turn, self._rendered))
+        self._follow(self.stack.add(turn, self.rendered))
         self._spoken_behind = True
         self._search_again(len(self.stack) - 1)
         self._furniture.rebuild()
@@ -151,7 +151,7 @@ class TranscriptView(Surface):
         if not item.live:
             self._spoken_behind = True
             self.selection.clamp()
-        if not (self._rendered and item.live):
+        if not (self.rendered and item.live):
             self._search_again(index)
         self._seldom.request()
         if added and item.live and was_live and not folded and last >= 0:
@@ -161,15 +161,11 @@ class TranscriptView(Surface):
 
     # --------------------------------------------------------------------------------------- looks
 
-    @property
-    def rendered(self) -> bool:
-        return self._rendered
-
     def set_rendered(self, rendered: bool) -> None:
         """Show answers as Markdown, or as tokens."""
-        if rendered == self._rendered:
+        if rendered == self.rendered:
             return
-        self._rendered = rendered
+        self.rendered = rendered
         self.selection.clear()
         self.hover.clear()
         place = self.scroller.place()
@@ -319,7 +315,7 @@ class TranscriptView(Surface):
             return
         item = len(self.stack) - 1
         self._live.count()
-        if self._rendered:
+        if self.rendered:
             self._live.refresh_rendered()
             self.selection.clamp()
             self._search_again(item)

@@ -79,7 +79,7 @@ class SectionedItem(Item):
         if turn.suffix is not None:
             self._gap = AroundGap(turn.goes_on_from, turn.suffix)
         self._fence = open_fence(turn.goes_on_from)  # of the code in which it begins
-        self._spans = SpanList()
+        self.spans = SpanList()  # the tokens as they are shown, drafts that were struck among them
         self._reader = ReasoningReader()
         self._sections: list[Section] = []
         self._numbers: list[int] = []  # the numbers of the sections
@@ -95,11 +95,6 @@ class SectionedItem(Item):
     @abstractmethod
     def prompt(self) -> str:
         """The text in front of the answer, which may have begun its reasoning."""
-
-    @property
-    def spans(self) -> SpanList:
-        """The tokens as they are shown, drafts that were struck among them."""
-        return self._spans
 
     @property
     def text_with_gap(self) -> str:
@@ -218,14 +213,14 @@ class SectionedItem(Item):
             self._put(block)
         self._sections, self._numbers, self._settled = [], [], 0
         self._reader = ReasoningReader(self.prompt)
-        spans, self._spans = self._spans, SpanList()
+        spans, self.spans = self.spans, SpanList()
         self._extend(spans)
         if not self.live:
             self._end_spans()
         self.refresh_rendered()
 
     def _extend(self, spans: list[Span]) -> None:
-        self._spans += spans
+        self.spans += spans
         if self._gap is not None:
             self._place([Part(0, spans)] if spans else [])
         else:
@@ -314,7 +309,7 @@ class SectionedItem(Item):
     def _laid_out(self) -> LaidOutText:
         """The text of the only section, which stays as it is while the section is cut back."""
         section = self._sections[0].copied()
-        return LaidOutText(SpanList(self._spans), section, list(self.blocks), self.heights.copied())
+        return LaidOutText(SpanList(self.spans), section, list(self.blocks), self.heights.copied())
 
     def _go_on_to(self, text: LaidOutText, mark: SectionMark) -> None:
         """Take the only section up to a mark from a text that was laid out."""
