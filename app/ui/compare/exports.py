@@ -28,22 +28,14 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=AnyReport)
 
-_FILES: dict[type[AnyReport], dict[str, str]] = {
-    Report: {
-        "comparison.html": "Report as one HTML page…",
-        "comparison.md": "Markdown for an issue…",
-        "comparison.json": "Everything as JSON…",
-        "runs.csv": "Runs as CSV…",
-    },
-    TuneReport: {"search.html": "Report as one HTML page…", "search.json": "Everything as JSON…"},
-    BurstReport: {
-        "load.html": "Report as one HTML page…",
-        "load.md": "Markdown for an issue…",
-        "load.json": "Everything as JSON…",
-        "load.csv": "Table as CSV…",
-    },
+_NAMES: dict[type[AnyReport], str] = {Report: "comparison", TuneReport: "search", BurstReport: "load"}
+"""The suggested name of the files of each kind of report."""
+_WORDS = {
+    ".html": "Report as one HTML page…",
+    ".md": "Markdown for an issue…",
+    ".json": "Everything as JSON…",
+    ".csv": "Table as CSV…",
 }
-"""The entries for each kind of report: the suggested name of the file, and its words."""
 _PATTERNS = {
     ".html": "HTML page (*.html)",
     ".md": "Markdown (*.md)",
@@ -141,8 +133,11 @@ class ExportMenu(QObject):
         menu, works = self._menu, self._works
         kind = works.shown.reports
         menu.clear()
-        for name, words in _FILES[kind].items():
-            menu.addAction(words, partial(self._save_report, name))
+        for end, words in _WORDS.items():
+            if end in WRITERS[kind]:
+                runs = kind is Report and end == ".csv"
+                name = f"runs{end}" if runs else f"{_NAMES[kind]}{end}"
+                menu.addAction("Runs as CSV…" if runs else words, partial(self._save_report, name))
         if kind is Report:
             menu.addAction("Traces of all runs…", self._save_traces)
         if kind is TuneReport:

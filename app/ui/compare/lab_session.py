@@ -158,8 +158,15 @@ class LabSession(CompareWork):
         self._make_home = make_home
         self._key_of = key_of
         self._runner: Runner | None = None  # keeps traces without a journal until it is closed
+        self._forget(None, None)
+
+    def _forget(self, experiment: Experiment | None, sweep: SweepFacts | None) -> None:
+        """Begin without a run."""
+        if self._runner is not None:
+            self._runner.close()
+        self._runner, self.experiment = None, experiment
         self._traces: TraceStore | None = None
-        self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
+        self.sweep = sweep  # the grid, where the lanes are its cells
         self.records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
         self.report: Report | None = None  # of a moment ago; None without a run
@@ -170,13 +177,12 @@ class LabSession(CompareWork):
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
         self.job: Job | None = None  # the current run
         self._rounds: dict[int, list[Round]] = {}  # rounds of this batch, by lane
-        self.done = 0
-        self.total = 0
+        self.done, self.total = 0, len(experiment.jobs()) if experiment is not None else 0
         self.seconds_left: float | None = None
 
     def start(self, experiment: Experiment, journal: Path, sweep: SweepFacts | None = None) -> None:
         """Measure, or continue from the journal."""
-        self._prepare(experiment, sweep)
+        self._forget(experiment, sweep)
 
         def make(control: Control) -> Iterator[LabEvent]:
             runner = self._runner = Runner(
@@ -189,7 +195,7 @@ class LabSession(CompareWork):
 
     def show(self, journal: Journal, sweep: SweepFacts | None = None) -> None:
         """Show what a complete journal contains; no engine is needed for that."""
-        self._prepare(journal.experiment, sweep)
+        self._forget(journal.experiment, sweep)
 
         def make(_control: Control) -> Iterator[LabEvent]:
             self._traces = TraceStore(journal.trace_folder)
@@ -232,16 +238,6 @@ class LabSession(CompareWork):
         return lambda digest: make_report(experiment, records, pairs, digest, sweep)
 
     # ------------------------------------------------------------------ inside
-
-    def _prepare(self, experiment: Experiment, sweep: SweepFacts | None) -> None:
-        if self._runner is not None:
-            self._runner.close()
-        self._runner, self._traces, self.experiment, self.sweep = None, None, experiment, sweep
-        self.total = len(experiment.jobs())
-        self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
-        self.report, self.cells, self.curves, self.doubts = None, (), None, ()
-        self.job, self.done, self.seconds_left = None, 0, None
-        self._rounds.clear()
 
     def _add_rounds(self) -> None:
         """Add the rounds of a batch to their answers, lane by lane."""

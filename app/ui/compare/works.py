@@ -43,6 +43,9 @@ class LoadWork(CompareWork):
     def __init__(self, engine: EngineSession, key_of: Callable[[str], str]) -> None:
         super().__init__(engine)
         self._key_of = key_of
+        self._forget()
+
+    def _forget(self) -> None:
         self.report: BurstReport | None = None
         self.curves: Curves | None = None
         self.latest: BurstDone | None = None  # the burst that was done last
@@ -50,9 +53,9 @@ class LoadWork(CompareWork):
 
     def start(self, experiment: Experiment, load: LoadPlan) -> None:
         """Measure the lanes of `experiment`, all of them servers', under this load."""
+        self._forget()
         self.experiment = experiment
         self.total = len(experiment.lanes) * len(load.levels) * experiment.repeats
-        self.report, self.curves, self.latest = None, None, None
 
         def make(control: Control) -> Iterator[LabEvent]:
             from app.lab.load.runner import LoadRunner  # the HTTP client takes a moment to import
@@ -120,17 +123,20 @@ class TuneSession(CompareWork):
     def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
         super().__init__(engine)
         self._make_home = make_home
-        self._rung_began: float | None = None
+        self.pair: PairInfo | None = None  # the loaded pair
         self.rungs: list[Rung] = []
-        self.rung = 0
-        self.of = 0
+        self.runs = 0
+        self._forget(None)
+
+    def _forget(self, before: Tuned | None) -> None:
+        """Begin a search, or continue the one of `before`."""
+        self._rung_began: float | None = None
+        self.rung = self.of = 0
         self.strategies: tuple[str, ...] = ()  # still in
         self.seconds = 0.0  # that the current round may take
-        self.runs = 0
         self.plan = ""  # what is measured and how long that takes, in a sentence
         self.result: Tuned | None = None
-        self.pair: PairInfo | None = None  # the loaded pair
-        self._before: Tuned | None = None  # the result before the search was continued
+        self._before = before  # the result before the search was continued
 
     @property
     def rung_share(self) -> float:
@@ -180,8 +186,7 @@ class TuneSession(CompareWork):
         self._search(self.experiment, budget, self.result)
 
     def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
-        self.rung, self.of, self.strategies, self.plan = 0, 0, (), ""
-        self.result, self._rung_began, self._before = None, None, before
+        self._forget(before)
 
         def make(control: Control) -> Iterator[LabEvent]:
             return Tuner(experiment, self._make_home, budget, control=control, before=before).run()
