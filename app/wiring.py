@@ -23,10 +23,9 @@ from app.engine.plugins import TriedDrafters
 from app.engine.process.host import make_home
 from app.saved.chats.store import ChatStore
 from app.saved.settings import Settings, SettingsStore
-from app.ui.state.chat_side import ChatSide
+from app.ui.state.chat_side import ChatSide, SettingsInUse
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.servers import Servers
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
 from app.ui.widgets.lazy_place import LazyPlace
@@ -51,7 +50,7 @@ SLOW_MODULES = (
     "app.hub.repo",
     "app.hub.library",
     "app.hub.repo",
-    "app.hub.token",
+    "app.hub.hub",
     "app.lab.drafts",
 )  # of the Models place, slow to import: most of them import the Hub's client
 _HOMES = {"process": "separate process", "thread": "thread of this process"}

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from app.base import processes
-from app.engine.devices.cores import cores
+from app.engine.devices.memory import cores
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

@@ -22,7 +22,7 @@ from app.base.files import DamagedError, decode_object, read_file, reason
 from app.base.numbers import file_size
 from app.base.paths import Paths
 from app.care.log import last_lines
-from app.engine.devices.cores import cpu_name
+from app.engine.devices.memory import cpu_name
 from app.engine.errors import UserError
 from app.engine.process.messages import DevicesListed
 from app.saved.chats.store import ChatStore

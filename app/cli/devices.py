@@ -14,8 +14,14 @@ from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, l
 from app.cli.terminal.arguments import Parser, UsageError
 from app.cli.terminal.console import drop, hand_over, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.devices.cores import SOURCE_FOLDER, gpu_backends, other_builds
-from app.engine.devices.memory import DeviceMemory, ModelMemory, PairMemory
+from app.engine.devices.memory import (
+    SOURCE_FOLDER,
+    DeviceMemory,
+    ModelMemory,
+    PairMemory,
+    gpu_backends,
+    other_builds,
+)
 from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.errors import UserError
 from app.engine.explain.llama_flags import other_names

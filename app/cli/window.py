@@ -13,7 +13,7 @@ from pathlib import Path
 from app import __version__
 from app.cli.terminal.arguments import Parser, UsageError, add_engine_option
 from app.cli.terminal.console import PROGRAM
-from app.engine.devices.cores import IS_PACKAGE
+from app.engine.devices.memory import IS_PACKAGE
 from app.engine.errors import TraceError, UserError
 
 _DESCRIPTION = "A playground for speculative decoding. Without a command the window opens."

@@ -13,8 +13,7 @@ from msgspec.structs import replace as replace_struct
 
 from app import __version__
 from app.engine.compat import HEAD_STRATEGIES
-from app.engine.devices.cores import cpu_name
-from app.engine.devices.memory import ModelMemory
+from app.engine.devices.memory import ModelMemory, cpu_name
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS

@@ -17,7 +17,7 @@ import msgspec
 
 from app import __version__
 from app.base.files import open_file
-from app.engine.devices.cores import cpu_name
+from app.engine.devices.memory import cpu_name
 from app.engine.types import ModelInfo, PairInfo
 
 _CHUNK = 4 * 2**20

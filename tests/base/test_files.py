@@ -169,7 +169,7 @@ def test_a_named_pipe_is_refused_and_never_waited_for(tmp_path: Path, reader: st
 def test_every_file_is_opened_in_one_place() -> None:
     """What reads the program's own parts, and the kernel's files, is all that may open files otherwise."""
     own = ("base/files.py", "lessons/lesson.py", "ui/widgets/icons.py", "sampling/kernel.py", "app/demo.py")
-    kernels = ("process/limits.py", "devices/cores.py", "lab/facts.py")
+    kernels = ("process/limits.py", "devices/memory.py", "lab/facts.py")
     reads = re.compile(r"""\.read_bytes\(|\.read_text\(|\bopen\([^)]*"rb?"|\.open\("rb?\"""")
     folder = Path(__file__).parents[2] / "app"
     found = [path for path in folder.rglob("*.py") if reads.search(path.read_text(encoding="utf-8"))]

@@ -13,9 +13,8 @@ from app.engine.errors import UserError
 from app.hub.catalogue import confirm
 from app.hub.downloads import Wanted
 from app.hub.errors import Trouble
-from app.hub.hub import Hub
+from app.hub.hub import Hub, save_token
 from app.hub.repo import read_repo, search
-from app.hub.token import save_token
 from tests.hub.server import TOKEN, FakeHub, FakeRepo, Fault
 from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble
 

@@ -13,9 +13,8 @@ from huggingface_hub import hf_api
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.errors import Trouble
-from app.hub.hub import Hub
+from app.hub.hub import Hub, forget_token, kept_token, save_token
 from app.hub.repo import read_repo, search
-from app.hub.token import forget_token, kept_token, save_token
 from tests.hub.server import BAD_TOKEN, SECRET, TOKEN, FakeHub, Fault
 from tests.hub.stock import stock, trouble
 

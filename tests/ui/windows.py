@@ -19,8 +19,8 @@ from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.chat.prompt_edit import PromptEdit
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.block import Item

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.devices.cores import cores
+from app.engine.devices.memory import cores
 from app.engine.engine import Engine
 from tests.files.tiny import Tiny
 from tests.law import (

@@ -15,7 +15,7 @@ then. Where a process dies or finds no room, `process/safer.py` explains it and 
 a fault while layers are on devices is taken for their driver's: flash attention goes first, then the
 devices, and the CPU's own kernels last.
 
-`cores.py`: a small file gets fewer threads where nobody chose a number. Each thread has at least 8 MiB of
+`memory.py`: a small file gets fewer threads where nobody chose a number. Each thread has at least 8 MiB of
 weights a pass to itself, because threads wait for each other after every operation: two threads for the
 bundled target and one for its draft are 1.9 times as fast as two for both.
 """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.engine.compat import HEAD_STRATEGIES
-from app.engine.devices.cores import threads_for
+from app.engine.devices.memory import threads_for
 from app.engine.drafters.registry import KINDS
 from app.engine.lengths.base import Fixed
 from app.engine.params import Param, params_of

@@ -12,8 +12,7 @@ from statistics import median
 import msgspec
 
 from app.base.processes import join, start
-from app.engine.devices.cores import cores
-from app.engine.devices.memory import CPU
+from app.engine.devices.memory import CPU, cores
 from app.engine.drafters.base import Drafter, Rehearsal, RunContext
 from app.engine.errors import UserError
 from app.engine.lengths.base import FixedLength, Outset

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from app.engine.devices.cores import SOURCE_FOLDER, build_command, default_threads
-from app.engine.devices.memory import CPU, Device
+from app.engine.devices.memory import CPU, SOURCE_FOLDER, Device, build_command, default_threads
 from app.engine.devices.placement import NO_DEVICE, chosen_names
 from app.engine.devices.workers import Endpoint, WorkerError, check_worker
 from app.engine.errors import SettingError, UserError

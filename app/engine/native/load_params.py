@@ -10,8 +10,7 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.devices.cores import threads_for
-from app.engine.devices.memory import CPU, DeviceMemory, ModelMemory
+from app.engine.devices.memory import CPU, DeviceMemory, ModelMemory, threads_for
 from app.engine.errors import SettingError
 from app.engine.native import ggml
 from app.engine.native.devices import OffloadDevice

@@ -19,7 +19,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from app.base.files import OWN, DamagedError, decode, explained, open_file, open_own, read_file, write_atomic
-from app.engine.devices.cores import cpu_name
+from app.engine.devices.memory import cpu_name
 from app.engine.errors import SettingError, UserError
 from app.engine.params import FileUse, params_of
 from app.engine.strategy import StrategySpec

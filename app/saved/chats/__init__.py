@@ -7,7 +7,7 @@ clock that advances by a day at most from start to start (`trash.py`), so that a
 nothing. A measured baseline (`saved/measured.py`) is two more traces beside an answer's. The options of the
 chat template (`template_options`) belong to the chat, as the system prompt does. A question with a `suffix`
 asks to fill the gap between its two texts, whatever the mode of its chat is when it is answered again. What
-is typed and not sent (`unsent.py`) is written within a second, without the lock: of two windows, the last
+is typed and not sent (`recorder.py`) is written within a second, without the lock: of two windows, the last
 one wins.
 """
 

@@ -45,9 +45,8 @@ from app.saved.chats.conversation import (
     with_head,
     with_versions,
 )
-from app.saved.chats.recorder import AnswerRecorder
+from app.saved.chats.recorder import AnswerRecorder, Unsent
 from app.saved.chats.trash import KEPT, SteadyClock, Superseded, Trash
-from app.saved.chats.unsent import Unsent
 from app.saved.measured import Measurement, read_measurement, write_measurement
 
 

@@ -38,9 +38,9 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.background import Query
 
 

@@ -20,9 +20,9 @@ from app.ui.chat.chat_list import ChatListController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.prompt_box import UnsentWords
 from app.ui.chat.shown_chat import ShownChat
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.folds import RoundFolds
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import AnswerTurn, UserTurn
 from app.ui.widgets.notice import WayOut
 

@@ -16,7 +16,7 @@ from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions, Thinking
 from app.engine.types import PairInfo
 from app.saved.chats.conversation import INFILL, Question
-from app.saved.chats.unsent import NOTHING, Unsent
+from app.saved.chats.recorder import NOTHING, Unsent
 from app.ui.chat.prompt_edit import MOST_LINES, GapSuffix, PromptEdit, PromptFrame, SystemPrompt
 from app.ui.chat.prompt_foot import PromptFoot
 from app.ui.chat.try_prompts import TryPanel

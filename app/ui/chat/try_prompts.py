@@ -19,8 +19,8 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset
 from app.saved.settings import Settings
 from app.ui.setup.sampling_panel import chip_words
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import TwoLineButton

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QFrame, QStackedLayout, QWidget
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
 from app.hub.errors import Trouble
+from app.ui.models.entry_rows import joined, progress_words, share, speed, state_words, time_left
 from app.ui.models.hub_session import HubSession
 from app.ui.models.repo_page import TokenPanel
-from app.ui.models.words import joined, progress_words, share, speed, state_words, time_left
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import AskFirst, Confirmation

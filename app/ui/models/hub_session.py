@@ -19,15 +19,13 @@ from app.hub.catalogue import Entry, find_entry, load_catalogue
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Room, fit_in
-from app.hub.hub import Hub
+from app.hub.hub import Hub, is_forced_offline
 from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent
 from app.hub.library.model import LocalModel
 from app.hub.library.probe import Reader
 from app.hub.library.shelf import Shelf, own_models
 from app.hub.repo import HubFile
-from app.hub.token import is_forced_offline
-from app.ui.state.chat_side import KEEP, Keep, PairChange, Tell
-from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.state.chat_side import KEEP, Keep, PairChange, SettingsInUse, Tell
 from app.ui.widgets.background import Askers, Query
 
 E = TypeVar("E")

@@ -28,9 +28,9 @@ from PySide6.QtWidgets import (
 
 from app.engine.errors import UserError
 from app.hub.library.model import LocalModel, names_apart
+from app.ui.models.entry_rows import ORIGINS
 from app.ui.models.hub_session import HubSession
 from app.ui.models.model_details import ModelDetails, ModelsInUse
-from app.ui.models.words import ORIGINS
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query

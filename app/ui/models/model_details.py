@@ -12,9 +12,8 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from app.engine.errors import UserError
 from app.hub.library.library import DraftsChanged
 from app.hub.library.model import Candidate, DraftVerdict, FileOrigin, LocalModel, names_apart
-from app.ui.models.entry_rows import EntryList, ListEntry
+from app.ui.models.entry_rows import EntryList, ListEntry, joined, model_words, more_words
 from app.ui.models.hub_session import HubSession
-from app.ui.models.words import joined, model_words, more_words
 from app.ui.state.chat_side import KEEP
 from app.ui.theme import Theme
 from app.ui.widgets import kit

@@ -14,9 +14,9 @@ from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.repo import HubFile
 from app.ui.models.downloads_page import reserve_space
+from app.ui.models.entry_rows import joined, share, speed, state_words, time_left
 from app.ui.models.hub_session import HubSession
 from app.ui.models.quantisation_row import FitLight, OfferButton
-from app.ui.models.words import joined, share, speed, state_words, time_left
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import set_role

@@ -15,12 +15,11 @@ from app.hub.repo import RepoHit, search
 from app.ui.models.catalogue_page import CataloguePage
 from app.ui.models.downloads_page import DownloadsPage, DownloadStrip
 from app.ui.models.drafts_page import DraftsPage
-from app.ui.models.entry_rows import EntryList, ListEntry
+from app.ui.models.entry_rows import EntryList, ListEntry, hit_tooltip, hit_words, room_words
 from app.ui.models.hub_session import HubSession
 from app.ui.models.library_page import LibraryPage
 from app.ui.models.model_details import ModelsInUse
 from app.ui.models.repo_page import RepoPage
-from app.ui.models.words import hit_tooltip, hit_words, room_words
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets import kit

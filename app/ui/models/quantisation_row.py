@@ -14,8 +14,8 @@ from app.engine.errors import UserError
 from app.hub.downloads import Download, State, Wanted
 from app.hub.fits import Fit, Light
 from app.hub.repo import Quantisation, Repo
+from app.ui.models.entry_rows import capital, fit_words, joined, share, state_words
 from app.ui.models.hub_session import HubSession
-from app.ui.models.words import capital, fit_words, joined, share, state_words
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
+from app.hub.hub import kept_token, save_token
 from app.hub.repo import Quantisation, Repo, read_repo
-from app.hub.token import kept_token, save_token
+from app.ui.models.entry_rows import repo_words
 from app.ui.models.hub_session import HubSession
 from app.ui.models.quantisation_row import QuantisationRow
-from app.ui.models.words import repo_words
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.background import Query

@@ -14,8 +14,8 @@ from app.engine.errors import UserError
 from app.engine.explain.facts import DraftFile, size_verdict
 from app.engine.types import ModelOptions, PairInfo
 from app.ui.pair.model_panel import ModelPanel
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import EngineSession
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.background import Askers, Query
 
 if TYPE_CHECKING:

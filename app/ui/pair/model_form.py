@@ -10,13 +10,19 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import QSlider, QWidget
 
-from app.engine.devices.cores import SOURCE_FOLDER, gpu_backends, other_builds
-from app.engine.devices.memory import ALL_LAYERS, Device, offload_devices
+from app.engine.devices.memory import (
+    ALL_LAYERS,
+    SOURCE_FOLDER,
+    Device,
+    gpu_backends,
+    offload_devices,
+    other_builds,
+)
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
 from app.engine.types import ModelOptions, Role
 from app.ui.pair.placement import Placement, with_workers
-from app.ui.pair.worker_list import WorkerList
+from app.ui.pair.server_form import WorkerList
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit

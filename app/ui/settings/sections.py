@@ -15,9 +15,9 @@ from app.base import numbers
 from app.base.paths import Paths
 from app.engine.errors import UserError
 from app.engine.process.messages import DevicesListed, Failed, ListDevices
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.ask_first import AskFirst, Confirmation
@@ -133,7 +133,7 @@ class NetworkSettings(SettingsSection):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        from app.hub.token import is_forced_offline
+        from app.hub.hub import is_forced_offline
 
         self._show_offline(forced=is_forced_offline())
         self._show_token()
@@ -142,7 +142,7 @@ class NetworkSettings(SettingsSection):
         self._offline_words.setText(self.offline.show_mode(self._settings.now.offline, forced=forced))
 
     def _show_token(self) -> None:
-        from app.hub.token import kept_token
+        from app.hub.hub import kept_token
 
         kept = kept_token()
         where = "From" if kept is not None and kept.by_variable else "Saved in"
@@ -155,13 +155,13 @@ class NetworkSettings(SettingsSection):
         self.asking.ask(self._confirmation)
 
     def _confirmation(self) -> Confirmation | None:
-        from app.hub.token import kept_token
+        from app.hub.hub import kept_token
 
         kept = kept_token()
         return Confirmation(REMOVE, "Remove", self._remove, kept) if kept is not None else None
 
     def _remove(self) -> None:
-        from app.hub.token import forget_token
+        from app.hub.hub import forget_token
 
         try:
             forget_token()

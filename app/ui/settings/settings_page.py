@@ -22,8 +22,8 @@ from app.engine.plugins import TriedDrafters
 from app.engine.strategy import StrategySpec
 from app.saved.settings import Settings
 from app.ui.settings.sections import CareSettings, NetworkSettings, settings_form
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, EngineSession
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import PALETTES, Theme
 from app.ui.theme.style import set_role
 from app.ui.theme.theme import MODES, MOTIONS

@@ -16,8 +16,8 @@ from app.saved.presets import Preset
 from app.servers.address import fate_words
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
 from app.ui.setup.strategy_panel import ANY_VOCABULARY, StrategyContext, StrategyPanel, check_together
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
 
 SHOWN = {"strategy", "sampling", "max_tokens", "stop", "target", "draft"}  # on the chips and in the panels

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.process.messages import CountTexts, Failed, TextsCounted
 from app.engine.strategy import StrategySpec
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.words import count

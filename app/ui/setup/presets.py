@@ -14,7 +14,7 @@ from app.engine.errors import UserError
 from app.engine.types import ModelOptions
 from app.saved.presets import NAME_LENGTH, Preset, Presets, PresetStore
 from app.ui.setup.sampling_panel import chip_words
-from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import TwoLineButton

@@ -1,28 +1,95 @@
-"""What the other places use of the chat, and what they change in it; and which answer the Inspector shows."""
+"""The settings in use; what the other places use of the chat, and what they change in it; and which answer
+the Inspector shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QDropEvent
 
-from app.base.paths import BUNDLED
+from app.base.paths import BUNDLED, Paths
 from app.demo import REAL_PAIR, SMALL_PAIR
 from app.engine.errors import UserError
 from app.engine.strategy import undrafted
 from app.engine.types import ModelOptions, Sampling
+from app.saved.settings import Settings, SettingsStore
 from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.servers import Servers
-from app.ui.state.settings_in_use import SettingsInUse
 
 if TYPE_CHECKING:
     from app.lab.experiment import Lane, Pair
+
+
+SAVE_DELAY = 500  # milliseconds, so that moving a slider saves once
+_PAIR = ("target", "draft", "server")  # chosen together
+LENT = (*_PAIR, "strategy", "sampling", "max_tokens", "stop")
+
+
+class SettingsInUse(QObject):
+    """The settings, replaced as a whole by every change."""
+
+    changed = Signal(object)
+    """The names of the settings that changed, as a set."""
+    due = Signal()
+    """A change was made a moment ago; the settings should be saved now."""
+
+    def __init__(self, settings: Settings, store: SettingsStore, paths: Paths) -> None:
+        super().__init__()
+        self.now = settings
+        self._store = store
+        self._paths = paths
+        self.before: Mapping[str, object] = {}
+        """The user's own LENT settings, by name, while others are lent: these are saved, and given back."""
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SAVE_DELAY)
+        self._timer.timeout.connect(self.due)
+
+    def change(self, **changes: object) -> None:
+        """Set settings by name, and emit the names of those that changed."""
+        before, self.now = self.now, dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
+        if names := {name for name in changes if getattr(before, name) != getattr(self.now, name)}:
+            if names & set(_PAIR):
+                names |= set(_PAIR) & set(self.before)
+            self.before = {name: value for name, value in self.before.items() if name not in names}
+            self.save_soon()
+            self.changed.emit(names)
+
+    def lend(self, before: Settings) -> None:
+        """Remember what `before` has in place of the settings in use: a demo's, for as long as it is shown.
+        One that is changed meanwhile is the user's own again."""
+        self.before = {name: getattr(before, name) for name in LENT}
+        self.save_soon()
+
+    def save_soon(self) -> None:
+        self._timer.start()
+
+    def save(self, **changes: object) -> None:
+        """Save the settings with these last changes; raises UserError."""
+        self._timer.stop()
+        self.now = dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
+        self._store.save(self.own)
+
+    @property
+    def own(self) -> Settings:
+        """The user's own settings: those in use, with what was lent given back."""
+        return dataclasses.replace(self.now, **self.before)  # type: ignore[arg-type]
+
+    def real(self, options: ModelOptions) -> ModelOptions:
+        """The same options with symbolic links in the path resolved."""
+        return dataclasses.replace(options, path=self._paths.model(options.path))
+
+    def real_pair(self) -> tuple[ModelOptions, ModelOptions | None]:
+        """The target and the draft in use, with their real paths."""
+        target, draft = self.now.target, self.now.draft
+        return self.real(target), self.real(draft) if draft is not None else None
 
 
 class Inspection(QObject):

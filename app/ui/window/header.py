@@ -17,8 +17,8 @@ from app.ui.setup.presets import PresetsPanel
 from app.ui.setup.sampling_panel import SamplingPanel
 from app.ui.setup.strategy_panel import WIDTH as STRATEGY_WIDTH
 from app.ui.setup.strategy_panel import StrategyPanel
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.servers import Servers
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit

@@ -34,11 +34,10 @@ from app.ui.settings.settings_page import DraftersController, SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.lookup_caches import LookupCacheController
 from app.ui.setup.presets import PresetsController
-from app.ui.state.chat_side import ChatSide, Inspection, Tell, dropped_trace
+from app.ui.state.chat_side import ChatSide, Inspection, SettingsInUse, Tell, dropped_trace
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.folds import RoundFolds
 from app.ui.state.servers import Servers
-from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.transcript.pointer import KEYS as TRANSCRIPT_KEYS
 from app.ui.widgets import kit

@@ -31,7 +31,7 @@ import numpy as np
 
 from app.base.paths import find_paths
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.devices.cores import cpu_name
+from app.engine.devices.memory import cpu_name
 from app.engine.drafters.base import RunContext
 from app.engine.native.model import quantise
 from app.engine.process.messages import ForcedText

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.devices.cores import build_command, gpu_backends, other_builds
 from app.engine.devices.memory import (
     ALL_LAYERS,
     CPU,
@@ -13,9 +12,12 @@ from app.engine.devices.memory import (
     DeviceMemory,
     ModelMemory,
     PairMemory,
+    build_command,
     fit_layers,
     freed,
+    gpu_backends,
     most_that_fits,
+    other_builds,
     shortages,
     total_by_device,
 )

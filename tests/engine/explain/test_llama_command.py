@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.devices.cores import default_threads
+from app.engine.devices.memory import default_threads
 from app.engine.drafters.registry import KINDS
 from app.engine.explain.llama_command import CopiedCommand, llama_command, template_kwargs, vllm_command
 from app.engine.params import Param, params_of

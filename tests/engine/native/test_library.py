@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.devices.cores import cores, default_threads, threads_for
+from app.engine.devices.memory import cores, default_threads, threads_for
 from app.engine.native import AbortFlag, system_info
 from app.engine.native.library import captured_log, log
 from tests.engine.native.test_model import refusal
@@ -88,7 +88,7 @@ def test_one_core_is_left_to_the_rest_of_the_machine() -> None:
 
 
 def test_a_small_model_gets_fewer_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("app.engine.devices.cores.cores", lambda: 9)
+    monkeypatch.setattr("app.engine.devices.memory.cores", lambda: 9)
     model = tmp_path / "model.gguf"
     for megabytes, threads in ((0, 1), (1, 1), (15, 1), (16, 2), (40, 5), (500, 8)):
         with model.open("wb") as file:

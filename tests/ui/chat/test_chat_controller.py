@@ -137,7 +137,7 @@ def test_what_waits_for_the_models_is_kept_as_unsent(windows: Windows) -> None:
 def test_what_cannot_be_kept_is_said_until_it_can(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = windows.open()
     with monkeypatch.context() as full:
-        full.setattr("app.saved.chats.unsent.write_atomic", _no_room)
+        full.setattr("app.saved.chats.recorder.write_atomic", _no_room)
         desk.qtbot.keyClicks(desk.prompt, "lost?")
         desk.until(lambda: "What you type is not saved" in desk.error())
     desk.qtbot.keyClicks(desk.prompt, " no")
@@ -152,7 +152,7 @@ def test_what_could_not_be_kept_is_kept_without_typing_on(
     desk.ask("saved")
     first, unsent = desk.controller.shown.id, ChatStore(desk.paths.chats).unsent
     with monkeypatch.context() as full:
-        full.setattr("app.saved.chats.unsent.write_atomic", _no_room)
+        full.setattr("app.saved.chats.recorder.write_atomic", _no_room)
         desk.qtbot.keyClicks(desk.prompt, "in a chat")
         desk.until(lambda: "What you type is not saved" in desk.error())
         desk.controller.new_chat()

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from app.hub.token import kept_token
+from app.hub.hub import kept_token
 from app.ui.models.repo_page import MOST_ROWS
 from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
 from tests.quiet import stays

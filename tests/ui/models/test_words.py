@@ -7,8 +7,8 @@ import pytest
 from app.hub.downloads.item import Download, ItemFile, State
 from app.hub.fits import Room, fit_in
 from app.hub.repo import RepoHit
+from app.ui.models.entry_rows import fit_words, hit_words, progress_words, room_words, state_words, time_left
 from app.ui.models.quantisation_row import light_words
-from app.ui.models.words import fit_words, hit_words, progress_words, room_words, state_words, time_left
 
 
 def plain(words: str) -> str:

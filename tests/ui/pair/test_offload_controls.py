@@ -17,14 +17,13 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.engine.devices.cores import other_builds
-from app.engine.devices.memory import ALL_LAYERS, CPU, Device
+from app.engine.devices.memory import ALL_LAYERS, CPU, Device, other_builds
 from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.engine.types import ModelOptions
 from app.ui.pair.model_form import BuildText, LayersField, ModelForm, describe_backends
 from app.ui.pair.placement import BY_HAND, BY_MEMORY, Placement
-from app.ui.pair.worker_list import WorkerList
+from app.ui.pair.server_form import WorkerList
 from app.ui.theme import Theme
 from app.ui.widgets.field import NumberBox
 from app.ui.widgets.segmented import Segmented

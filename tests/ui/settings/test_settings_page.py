@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.base.paths import find_paths
 from app.engine.record.trace import write_trace
 from app.ui.settings.settings_page import SettingsPage
-from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.state.chat_side import SettingsInUse
 from app.ui.theme import PALETTES, Theme
 from app.ui.widgets.field import NumberBox
 from app.ui.widgets.segmented import Segmented

@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import find_paths
-from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.state.chat_side import SettingsInUse
 from tests.ui.windows import settings_in_use
 
 
