@@ -121,7 +121,7 @@ class AnswerItem(SectionedItem):
             self._extend(spans)
             if end % step == 0 and self._is_plain:
                 states = self._builder.state, self._reader.state, self._sections[0].mark()
-                self._marks.append(Mark(end, len(self._spans), *states))
+                self._marks.append(Mark(end, len(self.spans), *states))
 
     def _go_back(self) -> bool:
         """Show the rounds up to an earlier cursor, from the last mark before it; False if there is none.
@@ -136,7 +136,7 @@ class AnswerItem(SectionedItem):
             return False
         mark = self._marks[-1]
         self._go_on_from(mark)
-        del self._spans[mark.spans :]
+        del self.spans[mark.spans :]
         keep_layouts = self._cut_back(mark.section)
         self._show_rounds(_NEAR)
         keep_layouts()
@@ -151,7 +151,7 @@ class AnswerItem(SectionedItem):
         if self._sections and not self._is_plain:
             return False
         self._go_on_from(mark)
-        self._spans = SpanList(self._reached.text.spans[: mark.spans])
+        self.spans = SpanList(self._reached.text.spans[: mark.spans])
         self._go_on_to(self._reached.text, mark.section)
         self._marks = [known for known in self._reached.marks if known.rounds <= mark.rounds]
         return True
@@ -196,10 +196,10 @@ class AnswerItem(SectionedItem):
         self._builder = SpanBuilder(self._header.stop if self._header is not None else ())
         for fold in self.folds.values():
             fold.begin_again()
-        self._shown, self._spans, self._finished = 0, SpanList(), False
+        self._shown, self.spans, self._finished = 0, SpanList(), False
         if answer.whole and self._words is not None:
             self._shown, self._finished = answer.cursor, True
-            self._spans = SpanList(span for round in answer.rounds for span in self._builder.add(round))
+            self.spans = SpanList(span for round in answer.rounds for span in self._builder.add(round))
             self._put_words()
         self._rebuild()
         if not self._finished:
@@ -222,19 +222,19 @@ class AnswerItem(SectionedItem):
         stay."""
         self._finished = True
         totals = self.answer.totals
-        shown, rest = len(self._spans), self._builder.finish()
+        shown, rest = len(self.spans), self._builder.finish()
         fitted: list[Span] | None = None
-        if totals is not None and text_of(self._spans) + text_of(rest) != totals.text:
-            fitted = fit(self._spans + rest, totals.text)
+        if totals is not None and text_of(self.spans) + text_of(rest) != totals.text:
+            fitted = fit(self.spans + rest, totals.text)
             if text_of(fitted) != totals.text:
-                fitted = coloured(self._spans + rest, totals.text)
-            if fitted[:shown] == self._spans:
+                fitted = coloured(self.spans + rest, totals.text)
+            if fitted[:shown] == self.spans:
                 rest, fitted = fitted[shown:], None
         if fitted is None:
             self._extend(rest)
             self._end_spans()
         else:
-            self._spans = SpanList(fitted)
+            self.spans = SpanList(fitted)
             self._rebuild()
         self.refresh_rendered()
         self.count()
@@ -244,12 +244,12 @@ class AnswerItem(SectionedItem):
         known."""
         totals = self.answer.totals
         text = self._words if self._words is not None or totals is None else totals.text
-        spans = self._spans + self._builder.finish()
+        spans = self.spans + self._builder.finish()
         if text is not None and text_of(spans) != text:
             whole = totals is not None and totals.text == text
             fitted = fit(spans, text) if whole else []
             spans = fitted if text_of(fitted) == text else coloured(spans, text)
-        self._spans = SpanList(spans)
+        self.spans = SpanList(spans)
 
     def _state(self) -> tuple[object, ...]:
         answer = self.answer
@@ -268,7 +268,7 @@ class AnswerItem(SectionedItem):
     def text(self) -> str:
         """The emitted text, rendered or not."""
         if self._seen:
-            return text_of(self._spans)
+            return text_of(self.spans)
         answer = self.answer  # it is not laid out
         if self._words is not None and answer.whole:
             return self._words
