@@ -315,7 +315,6 @@ MEASURED_COLUMNS: tuple[Column[DraftScore], ...] = (
 DRAFT_COLUMNS = SIZE_COLUMNS + MEASURED_COLUMNS
 
 
-_FORMAT = "1.0"
 _KEPT = 50  # targets
 
 
@@ -329,7 +328,7 @@ class DraftResults(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]  # of the report's drafts
     marks: tuple[FileMark | None, ...]  # theirs; None for a file that cannot be read
     target_mark: FileMark | None
-    format: str = _FORMAT
+    format: str = FORMAT
 
     @classmethod
     def of(cls, target: str, prompts: str, trials: DraftTrials) -> DraftResults:
@@ -364,12 +363,9 @@ class DraftResults(msgspec.Struct, frozen=True):
         )
 
 
-_decoder = msgspec.json.Decoder(DraftResults)
-
-
 def results_in(data: bytes) -> DraftResults:
     """The results in a file. Raises DamagedError."""
-    results = decode(_decoder, data)
+    results = decode(msgspec.json.Decoder(DraftResults), data)
     if not len(results.paths) == len(results.marks) == len(results.report.drafts):
         raise DamagedError("it names other drafts than it has results of")
     return results

@@ -46,9 +46,9 @@ from app.lab.lanes import read_lanes, server_lanes
 from app.lab.load.export import LOAD_COLUMNS, load_cells, load_sentences
 from app.lab.load.levels import Limits, LoadPlan, level_words, parse_levels, parse_limits, parse_rates
 from app.lab.load.report import BurstDone
-from app.lab.report.export import server_notes
 from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
+from app.lab.report.verdict import server_notes
 from app.lab.runs.runner import Runner
 from app.lab.suites import LONG, read_suite
 

@@ -354,39 +354,13 @@ class Failed(Event, frozen=True, tag=True):
 
 
 AnyCommand = (
-    Load
-    | ListDevices
-    | Measure
-    | Lighten
-    | CountTexts
-    | Generate
-    | Force
-    | Judge
-    | DraftAlone
-    | SetPace
-    | Forget
-    | Stop
-    | Shutdown
-)
+    Load | ListDevices | Measure | Lighten | CountTexts | Generate | Force | Judge | DraftAlone | SetPace
+    | Forget | Stop | Shutdown
+)  # fmt: skip
 AnyEvent = (
-    LoadProgress
-    | Loaded
-    | DevicesListed
-    | Measured
-    | Lightened
-    | TextsCounted
-    | PromptProgress
-    | Started
-    | RoundFinished
-    | ForceProgress
-    | Forced
-    | JudgedRows
-    | DraftedAlone
-    | Finished
-    | LastWords
-    | Failed
-)
-
+    LoadProgress | Loaded | DevicesListed | Measured | Lightened | TextsCounted | PromptProgress | Started
+    | RoundFinished | ForceProgress | Forced | JudgedRows | DraftedAlone | Finished | LastWords | Failed
+)  # fmt: skip
 ENDS = (
     Loaded, DevicesListed, Measured, Lightened, TextsCounted, Forced, JudgedRows, DraftedAlone, Finished,
     Failed,

@@ -131,12 +131,10 @@ class RememberedFiles:
         """Save everything about `models`, and drop the rest. A failure loses nothing, and is not reported."""
         if self._file is None or not self._changed:
             return
-        here = {_file_key(model) for model in models}
-        self._known.facts = {key: facts for key, facts in self._known.facts.items() if key in here}
-        words = {facts.vocabulary for facts in self._known.facts.values()}
-        self._known.fits = {
-            key: fit for key, fit in self._known.fits.items() if words.issuperset(key.split())
-        }
+        known, here = self._known, {_file_key(model) for model in models}
+        known.facts = {key: facts for key, facts in known.facts.items() if key in here}
+        words = {facts.vocabulary for facts in known.facts.values()}
+        known.fits = {key: fit for key, fit in known.fits.items() if words.issuperset(key.split())}
         self._changed = False
         try:
             make_own_folder(self._file.parent)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from app.engine.errors import SettingError, UserError
 from app.engine.process.messages import RoundFinished, kept
 from app.engine.record.trace import Trace
@@ -176,13 +174,9 @@ class LoadRunner:
                     came.append((time.perf_counter() - started, len(event.round.emitted)))
         except UserError as error:
             trace, problem = None, str(error)
-        return _Answered(self._record(job, trace, problem), time.perf_counter() - started, came)
-
-    def _record(self, job: Job, trace: Trace | None, problem: str) -> RunRecord:
-        if trace is None:
-            return RunRecord.of_failed(self.experiment, job, problem)
-        prompt = self.experiment.prompts[job.prompt]
-        record = RunRecord.of(
-            trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
+        record = (
+            RunRecord.of_failed(self.experiment, job, problem)
+            if trace is None
+            else RunRecord.of_job(trace, self.experiment, job)
         )
-        return msgspec.structs.replace(record, turn=prompt.turn)
+        return _Answered(record, time.perf_counter() - started, came)

@@ -16,9 +16,7 @@ import msgspec
 
 from app.base import numbers
 from app.base.numbers import count, csv_text
-from app.engine.strategy import SERVER, longest_draft
-from app.engine.templates.options import option_text
-from app.engine.types import WholeServer
+from app.engine.strategy import longest_draft
 from app.lab.depths import DEFINITION, HEAD, depth_rows, depths_left_out
 from app.lab.facts import FileFacts, PairFacts
 from app.lab.report.columns import (
@@ -34,11 +32,10 @@ from app.lab.report.columns import (
 )
 from app.lab.report.plots import MAPS, grid_cells, heat_map, left_out
 from app.lab.report.report import Report, SweepFacts
-from app.lab.report.verdict import verdict
-from app.lab.runs.compare import is_measured, keeps_text
+from app.lab.report.verdict import equality, parting_lines, server_notes, verdict, what_was_measured
+from app.lab.runs.compare import is_measured
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.record import RunRecord
-from app.servers.address import server_words, whole_words
 
 
 def markdown(report: Report) -> str:
@@ -127,67 +124,6 @@ def _table(report: Report, columns: Sequence[Column[Row]]) -> Iterator[str]:
     return markdown_table(head, _marked(lane_cells(shown, lane_rows(report))))
 
 
-def what_was_measured(report: Report) -> str:
-    """A sentence on how much was measured, and how."""
-    sampling = report.settings.sampling
-    drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
-    told = "".join(f", {option_text(*option)}" for option in report.settings.template_options.items())
-    done = "" if report.complete else f" ({len(report.runs)} runs were done before it was stopped)"
-    return (
-        f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
-        f"{count(report.settings.max_tokens, 'token')} each, {drawing}{told}, seed {sampling.seed}; "
-        "every run cold"
-    )
-
-
-def equality(report: Report) -> str:
-    """A sentence on how many answers have exactly their baseline's tokens, and how many runs failed."""
-    drafting = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
-    compared, identical = (
-        sum(summary.compared for summary in drafting),
-        sum(summary.identical for summary in drafting),
-    )
-    failed = sum(summary.failed for summary in report.summary)
-    text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
-    if not compared:
-        text = "No answer could be compared with the baseline."
-    return f"{text} {count(failed, 'run')} failed." if failed else text
-
-
-def parting_lines(report: Report) -> Iterator[str]:
-    """A line for every place where a lane's answer parts from the baseline's, with the repeats."""
-    found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
-    for run in report.runs:
-        if (parting := run.first_divergence) is not None:
-            place = (
-                run.lane,
-                run.prompt_index,
-                parting.index,
-                parting.token,
-                parting.baseline_token,
-                parting.near_tie,
-            )
-            found.setdefault(place, []).append(run)
-    for runs in found.values():
-        yield _parting(report, runs)
-
-
-def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
-    run, parting = runs[0], runs[0].first_divergence
-    assert parting is not None
-    gap = "" if parting.logit_gap is None else f", logit gap {numbers.digits(parting.logit_gap)}"
-    why = ""
-    if not keeps_text(run.strategy, report.temperature_of(run.lane)):
-        why = " (as expected: the rule keeps the target's distribution, not the text)"
-    elif parting.near_tie:
-        why = " (rounding tie)"
-    repeats = ", ".join(str(run.repeat + 1) for run in runs)
-    return (
-        f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
-        f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
-    )
-
-
 def _file(model: FileFacts) -> str:
     digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
     name = " ".join(model.file.replace("`", "'").split())  # within these marks nothing else means anything
@@ -209,44 +145,6 @@ def _marked(rows: Iterable[Sequence[str]]) -> Iterator[list[str]]:
 def escaped(text: str) -> str:
     """A stranger's text in one line, in which nothing is HTML."""
     return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
-
-
-def server_notes(report: Report) -> list[str]:
-    """A sentence on every server of a report, and on what could not be learned from it."""
-    servers = [server_words(lane.server) for lane in report.lanes if lane.server is not None]
-    return [*dict.fromkeys(servers), *server_limits(report)]
-
-
-def server_limits(report: Report) -> list[str]:
-    """A sentence on each thing that could not be learned from the servers of a report."""
-    limits: dict[str, None] = {}
-    for index, lane in enumerate(report.lanes):
-        if lane.server is None:
-            continue
-        if lane.baseline is None:
-            limits[
-                f"{lane.name} has no baseline: the server cannot turn drafting off. Add a server with the "
-                "same model and without drafts."
-            ] = None
-        if any(run.lane == index and not run.cold for run in report.runs):
-            limits[
-                f"{lane.name} is warm: the server also drafts from earlier answers and cannot forget them."
-            ] = None
-        counts = [run.whole_server for run in report.runs if run.lane == index and run.whole_server]
-        if lane.strategy == SERVER and not lane.server.tells_fates:
-            limits[f"{lane.name}: {_whole(counts)}"] = None
-    return list(limits)
-
-
-def _whole(counts: list[WholeServer]) -> str:
-    """What a server counted for all its users together while it was measured."""
-    total = WholeServer(sum(count.drafted for count in counts), sum(count.accepted for count in counts))
-    if not (told := whole_words(total)):
-        return "the server reports nothing about its drafts."
-    return (
-        "the server does not report drafts per answer. Acceptance of the whole server, including all its "
-        f"users, during the measurement: {told}."
-    )
 
 
 _LEFT_OUT = {

@@ -18,11 +18,10 @@ from app.lab.depths import DEFINITION, HEAD, depth_curves, depth_rows, depths_le
 from app.lab.facts import FileFacts, PairFacts, SystemFacts
 from app.lab.report.charts import charts, curve_chart, share_bars, speed_class
 from app.lab.report.columns import COLUMNS, SHAPE, Column, Row, filled_columns, lane_rows
-from app.lab.report.export import equality, parting_lines, server_notes, what_was_measured
 from app.lab.report.plots import heat_map, left_out
 from app.lab.report.report import Report, ReportPrompt, ReportSettings
 from app.lab.report.summary import Summary
-from app.lab.report.verdict import verdict
+from app.lab.report.verdict import equality, parting_lines, server_notes, verdict, what_was_measured
 from app.lab.runs.disturbance import disturbances
 
 _OPEN = '<script type="application/json" id="report">'

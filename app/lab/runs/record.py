@@ -272,6 +272,14 @@ class RunRecord(Latency, frozen=True):
         )
 
     @classmethod
+    def of_job(cls, trace: Trace, experiment: Experiment, job: Job) -> RunRecord:
+        """The record of a job's trace."""
+        prompt = experiment.prompts[job.prompt]
+        place = {"prompt_index": job.prompt, "repeat": job.repeat, "lane": job.lane}
+        record = cls.of(trace, category=prompt.category, **place)
+        return msgspec.structs.replace(record, depth=prompt.depth, turn=prompt.turn)
+
+    @classmethod
     def of_failed(cls, experiment: Experiment, job: Job, problem: str) -> RunRecord:
         """The record of a run that could not be done; `problem` says why."""
         return cls(

@@ -180,8 +180,9 @@ class Runner:
                     yield from self._measure(job)
                     return
                 except UserError as error:
-                    if not self._can_go_on(job):
-                        raise
+                    own = self.experiment.pair_of(job.lane) == self.experiment.pair
+                    if own and not self.experiment.loads_once:
+                        raise  # another pair that cannot be loaded fails its own lanes only
                     self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
                     return
                 except Interrupted:
@@ -198,11 +199,6 @@ class Runner:
                 return
             if tried == _TRIES:
                 self._keep(job, RunRecord.of_failed(self.experiment, job, problem), None)
-
-    def _can_go_on(self, job: Job) -> bool:
-        """Whether a pair that cannot be loaded fails its own lanes only."""
-        experiment = self.experiment
-        return experiment.loads_once or experiment.pair_of(job.lane) != experiment.pair
 
     def _rest(self) -> Iterator[LabEvent]:
         if self.control.cancelled:
@@ -358,12 +354,8 @@ class Runner:
             self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
             return
         assert trace is not None
-        prompt = self.experiment.prompts[job.prompt]
-        record = RunRecord.of(
-            trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
-        )
         self._left.add(job, time.monotonic() - started)
-        record = msgspec.structs.replace(record, depth=prompt.depth, turn=prompt.turn)
+        record = RunRecord.of_job(trace, self.experiment, job)
         if trace.header.pair.server is None:  # a server may be another program here, or on another machine
             used, counted = energy.joules()
             record = msgspec.structs.replace(record, other_load=load.cores(), joules=used, energy_of=counted)

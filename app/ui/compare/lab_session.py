@@ -17,10 +17,9 @@ from app.lab.experiment import Experiment, Job
 from app.lab.facts import Digest
 from app.lab.files import AnyReport
 from app.lab.lanes import lane_names
-from app.lab.report.export import server_limits
 from app.lab.report.plots import Curves, Heat, heats
 from app.lab.report.report import Report, SweepFacts, make_report
-from app.lab.report.verdict import verdict
+from app.lab.report.verdict import server_limits, verdict
 from app.lab.runs.compare import TraceStore, compared_runs
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.events import (

@@ -21,21 +21,12 @@ from app.lab.experiment import Job
 from app.lab.report import summary
 from app.lab.report.charts import SHADES, share_bars
 from app.lab.report.columns import COLUMNS, SHAPE
-from app.lab.report.export import (
-    acceptance_records,
-    csv_table,
-    equality,
-    escaped,
-    lane_files,
-    markdown,
-    parting_lines,
-    speed_bench,
-)
+from app.lab.report.export import acceptance_records, csv_table, escaped, lane_files, markdown, speed_bench
 from app.lab.report.page import STYLE, embedded_json, html_page
 from app.lab.report.plots import heat_map
 from app.lab.report.report import Cell, Report, SweepFacts, make_report, summaries
 from app.lab.report.summary import Speedup, summarise
-from app.lab.report.verdict import fastest, verdict
+from app.lab.report.verdict import equality, fastest, parting_lines, verdict
 from app.lab.runs.compare import TraceStore, compared_runs, is_measured
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.record import Divergence, RunRecord
