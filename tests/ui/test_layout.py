@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from typing_extensions import override
 
-from app.ui.transcript.legend import FateSample
+from app.ui.transcript.controls import FateSample
 from app.ui.widgets.chip import Chip
 from app.ui.widgets.labels import ElidedLabel, GivingLabel
 from app.ui.widgets.segmented import Segmented

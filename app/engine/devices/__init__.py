@@ -1,6 +1,6 @@
 """Devices, workers and their memory.
 
-Before a pair is loaded, llama.cpp lays it out without taking memory (`native/memory.py`), and `memory.py`
+Before a pair is loaded, llama.cpp lays it out without taking memory (`offload.py`), and `memory.py`
 adds the weights up by device; after loading, llama.cpp's own report says what each device took
 (`native/load_params.py`). Devices of other machines are named RPC0, RPC1, … in the order of the pair's
 `rpc`, so the names survive a replaced engine. `workers.py` greets a worker first, because llama.cpp aborts

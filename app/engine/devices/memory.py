@@ -1,7 +1,7 @@
 """What this machine has, found without loading llama.cpp: processor cores; and memory by device: what a model
 needs or took, what is free, and how many layers fit. Numbers only.
 
-All sizes are in bytes. The numbers themselves come from llama.cpp (app/engine/native/memory.py).
+All sizes are in bytes. The numbers themselves come from llama.cpp (app/engine/devices/offload.py).
 """
 
 from __future__ import annotations

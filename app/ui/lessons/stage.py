@@ -19,9 +19,9 @@ from app.ui.lessons.course import Course, StepWords
 from app.ui.lessons.player import AnswerText
 from app.ui.theme import Theme
 from app.ui.theme.theme import LargeTheme
+from app.ui.transcript.controls import FateSample
 from app.ui.transcript.layout.stack import Token
 from app.ui.transcript.layout.styles import Styles
-from app.ui.transcript.legend import FateSample
 from app.ui.widgets import kit
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.labels import ElidedLabel

@@ -10,8 +10,8 @@ laid out, and a cursor that goes back cuts the text at a mark and reads on from 
 text. `furniture.py` places the widgets in or over it, `hover_card.py` the card of a token.
 """
 
+from app.ui.transcript.controls import Legend
 from app.ui.transcript.find_bar import FindBar
-from app.ui.transcript.legend import Legend
 from app.ui.transcript.text.spans import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 

@@ -13,11 +13,11 @@ import pytest
 
 from app.engine import pair
 from app.engine.compat import FitKind, VocabularyFit
+from app.engine.devices.offload import measure
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
 from app.engine.native.library import model_name
-from app.engine.native.memory import measure
 from app.engine.types import DEFAULT_CTX, ModelOptions, Role
 from tests.answers import answer, assert_same_answer
 from tests.files.tiny import Tiny
