@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from app.base import numbers
 from app.base.paths import find_paths
@@ -34,10 +34,10 @@ from app.cli.measure.options import (
     outputs,
 )
 from app.cli.servers import add_server_options, described, keys
-from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.arguments import Parser, UsageError, typed
 from app.cli.terminal.console import definitions, put, say, say_over, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.errors import SettingError, UserError
+from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.lab.axes import Axis, make_sweep
 from app.lab.depths import at_depths, parse_depths
@@ -111,7 +111,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
     lanes.add_argument(
         "--depth",
         metavar="N,N,...",
-        type=_typed(parse_depths),
+        type=typed(parse_depths),
         default=(),
         help="Put this many tokens of a long document before each prompt, such as 0,1k,4k, and measure how "
         "speed-up, acceptance and first-token time change with the length of the context",
@@ -170,14 +170,11 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
     return measure(runner, interrupt, plan.outputs, lines)
 
 
-T = TypeVar("T")
-
-
 def add_load_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--load",
         metavar="N,N,...",
-        type=_typed(parse_levels),
+        type=typed(parse_levels),
         default=(),
         help="Send this many requests at once to each server, such as 1,2,4,8. Measure tokens/s of all and "
         "of one, latency, and where drafting stops paying",
@@ -185,7 +182,7 @@ def add_load_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--request-rate",
         metavar="R,R,...",
-        type=_typed(parse_rates),
+        type=typed(parse_rates),
         default=(),
         help="The same with R requests a second at random times (a Poisson process, drawn by the seed), such "
         "as 0.5,1,2",
@@ -193,7 +190,7 @@ def add_load_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--limits",
         metavar="NAME=S,...",
-        type=_typed(parse_limits),
+        type=typed(parse_limits),
         default=Limits(),
         help="With --load or --request-rate: count the requests a second that keep these limits in seconds "
         "(goodput): first_token, and inter_token for 95 %% of an answer's tokens, such as "
@@ -211,18 +208,6 @@ def asked_load(arguments: argparse.Namespace) -> LoadPlan | None:
     if load.limits:
         raise UsageError("--limits needs --load or --request-rate.", "Give one of them.")
     return None
-
-
-def _typed(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """An argparse type."""
-
-    def typed(text: str) -> T:
-        try:
-            return parse(text)
-        except SettingError as error:
-            raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
-
-    return typed
 
 
 def _check_load(arguments: argparse.Namespace) -> None:

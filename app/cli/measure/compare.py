@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from app.base import numbers
 from app.base.files import DamagedError, decode, explained, read_file
 from app.cli.answer.recorder import check_writable, write_file
-from app.cli.terminal.arguments import Parser
+from app.cli.terminal.arguments import Parser, positive
 from app.cli.terminal.console import complain, definitions, put, table
 from app.engine.errors import UserError
 from app.lab.load.export import LOAD_COLUMNS, load_change_between
@@ -83,7 +82,7 @@ def compare(argv: list[str]) -> int:
     parser.add_argument(
         "--fail-below",
         metavar="X",
-        type=_factor,
+        type=positive("Allowed: a factor above 0, such as 0.97."),
         help=f"Exit with {SLOWER} if a lane's tokens/s after / before are below X, such as 0.97, with their "
         "whole interval; exit with 1 if a lane has too few prompts and repeats for an interval",
     )
@@ -116,12 +115,6 @@ def read_result(path: Path) -> Report | BurstReport:
             f"{path.name} is not a result of bench.", "Give a file that bench or sweep --json wrote."
         ) from error
     raise UserError(f"{path.name} has format {version}; this version reads {FORMAT} and {LOAD_FORMAT}.")
-
-
-def _factor(text: str) -> float:
-    if (factor := numbers.positive(text)) is None:
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a factor above 0, such as 0.97.")
-    return factor
 
 
 def _gate(change: ReportChange[RowT], least: float | None) -> int:

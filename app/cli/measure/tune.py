@@ -18,7 +18,7 @@ from app.cli.measure.options import (
     local_experiment,
     outputs,
 )
-from app.cli.terminal.arguments import Parser, UsageError
+from app.cli.terminal.arguments import Parser, UsageError, positive
 from app.cli.terminal.console import definitions, put, say, table
 from app.cli.terminal.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
@@ -50,7 +50,7 @@ def tune(argv: list[str]) -> int:
     search.add_argument(
         "--seconds",
         metavar="N",
-        type=_seconds,
+        type=positive("Allowed: a number above 0."),
         default=DEFAULT_SECONDS,
         help=f"Time budget in seconds, without loading (default {DEFAULT_SECONDS:g})",
     )
@@ -133,9 +133,3 @@ def _tried(result: Tuned) -> list[str]:
     shown = [column for column in COLUMNS if column.key in _SHOWN]
     head = ["strategy", "round", "answers", *(column.title for column in shown)]
     return [*table(head, lines), "", *definitions(shown)]
-
-
-def _seconds(text: str) -> float:
-    if (seconds := numbers.positive(text)) is None:
-        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a number above 0.")
-    return seconds

@@ -6,13 +6,16 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from typing_extensions import override
 
+from app.base import numbers
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_flags import LAYERS, NAMES, other_names
 from app.engine.params import Param, Value, params_of
+
+T = TypeVar("T")
 
 HOMES = ("process", "thread")
 
@@ -147,14 +150,32 @@ class ParamOptions:
         return doc.replace("%", "%%")
 
 
-def _reader(param: Param) -> Callable[[str], Value]:
-    def read(text: str) -> Value:
+def typed(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """An argparse type."""
+
+    def read(text: str) -> T:
         try:
-            return param.parse(LAYERS.get(text, text) if param.name == "n_gpu_layers" else text)
+            return parse(text)
         except SettingError as error:
             raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
 
     return read
+
+
+def positive(allowed: str) -> Callable[[str], float]:
+    """An argparse type for a number above 0; `allowed` says that in a sentence."""
+
+    def parse(text: str) -> float:
+        if (number := numbers.positive(text)) is None:
+            raise SettingError("It is no number above 0.", allowed)
+        return number
+
+    return typed(parse)
+
+
+def _reader(param: Param) -> Callable[[str], Value]:
+    layers = LAYERS if param.name == "n_gpu_layers" else {}
+    return typed(lambda text: param.parse(layers.get(text, text)))
 
 
 def _word(text: str) -> str:

@@ -17,12 +17,10 @@ from app.saved.chats.conversation import Answer, Conversation, Question, again, 
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import CUT_OFF, ChatStore
 from app.ui.state.answer import AnswerModel, Note
-from app.ui.state.engine_session import EngineSession
 from app.ui.widgets.notice import WayOut
 
 if TYPE_CHECKING:
-    from app.ui.chat.chat_page import ChatPage
-    from app.ui.chat.shown_chat import ShownChat
+    from app.ui.chat.chat_controller import ChatController
 
 _HINTS = {
     FinishReason.LENGTH: "The limit is set in the sampling panel.",
@@ -258,12 +256,9 @@ class AnswersController(QObject):
     saved = Signal()  # the list of chats changed
     asked = Signal(object)  # the AnswerModel of an answer that is being asked for
 
-    def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
+    def __init__(self, chat: ChatController) -> None:
         super().__init__()
-        self._page = page
-        self._store = store
-        self._session = session
-        self._shown = shown
+        self._page, self._store, self._session, self._shown = chat.page, chat.store, chat.session, chat.shown
         self._current: Answering | None = None
         self._unsaved: dict[str, Answering] = {}  # answers that could not be written, the last of each chat
         self._told: dict[str, UserError] = {}  # why, by the notices' causes

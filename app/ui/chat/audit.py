@@ -19,9 +19,8 @@ from app.engine.types import FinishReason
 from app.ui.chat.asking import Rerun
 from app.ui.chat.baseline import repeatable
 from app.ui.chat.chat_controller import ChatController
-from app.ui.chat.chat_page import ChatPage
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity
 from app.ui.state.engine_thread import Reply
 from app.ui.theme import Theme
 from app.ui.widgets import kit
@@ -82,21 +81,14 @@ class AuditController(QObject):
 
     progressed = Signal(object)  # what it is doing, in a few words; None: it has ended
 
-    def __init__(
-        self,
-        theme: Theme,
-        page: ChatPage,
-        chat: ChatController,
-        session: EngineSession,
-        button: QPushButton,
-    ) -> None:
+    def __init__(self, theme: Theme, chat: ChatController, button: QPushButton) -> None:
         """The finding opens above `button`."""
         super().__init__()
         self.choose: ChooseFile = choose_file
-        self._page, self._chat, self._session, self._button = page, chat, session, button
+        self._page, self._chat, self._session, self._button = chat.page, chat, chat.session, button
         self.panel = AuditPanel(theme)
         self.popover = Popover(theme, self.panel, WIDTH)
-        self.popover.setParent(page)  # until it opens in the window
+        self.popover.setParent(chat.page)  # until it opens in the window
         self.panel.save.clicked.connect(self._save)
         self._found: tuple[AnswerModel, Audit] | None = None
         self._steps: Steps | None = None
@@ -115,7 +107,7 @@ class AuditController(QObject):
         if self._found is not None and self._found[0] is answer:
             self.popover.open_below(self._button)
             return
-        if self._steps is not None or (request := repeatable(self._page, self._chat, self._session)) is None:
+        if self._steps is not None or (request := repeatable(self._chat)) is None:
             return
         assert answer is not None and answer.header is not None
         from app.lab.audit import audit  # the start of the program leaves the lab out

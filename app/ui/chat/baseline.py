@@ -29,24 +29,22 @@ from app.engine.types import (
     TraceHeader,
 )
 from app.saved.chats.conversation import Answer
-from app.saved.chats.store import ChatStore
 from app.saved.measured import MOST_PAIRS, Calibrations, Measurement
 from app.saved.presets import Preset
 from app.ui.chat.answers import CONTINUE
 from app.ui.chat.asking import Rerun, loaded_alike
 from app.ui.chat.chat_controller import ChatController
-from app.ui.chat.chat_page import ChatPage
 from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.state.answer import AnswerModel
-from app.ui.state.chat_side import SettingsInUse
 from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.engine_thread import Reply
 from app.ui.widgets.background import Query
 
 
-def repeatable(page: ChatPage, chat: ChatController, session: EngineSession) -> GenerationRequest | None:
+def repeatable(chat: ChatController) -> GenerationRequest | None:
     """The request of the answer on the screen, if it can be answered again now; otherwise a notice says why
     not."""
+    page, session = chat.page, chat.session
     request, answer = chat.request_of_answer(), chat.shown.answer
     if session.activity is not Activity.READY:
         return None
@@ -147,20 +145,15 @@ class BaselineController(QObject):
 
     progressed = Signal(object)  # the share that is done; None: the measurement has ended
 
-    def __init__(
-        self, page: ChatPage, store: ChatStore, chat: ChatController, session: EngineSession
-    ) -> None:
+    def __init__(self, chat: ChatController) -> None:
         super().__init__()
-        self.page = page
-        self._store = store
-        self.chat = chat
-        self.session = session
+        self.chat, self.page, self._store = chat, chat.page, chat.store
         self._versions: dict[str, Measurement | None] = {}  # read before, by trace
         chat.shown.answer_shown.connect(self._load)
 
     def measure(self) -> None:
         """Run the request again without and with drafts, or say why that is not possible."""
-        if (request := repeatable(self.page, self.chat, self.session)) is None:
+        if (request := repeatable(self.chat)) is None:
             return
         answer = self.chat.shown.answer
         assert answer is not None and answer.trace is not None
@@ -168,7 +161,7 @@ class BaselineController(QObject):
 
         chat_id, stored = self.chat.shown.id, self.chat.shown.stored
         measurement = BaselineMeasurement(
-            self.session,
+            self.chat.session,
             request,
             trace.header,
             len(trace.token_ids),
@@ -246,17 +239,16 @@ class AdviceController(QObject):
     def __init__(
         self,
         baseline: BaselineController,
-        settings: SettingsInUse,
         library: LibraryDrafts,
         apply: Callable[[Preset], None],
         calibrations: Calibrations,
     ) -> None:
         """`apply` puts a preset into use, or raises UserError."""
-        page, session, shown = baseline.page, baseline.session, baseline.chat.shown
+        page, session, shown = baseline.page, baseline.chat.session, baseline.chat.shown
         super().__init__(page)
         self._baseline, self._page, self._session, self._shown = baseline, page, session, shown
         self._card = page.instruments.cost
-        self._settings = settings
+        self._settings = settings = baseline.chat.settings
         self._library = library
         self._apply = apply
         self._calibrations = calibrations

@@ -30,7 +30,8 @@ STOP = "stop"  # the reason shown in a notice
 
 
 class ChatController(QObject):
-    """Connects the parts of the Chat place and carries out what the user asks for there."""
+    """The chat: its page, its store, the engine, and what is on the screen, for everything that acts in
+    it. Carries out what the user asks for there."""
 
     actions_changed = Signal()  # the actions possible with the chat on the screen
 
@@ -38,23 +39,20 @@ class ChatController(QObject):
         self, page: ChatPage, store: ChatStore, session: EngineSession, settings: SettingsInUse
     ) -> None:
         super().__init__()
-        self._page = page
-        self._store = store
-        self._session = session
-        self._settings = settings
+        self.page, self.store, self.session, self.settings = page, store, session, settings
         self._before_recording = ""  # the id of the chat that an opened trace took the place of
         self._cold = ""  # the id of a chat whose first answer starts cold
         self._waiting: Question | None = None  # typed while the pair was loading; sent once it is ready
         self.shown = ShownChat(page, store, self._new())
-        self.answers = AnswersController(page, store, session, self.shown)
-        self.chats = ChatListController(page, store, session, self.shown, self.answers)
+        self.answers = AnswersController(self)
+        self.chats = ChatListController(self)
         self.unsent = UnsentWords(page.prompt, store.unsent, self._saved_id, self._unsent_words)
         self._connect()
         self.chats.refresh()
         self._show(self.shown.chat)
 
     def _connect(self) -> None:
-        page = self._page
+        page = self.page
         page.prompt.submitted.connect(self.send)
         page.prompt.refused.connect(self._say_why_not)
         page.prompt.stop_requested.connect(self.stop)
@@ -69,10 +67,10 @@ class ChatController(QObject):
         page.recording.close_requested.connect(self._close_recording)
         self.chats.deleted.connect(self._deleted)
         self.chats.restored.connect(self.open_chat)
-        self._session.changed.connect(self._engine_changed)
-        self._session.stop_overdue.connect(self._stop_overdue)
+        self.session.changed.connect(self._engine_changed)
+        self.session.stop_overdue.connect(self._stop_overdue)
         self.shown.answer_shown.connect(self.actions_changed)
-        for signal in (self.shown.answer_shown, self._settings.changed):
+        for signal in (self.shown.answer_shown, self.settings.changed):
             signal.connect(self._explain_fates)
 
     @property
@@ -82,26 +80,26 @@ class ChatController(QObject):
 
     @property
     def can_regenerate(self) -> bool:
-        return bool(self.shown.chat.turns) and self._session.activity is Activity.READY
+        return bool(self.shown.chat.turns) and self.session.activity is Activity.READY
 
     def _explain_fates(self) -> None:
         """Let the legend explain the settings in use, or those of the recording on the screen."""
         recording = self.shown.recording
-        sampling = recording.header.sampling if recording is not None else self._settings.now.sampling
-        self._page.legend.set_undrawn(sampling.temperature == 0)
+        sampling = recording.header.sampling if recording is not None else self.settings.now.sampling
+        self.page.legend.set_undrawn(sampling.temperature == 0)
 
     # ------------------------------------------------------------------ asking
 
     def send(self, question: Question) -> None:
         """Send a question to the pair; one that cannot be sent now goes back to the prompt box."""
-        if self._session.pair is not None:  # without a pair, the notice shown before still gives the reason
-            self._page.prompt.notices.clear()
+        if self.session.pair is not None:  # without a pair, the notice shown before still gives the reason
+            self.page.prompt.notices.clear()
             self.answers.remind()
-        if self._session.activity is Activity.LOADING:
+        if self.session.activity is Activity.LOADING:
             self._take_back()
             self._waiting = question
-            self._page.prompt.set_busy(True)
-            self._page.transcript.set_empty_words(
+            self.page.prompt.set_busy(True)
+            self.page.transcript.set_empty_words(
                 "Loading the models", "Your message is sent as soon as they are loaded."
             )
             return
@@ -111,27 +109,25 @@ class ChatController(QObject):
         """Ask in a new chat of this mode as if nothing was ever asked: whatever the mode of new chats is,
         without a system prompt, with empty caches and drafters."""
         self._leave()
-        self._show(self._store.new(mode))
+        self._show(self.store.new(mode))
         self._cold = self.shown.chat.id
         self.send(Question(text))
 
     def _edit(self, turn: UserTurn, question: Question) -> None:
         """Send a changed message and continue from there."""
-        self._page.prompt.setFocus()
+        self.page.prompt.setFocus()
         self._ask(turn.at or 0, question)
 
     def _regenerate_turn(self, turn: AnswerTurn) -> None:
         turns = self.shown.chat.turns
         if turn.at is None:
-            self._page.prompt.notices.tell(
-                "This answer was read from a trace file.", "Ask in a chat instead."
-            )
+            self.page.prompt.notices.tell("This answer was read from a trace file.", "Ask in a chat instead.")
         elif 0 < turn.at < len(turns) and isinstance(turns[turn.at], Answer):
             self._ask(turn.at, None)
 
     def _note_acted(self, turn: AnswerTurn) -> None:
         """Do what the button of a note offers: continue the answer, or answer again."""
-        self._page.prompt.setFocus()  # the note goes; Qt would move the focus anywhere
+        self.page.prompt.setFocus()  # the note goes; Qt would move the focus anywhere
         note = turn.answer.note
         if turn.at is not None and note is not None and note.action == CONTINUE:
             self._go_on(turn.at)
@@ -140,11 +136,11 @@ class ChatController(QObject):
 
     def _go_on(self, at: int) -> None:
         """Continue an answer that ended at its length limit."""
-        answer, pair = self.shown.answer_at(at), self._session.pair
+        answer, pair = self.shown.answer_at(at), self.session.pair
         trace = answer.trace if answer is not None else None
-        tell = self._page.prompt.notices.tell
-        if self._session.activity is not Activity.READY:
-            tell(*why_not(self._session.activity))
+        tell = self.page.prompt.notices.tell
+        if self.session.activity is not Activity.READY:
+            tell(*why_not(self.session.activity))
         elif at != len(self.shown.chat.turns) - 1:
             tell("Only the last answer of a chat can be continued.", "Ask for more in a message.")
         elif trace is None or not _can_go_on(asked_in(self.shown.chat, pair), trace):
@@ -156,7 +152,7 @@ class ChatController(QObject):
             )
         else:
             self.answers.save_unsaved()
-            request = request_to_go_on(trace, self._settings.now)
+            request = request_to_go_on(trace, self.settings.now)
             self.answers.begin(self.shown.chat, at, None, request, trace)
 
     def regenerate(self) -> None:
@@ -169,8 +165,8 @@ class ChatController(QObject):
 
     def _ask(self, at: int, question: Question | None) -> None:
         """Generate an answer to `question` as turn `at` (None: to the question before it)."""
-        if self._session.activity is not Activity.READY:
-            self._page.prompt.give_back(question, *why_not(self._session.activity))
+        if self.session.activity is not Activity.READY:
+            self.page.prompt.give_back(question, *why_not(self.session.activity))
             return
         self._begin(at, question)
         self.unsent.keep()
@@ -178,18 +174,18 @@ class ChatController(QObject):
     def _begin(self, at: int, question: Question | None) -> None:
         self.answers.save_unsaved()
         seen = self.shown.chat.head.revision
-        self._page.prompt.tell_system()
+        self.page.prompt.tell_system()
         chat = self.shown.chat
         if chat.head.revision != seen:  # `at` is a place in what was on the screen
-            self._page.prompt.give_back(
+            self.page.prompt.give_back(
                 question,
                 "This chat was changed in a different window.",
                 "The new version is shown: send again.",
             )
             return
-        settings = self._settings.now
-        strategy = settings.strategy if self._session.server is None else SERVER
-        asked = asked_in(chat, self._session.pair)
+        settings = self.settings.now
+        strategy = settings.strategy if self.session.server is None else SERVER
+        asked = asked_in(chat, self.session.pair)
         cold = chat.id == self._cold and not chat.turns
         self.answers.begin(chat, at, question, request_for(asked, at, question, settings, strategy, cold))
 
@@ -198,9 +194,9 @@ class ChatController(QObject):
         at, answer = self.shown.turn, self.shown.answer
         if at is None or answer is None or answer.header is None:
             return None
-        header, asked = answer.header, asked_in(self.shown.chat, self._session.pair)
+        header, asked = answer.header, asked_in(self.shown.chat, self.session.pair)
         return dataclasses.replace(
-            request_for(asked, at, None, self._settings.now, header.strategy),
+            request_for(asked, at, None, self.settings.now, header.strategy),
             sampling=header.sampling,
             max_tokens=header.max_tokens,
             stop=header.stop,
@@ -208,20 +204,20 @@ class ChatController(QObject):
         )
 
     def _say_why_not(self) -> None:
-        self._page.prompt.notices.tell(*why_not(self._session.activity))
+        self.page.prompt.notices.tell(*why_not(self.session.activity))
 
     def stop(self) -> None:
         """Stop the answer, or the waiting for the models."""
         if self._waiting is not None:
             self._take_back()
         else:
-            self._session.stop()
+            self.session.stop()
 
     def _stop_overdue(self) -> None:
-        self._page.prompt.notices.tell(
+        self.page.prompt.notices.tell(
             "The engine has not stopped yet.",
             "Ending it keeps the answer so far. A new engine then loads the same models.",
-            WayOut("End the engine now", self._session.end_engine),
+            WayOut("End the engine now", self.session.end_engine),
             cause=STOP,
         )
 
@@ -231,35 +227,35 @@ class ChatController(QObject):
         """Put the text that waits for the models back into the prompt box."""
         if self._waiting is not None:
             question, self._waiting = self._waiting, None
-            self._page.prompt.set_busy(False)
-            self._page.prompt.put_back(question)
+            self.page.prompt.set_busy(False)
+            self.page.prompt.put_back(question)
             self.shown.say_empty()
 
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         activity = now.activity
         if activity is before.activity:
             return
-        self._page.prompt.set_busy(activity in BUSY or self._waiting is not None)
+        self.page.prompt.set_busy(activity in BUSY or self._waiting is not None)
         if activity is not Activity.STOPPING:
-            self._page.prompt.notices.withdraw(STOP)
+            self.page.prompt.notices.withdraw(STOP)
         self.actions_changed.emit()
         if activity is Activity.READY:  # these reasons no longer hold
             for message, _hint in map(why_not, Activity):
-                self._page.prompt.notices.withdraw(message)
+                self.page.prompt.notices.withdraw(message)
         if activity is Activity.READY and self._waiting is not None:
             question, self._waiting = self._waiting, None
             self.shown.say_empty()
             self._ask(len(self.shown.chat.turns), question)
         elif activity is Activity.EMPTY and self._waiting is not None:
             self._take_back()
-            self._page.prompt.notices.tell(*why_not(activity))
+            self.page.prompt.notices.tell(*why_not(activity))
 
     # ------------------------------------------------------------------ which chat
 
     def _leave(self) -> None:
         """Keep what was typed in this chat before a different one is shown."""
         self._take_back()
-        self._page.prompt.tell_system()
+        self.page.prompt.tell_system()
         self.unsent.keep()
 
     def _show(self, chat: Conversation, live: Answering | None = None) -> None:
@@ -273,7 +269,7 @@ class ChatController(QObject):
 
     def _unsent_words(self) -> Question:
         """What was typed and is not in the chat yet: it may wait for the models."""
-        typed, waiting = self._page.prompt.unsent, self._waiting
+        typed, waiting = self.page.prompt.unsent, self._waiting
         if waiting is None:
             return typed
         text = "\n\n".join(filter(str.strip, (waiting.text, typed.text)))
@@ -281,15 +277,15 @@ class ChatController(QObject):
 
     def _new(self) -> Conversation:
         """An empty chat in the mode chosen last, if the loaded target can be asked in it."""
-        settings, pair = self._settings.now, self._session.pair
+        settings, pair = self.settings.now, self.session.pair
         last = settings.mode if settings.mode != INFILL or pair is None or pair.fills_middle else MODES[0]
-        return self._store.new(last, settings.system_prompt)
+        return self.store.new(last, settings.system_prompt)
 
     def new_chat(self) -> None:
         """Start an empty chat."""
         self._leave()
         self._show(self._new())
-        self._page.prompt.setFocus()
+        self.page.prompt.setFocus()
 
     def open_chat(self, chat_id: str) -> None:
         """Show a saved chat; an answer that is being written for it continues on the screen."""
@@ -299,16 +295,16 @@ class ChatController(QObject):
         live = self.answers.of(chat_id)
         try:
             here = live.chat if live is not None else self.answers.unsaved(chat_id)
-            chat = here if here is not None else self._store.load(chat_id)
+            chat = here if here is not None else self.store.load(chat_id)
         except UserError as error:
-            self._page.prompt.notices.tell(error)
-            self._page.chats.set_current(self.shown.chat.id)
+            self.page.prompt.notices.tell(error)
+            self.page.chats.set_current(self.shown.chat.id)
             return
         self._show(chat, live)
         if chat.head.damaged:
             kept = "The next change saves the chat to a new file and keeps a copy of the damaged one."
             hint = "" if chat.head.newer else kept
-            self._page.prompt.notices.tell(chat.head.damaged, hint)
+            self.page.prompt.notices.tell(chat.head.damaged, hint)
 
     def _is_stale(self) -> bool:
         """Whether another window has changed the chat on the screen."""
@@ -338,7 +334,7 @@ class ChatController(QObject):
     def clear(self) -> None:
         """Move the chat on the screen to the trash, where Undo finds it, and begin a new one."""
         if self.shown.chat.turns:
-            self._page.prompt.tell_system()
+            self.page.prompt.tell_system()
             self.chats.delete(self.shown.chat.id)
         else:
             self.new_chat()
@@ -348,16 +344,16 @@ class ChatController(QObject):
             self.new_chat()
 
     def _change_mode(self, mode: str) -> None:
-        self._change(lambda: self._store.set_mode(self.shown.chat, mode))
+        self._change(lambda: self.store.set_mode(self.shown.chat, mode))
         if self._waiting is None:
             self.shown.say_empty()
 
     def _change_system(self, text: str) -> None:
-        self._change(lambda: self._store.set_system_prompt(self.shown.chat, text))
+        self._change(lambda: self.store.set_system_prompt(self.shown.chat, text))
         self.shown.show_system()
 
     def _change_options(self, options: TemplateOptions) -> None:
-        self._change(lambda: self._store.set_template_options(self.shown.chat, options))
+        self._change(lambda: self.store.set_template_options(self.shown.chat, options))
 
     def _change(self, change: Callable[[], Conversation]) -> None:
         """Change what the chat on the screen is asked with."""
@@ -365,7 +361,7 @@ class ChatController(QObject):
         try:
             self.shown.chat = change()
         except UserError as error:
-            self._page.prompt.notices.tell(error)
+            self.page.prompt.notices.tell(error)
             return
         if live is not None:
             live.chat = self.shown.chat

@@ -18,11 +18,7 @@ from app.ui.widgets.icons import IconButton, icon
 from app.ui.widgets.labels import ElidedLabel
 
 if TYPE_CHECKING:
-    from app.saved.chats.store import ChatStore
-    from app.ui.chat.answers import AnswersController
-    from app.ui.chat.chat_page import ChatPage
-    from app.ui.chat.shown_chat import ShownChat
-    from app.ui.state.engine_session import EngineSession
+    from app.ui.chat.chat_controller import ChatController
 
 Search = Callable[[str], Sequence[ChatHead]]
 
@@ -296,27 +292,18 @@ class ChatListController(QObject):
     deleted = Signal(str)  # id of a chat that was put into the trash
     restored = Signal(str)  # id of a chat that was taken out of the trash
 
-    def __init__(
-        self,
-        page: ChatPage,
-        store: ChatStore,
-        session: EngineSession,
-        shown: ShownChat,
-        answers: AnswersController,
-    ) -> None:
+    def __init__(self, chat: ChatController) -> None:
         super().__init__()
-        self._page = page
-        self._store = store
-        self._session = session
-        self._shown = shown
-        self._answers = answers
+        self._page, self._store, self._session, self._shown = chat.page, chat.store, chat.session, chat.shown
+        self._answers = chat.answers
         self._deleted: list[str] = []
-        page.chats.renamed.connect(self._rename)
-        page.chats.delete_requested.connect(self.delete)
-        page.chats.undo_requested.connect(self._undo_delete)
-        answers.saved.connect(self.refresh)
+        chats = chat.page.chats
+        chats.renamed.connect(self._rename)
+        chats.delete_requested.connect(self.delete)
+        chats.undo_requested.connect(self._undo_delete)
+        self._answers.saved.connect(self.refresh)
         self._version = 0  # of the chats in the list
-        look = QTimer(page.chats, interval=LOOK_MS)
+        look = QTimer(chats, interval=LOOK_MS)
         look.timeout.connect(self._look)
         look.start()
 

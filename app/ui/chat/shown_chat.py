@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.engine.record.trace import Salvaged, Trace
 from app.engine.types import FinishReason, TraceHeader
@@ -11,7 +11,7 @@ from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answers import Answering, continuing
 from app.ui.chat.chat_page import ChatPage
-from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.answer import AnswerModel, Note, reconnect
 from app.ui.state.folds import RoundFolds
 from app.ui.transcript import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.access import answer_summary
@@ -215,15 +215,12 @@ class ShownChat(QObject):
         self._page.transcript.add_turn(turn)
 
     def _set_live(self, live: Answering | None) -> None:
-        if self.live is not None:
-            self.live.answer.began.disconnect(self._began)
-            self.live.answer.grew.disconnect(self.context_changed)
-            self.live.over.disconnect(self._ended)
+        def slots(heard: Answering) -> tuple[tuple[SignalInstance, object], ...]:
+            answer = heard.answer
+            return (answer.began, self._began), (answer.grew, self.context_changed), (heard.over, self._ended)
+
+        reconnect(slots, self.live, live)
         self.live = live
-        if live is not None:
-            live.answer.began.connect(self._began)
-            live.answer.grew.connect(self.context_changed)
-            live.over.connect(self._ended)
 
     def asked(self) -> None:
         """Show the chat, which now contains the question."""

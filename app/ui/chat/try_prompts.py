@@ -19,8 +19,7 @@ from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset
 from app.saved.settings import Settings
 from app.ui.setup.sampling_panel import chip_words
-from app.ui.state.chat_side import SettingsInUse
-from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.state.engine_session import BUSY, Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets import kit
 from app.ui.widgets.buttons import TwoLineButton
@@ -32,7 +31,6 @@ from app.ui.widgets.words import file_name, unread_name
 
 if TYPE_CHECKING:
     from app.ui.chat.chat_controller import ChatController
-    from app.ui.chat.chat_page import ChatPage
 
 WIDTH = 720  # of the panel's popover
 _TWO_COLUMNS = 560  # at text scale 1
@@ -151,22 +149,17 @@ class TryController(QObject):
 
     def __init__(
         self,
-        page: ChatPage,
         chat: ChatController,
-        session: EngineSession,
         prompts: Sequence[DemoPrompt],
-        settings: SettingsInUse,
         apply: Callable[[Preset], None],
         load: Callable[[], None],
     ) -> None:
         """`apply` puts a preset into use, or raises UserError; `load` loads the models that the settings
         name."""
-        self._box, self._transcript = box, transcript = page.prompt, page.transcript
+        self._box, self._transcript = box, transcript = chat.page.prompt, chat.page.transcript
         super().__init__(box)
-        self._chat = chat
-        self._session = session
+        self._chat, self._session, self._settings = chat, chat.session, chat.settings
         self._prompts = {demo.title: demo for demo in prompts}
-        self._settings = settings
         self._apply = apply
         self._load = load
         self._lent_to = ""  # the id of the chat that has a prompt's settings
@@ -179,7 +172,7 @@ class TryController(QObject):
         box.set_try_offered(bool(prompts))
         chat.shown.answer_shown.connect(self.refresh)
         chat.shown.chat_changed.connect(self._leave)
-        session.changed.connect(self._engine_changed)
+        self._session.changed.connect(self._engine_changed)
         self.refresh()
 
     def open(self) -> None:

@@ -12,15 +12,11 @@ from app.engine.errors import UserError
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.saved.chats.conversation import Answer
-from app.saved.chats.store import ChatStore
 from app.ui.chat.asking import why_not
 from app.ui.chat.chat_controller import ChatController
-from app.ui.chat.chat_page import ChatPage
-from app.ui.chat.shown_chat import ShownChat
 from app.ui.instruments.sums_panel import WIDTH as SUMS_WIDTH
 from app.ui.instruments.sums_panel import SinceReset, Sums, SumsPanel
 from app.ui.state.answer import AnswerModel
-from app.ui.state.engine_session import EngineSession
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.transcript import AnswerTurn
@@ -104,15 +100,11 @@ class VersionsController(QObject):
     changed = Signal()  # the stored chat changed
     inspect_requested = Signal(object, int, str)  # an answer, a round, its name
 
-    def __init__(
-        self, theme: Theme, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat
-    ) -> None:
+    def __init__(self, theme: Theme, chat: ChatController) -> None:
         super().__init__()
         self._theme = theme
-        self._page = page
-        self._store = store
-        self._session = session
-        self._shown = shown
+        self._page, self._store, self._session, self._shown = chat.page, chat.store, chat.session, chat.shown
+        page = chat.page
         page.transcript.version_requested.connect(self._show)
         page.transcript.comparison_requested.connect(self._compare)
 
@@ -169,12 +161,11 @@ class VersionsController(QObject):
 class SumsController(QObject):
     """Shows the sums of the answer and the chat on the screen, and of all answers since the last reset."""
 
-    def __init__(self, theme: Theme, page: ChatPage, chat: ChatController, session: EngineSession) -> None:
+    def __init__(self, theme: Theme, chat: ChatController) -> None:
         super().__init__()
         self.since_reset = SinceReset()
-        self._page = page
-        self._shown = chat.shown
-        self._session = session
+        self._page, self._shown, self._session = chat.page, chat.shown, chat.session
+        page = chat.page
         self.panel = SumsPanel(theme)
         self.popover = Popover(theme, self.panel, SUMS_WIDTH)
         self.popover.setParent(page)  # until it opens in the window

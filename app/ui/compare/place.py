@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
@@ -14,9 +15,7 @@ from PySide6.QtWidgets import QPushButton
 from app.base.paths import QUANTISED
 from app.engine.errors import UserError
 from app.engine.strategy import StrategySpec
-from app.lab.experiment import Experiment, Lane
-from app.lab.load.levels import LoadPlan
-from app.lab.report.report import SweepFacts
+from app.lab.experiment import Lane
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.chips import SetupBar
@@ -25,8 +24,7 @@ from app.ui.compare.journals import Earlier, EarlierRuns
 from app.ui.compare.lab_session import CompareWork, LabSession
 from app.ui.compare.outcome import MORE_SECONDS, MeasurementPages
 from app.ui.compare.setup import setup_of
-from app.ui.compare.start_panels import Sweep
-from app.ui.compare.works import Measurements
+from app.ui.compare.works import LoadWork, Measurements, TuneSession
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
@@ -72,16 +70,13 @@ class ComparePlace(PlaceWidget):
         head.run.clicked.connect(self.run)
         self.strip.pause.clicked.connect(works.pause)
         self.strip.cancel.clicked.connect(works.cancel)
-        head.tune_panel.wanted.connect(self.tune)
-        head.sweep_panel.wanted.connect(self.sweep)
-        head.depth_panel.wanted.connect(self.measure_depths)
-        head.load_panel.wanted.connect(self.measure_load)
         for panel, work in (
             (head.tune_panel, works.tune),
             (head.sweep_panel, works.sweep),
             (head.depth_panel, works.depth),
             (head.load_panel, works.load),
         ):
+            panel.wanted.connect(partial(self._start, work, panel.last))
             panel.last_wanted.connect(partial(self._show_last, work))
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
@@ -121,43 +116,25 @@ class ComparePlace(PlaceWidget):
             return
         self._begun()
 
-    def tune(self, seconds: int) -> None:
-        """Search for the best setting on the chosen prompts."""
-        work = self.works.tune
-        self._start(work, self.head.tune_panel.last, lambda: work.start(self.chips.base(), float(seconds)))
-
     def _tune_more(self) -> None:
         """Continue the search with the settings that are still in."""
         if self._may_begin():
             self.works.tune.go_on(MORE_SECONDS)
             self._begun()
 
-    def sweep(self, sweep: Sweep) -> None:
-        """Measure a grid."""
-        self._start_runs(self.works.sweep, self.head.sweep_panel.last, *sweep)
-
-    def measure_depths(self, experiment: Experiment, _depths: Sequence[int]) -> None:
-        """Measure the lanes over the length of the context."""
-        self._start_runs(self.works.depth, self.head.depth_panel.last, experiment)
-
-    def measure_load(self, experiment: Experiment, load: LoadPlan) -> None:
-        """Measure the servers among the lanes under this load."""
-        work = self.works.load
-        self._start(work, self.head.load_panel.last, lambda: work.start(experiment, load))
-
-    def _start_runs(
-        self, work: LabSession, last: QPushButton, experiment: Experiment, grid: SweepFacts | None = None
-    ) -> None:
-        journals = self.earlier.journals
-        self._start(work, last, lambda: work.start(experiment, journals.new(grid), grid))
-
-    def _start(self, work: CompareWork, last: QPushButton, start: Callable[[], None]) -> None:
-        """Measure on the page of a work, which `last` shows again."""
+    def _start(self, work: CompareWork, last: QPushButton, asked: tuple[Any, ...]) -> None:
+        """Measure what a panel asked for on the page of its work, which `last` shows again."""
         self.head.close_panels()
         if not self._may_begin():
             return
         try:
-            start()
+            if isinstance(work, LabSession):
+                experiment, *grid = asked
+                work.start(experiment, self.earlier.journals.new(*grid), *grid)
+            elif isinstance(work, TuneSession):
+                work.start(self.chips.base(), float(*asked))
+            elif isinstance(work, LoadWork):
+                work.start(*asked)
         except UserError as error:
             self.notice.tell(error)
             return

@@ -30,6 +30,8 @@ from app.ui.widgets.keys import Typing
 class StartPanel(QWidget):
     """A title, what is measured, the fields of a derived class, how much that is, and two buttons."""
 
+    wanted = Signal(object)
+    """Start the measurement with these arguments."""
     last_wanted = Signal()
     """Show what was measured last."""
 
@@ -65,9 +67,12 @@ class StartPanel(QWidget):
         self.amount.setText(words)
         set_role(self.amount, role=role)
 
-    def _start(self) -> None:
-        """Ask for the measurement."""
+    def asked(self) -> tuple[object, ...]:
+        """The arguments of the measurement; raises SettingError."""
         raise NotImplementedError
+
+    def _start(self) -> None:
+        self.wanted.emit(self.asked())
 
 
 def code_field(name: str, check: Callable[[], object], hint: str = "") -> QLineEdit:
@@ -80,9 +85,6 @@ def code_field(name: str, check: Callable[[], object], hint: str = "") -> QLineE
 
 class CurvesPanel(StartPanel):
     """A derived class says what the numbers are, and how much they measure."""
-
-    wanted = Signal(object, object)
-    """Measure this Experiment with what `plan` returned."""
 
     def __init__(self, title: str, words: str, label: str, start: str, last: str) -> None:
         super().__init__(title, words, start, last)
@@ -115,8 +117,8 @@ class CurvesPanel(StartPanel):
     def _edited(self) -> None:
         self._typed = True
 
-    def _start(self) -> None:
-        self.wanted.emit(*self.plan())
+    def asked(self) -> tuple[object, ...]:
+        return self.plan()
 
 
 DEPTH_WORDS = (
@@ -146,6 +148,9 @@ class DepthPanel(CurvesPanel):
         base, depths = self._lanes(), parse_depths(self.numbers.text())
         check_room(depths, room_for_depth(base, self._n_ctx), base.max_tokens)
         return make_experiment(at_depths(base, depths, self._suite)), depths
+
+    def asked(self) -> tuple[object, ...]:
+        return self.plan()[:1]
 
     def amount_words(self) -> str:
         experiment, depths = self.plan()
@@ -239,9 +244,6 @@ class SearchTime:
 class TunePanel(StartPanel):
     """The budget of a search, and a button to start it."""
 
-    wanted = Signal(int)
-    """Start a search of this many seconds."""
-
     def __init__(self) -> None:
         super().__init__("Tune for me", TUNE_WORDS, "Search", "Show the last result")
         self.seconds = NumberField(params_of(SearchTime)[0])
@@ -251,11 +253,10 @@ class TunePanel(StartPanel):
     def check(self) -> None:
         self.start.setEnabled(self.seconds.error() is None)
 
-    def _start(self) -> None:
-        self.wanted.emit(int(self.seconds.value()))
+    def asked(self) -> tuple[object, ...]:
+        return (int(self.seconds.value()),)
 
 
-Sweep = tuple[Experiment, SweepFacts]
 SWEEP_WORDS = (
     "Measures every combination of the values of two settings, on the prompts chosen here. They can belong "
     "to the strategy, the sampler or the models, which are loaded once for each value. Separate values with "
@@ -306,9 +307,6 @@ class AxisRow:
 class SweepPanel(StartPanel):
     """The set-up of a sweep, checked while it is typed."""
 
-    wanted = Signal(object)
-    """Measure this Sweep."""
-
     def __init__(self, base: Callable[[], Experiment], strategy: str) -> None:
         """`base` returns the experiment without its lanes; it raises SettingError."""
         super().__init__("Sweep", SWEEP_WORDS, "Measure the grid", "Show the last grid")
@@ -327,12 +325,11 @@ class SweepPanel(StartPanel):
         self.lay_out(grid)
         self._strategy_edited()
 
-    def sweep(self) -> Sweep:
-        """The experiment and its grid; raises SettingError."""
+    def asked(self) -> tuple[Experiment, SweepFacts]:
         return make_sweep(self._base(), self.strategy.text(), self.across.axis, self.down.axis)
 
     def amount_words(self) -> str:
-        experiment, facts = self.sweep()
+        experiment, facts = self.asked()
         cells = sum(cell.lane is not None for cell in facts.cells)
         runs = numbers.count(len(experiment.jobs()), "cold run")
         bases = "the baseline" if facts.baselines == 1 else numbers.count(facts.baselines, "baseline")
@@ -361,9 +358,6 @@ class SweepPanel(StartPanel):
         param = self._keys.get(key)
         row.values.setText(suggested(key, param) if param is not None else "")
         row.values.setCursorPosition(0)  # a field too short for all values shows the first ones
-
-    def _start(self) -> None:
-        self.wanted.emit(self.sweep())
 
 
 def _second(keys: Mapping[str, Param]) -> int:

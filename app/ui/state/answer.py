@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
@@ -322,10 +323,11 @@ class AnswerModel(QObject):
             self.pinned.emit()
 
 
+T = TypeVar("T")
+
+
 def reconnect(
-    slots: Callable[[AnswerModel], Iterable[tuple[SignalInstance, Callable[..., object]]]],
-    before: AnswerModel | None,
-    after: AnswerModel | None,
+    slots: Callable[[T], Iterable[tuple[SignalInstance, Any]]], before: T | None, after: T | None
 ) -> None:
     """Let a view observe a different answer: `slots` are its slots, each with the signal of an answer that it
     is for."""

@@ -122,10 +122,10 @@ class MainWindow(QMainWindow):
             header.target, header.draft, header.server_form, prompt.notices, session, settings
         )
         self.controller = ChatController(page, chat_store, session, settings)
-        self.versions = VersionsController(theme, page, chat_store, session, self.controller.shown)
-        self.sums = SumsController(theme, page, self.controller, session)
-        self.baseline = BaselineController(page, chat_store, self.controller, session)
-        self.audit = AuditController(theme, page, self.controller, session, self.status.audit)
+        self.versions = VersionsController(theme, self.controller)
+        self.sums = SumsController(theme, self.controller)
+        self.baseline = BaselineController(self.controller)
+        self.audit = AuditController(theme, self.controller, self.status.audit)
         calibrations = Calibrations(paths.calibrations)
         session.passes_of = calibrations.of
         chips, thinking = (header.strategy, header.sampling), prompt.thinking
@@ -134,10 +134,10 @@ class MainWindow(QMainWindow):
         )
         apply = self.chips.apply
         self.lookup_caches = LookupCacheController(header.strategy_panel, session, settings)
-        self.trying = TryController(page, self.controller, session, prompts, settings, apply, self.load_pair)
+        self.trying = TryController(self.controller, prompts, apply, self.load_pair)
         self.library_drafts = LibraryDrafts(paths)
         self.pair.offload.look_for_drafts(self.library_drafts)
-        self.advice = AdviceController(self.baseline, settings, self.library_drafts, apply, calibrations)
+        self.advice = AdviceController(self.baseline, self.library_drafts, apply, calibrations)
         self.draft_judge = DraftJudge(
             header.target_panel, header.draft_panel, session, settings, self.library_drafts
         )

@@ -133,7 +133,7 @@ def test_what_a_sweep_suggests_is_allowed(strategy: str) -> None:
 def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)
-    place.tune(5)
+    place.head.tune_panel.wanted.emit((5,))
     assert desk.session.activity is Activity.LENT
     desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
     result = place.works.tune.result
@@ -156,7 +156,7 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
 def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open()
     place = opened(desk, tokens=12)
-    place.tune(5)
+    place.head.tune_panel.wanted.emit((5,))
     desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
     first = place.works.tune.result
     assert first is not None
