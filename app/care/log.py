@@ -12,8 +12,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from app.base.bugs import bug_words
 from app.base.files import OWN, is_running, open_file, open_own, read_file
+from app.base.processes import bug_words
 
 log = logging.getLogger("draftscope")
 

@@ -15,7 +15,7 @@ import msgspec
 
 from app import __version__
 from app.base import numbers
-from app.base.bugs import bug_words
+from app.base.processes import bug_words
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, UserError
 from app.engine.process.host import ThreadHome

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.base.bugs import bug_line, bug_words
+from app.base.processes import bug_line, bug_words
 from app.care.log import LONGEST, NAME, CrashFile, keep_log, last_lines, take_crashes
 
 SECRET = "my secret question"

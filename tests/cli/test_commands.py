@@ -27,8 +27,8 @@ from app import __version__
 from app.cli.answer.options import parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.replay import CUT
+from app.cli.commands import check_display
 from app.cli.terminal.interrupt import Interrupt, run_interruptible
-from app.cli.window import check_display
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
 from app.engine.params import params_of

@@ -18,8 +18,7 @@ from app.engine.native.devices import OffloadDevice, list_devices
 from app.engine.native.heads import MtpContext, context_of
 from app.engine.native.library import AbortFlag, captured_report
 from app.engine.native.load_params import LoadReport
-from app.engine.native.model import Model
-from app.engine.native.tensors import tensor_sizes
+from app.engine.native.model import Model, tensor_sizes
 from app.engine.params import check_params
 from app.engine.types import ModelOptions
 

@@ -10,8 +10,7 @@ from typing import Any
 import llama_cpp
 
 from app.engine.native.library import captured_log, model_name, read_metadata
-from app.engine.native.model import check_file, explain_failure
-from app.engine.native.tensors import architecture_of
+from app.engine.native.model import architecture_of, check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
 
 _FILE_TYPES = "LLAMA_FTYPE_"

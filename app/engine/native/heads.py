@@ -21,7 +21,7 @@ from app.engine.native.head_context import (
     target_layers,
 )
 from app.engine.native.library import AbortFlag, extension
-from app.engine.native.tensors import tensor_sizes
+from app.engine.native.model import tensor_sizes
 from app.engine.sampling.logits import TOP, top_of_row
 from app.engine.types import ModelOptions
 

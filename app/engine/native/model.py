@@ -1,26 +1,85 @@
-"""Model files: opening them, explaining failures, and writing them in a different number format."""
+"""Model files: opening them, explaining failures, and writing them in a different number format; their
+tensors, from their headers; and files that hold only what drafts for one other model.
+
+llama.cpp loads those like models, and a pass through one of them alone ends the process or drafts garbage."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import llama_cpp
 
 from app.base.files import NotAFileError, open_file
-from app.engine.compat import HEAD_STRATEGIES
+from app.engine.compat import ASSISTANT, DFLASH2, DSPARK, HEAD_STRATEGIES, MTP
 from app.engine.errors import ModelFileError, NoRoomError, no_model_at
 from app.engine.native.devices import chosen_devices, hold, release
 from app.engine.native.library import captured_log, captured_report, model_name, read_metadata
+from app.engine.native.library import raw_call as _call
 from app.engine.native.load_params import MEASURED, ModelParams
-from app.engine.native.tensors import architecture_of
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.shards import parts_of, size_of
 from app.engine.types import ModelOptions
+
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+
+
+class _NoAlloc(ctypes.Structure):
+    """gguf_init_params"""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
+
+
+_open = _call("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _NoAlloc)
+_free = _call("gguf_free", None, ctypes.c_void_p)
+_count = _call("gguf_get_n_tensors", ctypes.c_int64, ctypes.c_void_p)
+_name = _call("gguf_get_tensor_name", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
+_size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)
+
+
+def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and bytes of every tensor of a model file, in all its shards. Raises ModelFileError."""
+    for shard in _shards(path):
+        head = _open(os.fsencode(shard), _NoAlloc(True, None))
+        if not head:
+            raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
+        try:
+            for index in range(_count(head)):
+                yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
+        finally:
+            _free(head)
+
+
+def _shards(path: Path) -> list[Path]:
+    found = _SHARD.search(path.name)
+    if found is None:
+        return [path]
+    stem = path.name[: found.start()]
+    return [path.with_name(f"{stem}-{n:05d}-of-{found[2]}.gguf") for n in range(1, int(found[2]) + 1)]
+
+
+_RELATIVES = {"markov_w1.weight": DSPARK, "selector_hidden.weight": DFLASH2}  # by a tensor of their own
+
+
+def architecture_of(path: Path, metadata: Callable[[str], str]) -> str:
+    """The architecture of the file at `path`, more exact than the file says it where it is a head.
+
+    `metadata` returns a value of the file as text, or "". Raises ModelFileError for a damaged file.
+    """
+    architecture = metadata("general.architecture")
+    heads = metadata(f"{architecture}.nextn_predict_layers")
+    if architecture == "dflash" or (heads not in ("", "0") and architecture != ASSISTANT):
+        names = [name for name, _ in tensor_sizes(path)]
+        if architecture == "dflash":
+            return next((kind for name, kind in _RELATIVES.items() if name in names), architecture)
+        if not any(name.startswith("blk.0.") for name in names):
+            return MTP
+    return architecture
+
 
 _OTHER_FILE = "Choose another GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."

@@ -19,8 +19,7 @@ from typing import Protocol
 
 import msgspec
 
-from app.base.bugs import bug_words
-from app.base.processes import Child, exit_words
+from app.base.processes import Child, bug_words, exit_words
 from app.engine.devices.workers import lost_workers
 from app.engine.process.limits import go_first, limit_memory
 from app.engine.process.messages import (

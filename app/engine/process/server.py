@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.base.bugs import bug_words
 from app.base.files import SHARED, reason, write_atomic, write_hint
+from app.base.processes import bug_words
 from app.engine.compat import FitKind
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PairError, PromptError, SettingError, UserError

@@ -2,7 +2,7 @@
 
 - Rows are lazy (`rows.py`): nothing is computed after a rejected token.
 - Rows are as small as what the filters leave (`distribution.py`): a few ids with their p. Verification,
-  residual, draws and sampled drafts work on those. `filters.py` finds them by bounds (`logits.py`: maxima of
+  residual, draws and sampled drafts work on those. `sampler.py` finds them by bounds (`logits.py`: maxima of
   groups) and never sorts the vocabulary; `tests/dense.py` keeps the sorted form as the reference.
 - XTC's own draw is summed out: tokens are drawn from the law over both cases.
 - Rows of a whole vocabulary reuse memory (`RowStore`): fresh pages cost more than what is written into

@@ -7,14 +7,16 @@ sampler chain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.sampling import filters, kernel
+from app.engine.sampling import kernel
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.dry import Breakers, Dry, is_on
 from app.engine.sampling.logits import Logits, softmax
@@ -25,6 +27,131 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
     Places = NDArray[np.intp]
+
+
+FEW = 256
+"""Up to this many tokens, ranking a list is faster than ranking an array."""
+_SORTED = 2048
+"""Up to this many values, sorting is faster than counting into bins."""
+_BINS = 4096
+_NARROW = 1e-30  # the least span, to avoid division by zero
+
+
+def top_k(logits: Logits, k: int) -> Places:
+    """The `k` largest logits, shape [n] -> [k]; all if there are fewer."""
+    if k >= len(logits.values):
+        return np.arange(len(logits.values))
+    places = logits.reaching(logits.bound(k))
+    values = logits.values[places]
+    last = np.partition(values, len(values) - k)[len(values) - k]
+    stays = values > last
+    stays[(values == last).nonzero()[0][: k - np.count_nonzero(stays)]] = True
+    kept: Places = places[stays]
+    return kept
+
+
+def top_p(logits: Logits, p: float) -> Places:
+    """The smallest set of the most probable tokens whose probability reaches `p`, shape [n] -> [m]; p < 1."""
+    weights, whole = logits.weights
+    if len(weights) <= _SORTED:
+        return _head(logits.values, weights, p * whole)
+    # All tokens less probable than this have less than 1 - p together: the limit lies above them.
+    least = min((1 - p) * whole / len(weights), 1.0)
+    places = (weights >= np.float32(least)).nonzero()[0]
+    kept: Places = places[_head(logits.values[places], weights[places], p * whole)]
+    return kept
+
+
+def top_n_sigma(logits: Logits, n: float) -> Places:
+    """The logits within `n` standard deviations of the largest, shape [m] -> [k]; -inf does not count."""
+    finite = logits.values[logits.values > -np.inf]
+    if not len(finite):
+        return np.arange(len(logits.values))
+    return logits.reaching(logits.largest - np.float32(n) * finite.std())
+
+
+def typical_p(logits: Logits, p: float) -> Places:
+    """The tokens whose surprise (-log of their probability) is nearest to its mean, as many as it takes to
+    exceed `p`; shape [n] -> [m]; p < 1.
+
+    Locally typical sampling, Meister et al. 2022 (arXiv 2202.00666).
+    """
+    places = (logits.values > -np.inf).nonzero()[0]
+    weights, whole = logits.weights
+    weights = weights[places]
+    surprise = math.log(whole) - (logits.values[places] - logits.largest)
+    mean = np.add.reduce(weights * surprise, dtype=np.float64) / whole
+    kept: Places = places[_head(-np.abs(surprise - np.float32(mean)), weights, math.nextafter(p, 2) * whole)]
+    return kept
+
+
+def head_of_top_p(values: Sequence[float], p: float) -> int:
+    """`top_p` for a few logits, largest first: the number of first logits kept."""
+    sums = list(accumulate(math.exp(value - values[0]) for value in values))
+    return min(bisect_left(sums, p * sums[-1]) + 1, len(sums))
+
+
+def head_of_min_p(values: Sequence[float], p: float) -> int:
+    """`min_p` for a few logits, largest first: the number of first logits kept."""
+    limit = values[0] + math.log(p)
+    return sum(value >= limit for value in values)
+
+
+def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: float) -> Floats:
+    """XTC: with probability `chance`, the tokens that reach `threshold` are dropped, except the least
+    probable of them.
+
+    `p` is the distribution without XTC, shape [n]; the probabilities at temperature 1, from the logits, are
+    compared with the threshold. Returns the mixture of both cases: llama.cpp first draws whether to drop and
+    then draws a token, and this is the law of that token.
+    """
+    weights, whole = logits.weights
+    at_one = weights / np.float32(whole)
+    above = (at_one >= threshold).nonzero()[0]
+    if len(above) < 2 or threshold > 0.5:
+        return p
+    last = above[len(above) - 1 - int(at_one[above][::-1].argmin())]
+    rest = p.copy()
+    rest[above[above != last]] = 0
+    whole = np.add.reduce(rest)
+    if whole == 0:
+        return p
+    rest *= np.float32(chance) / whole
+    rest += np.float32(1 - chance) * p
+    return rest
+
+
+def min_p(logits: Logits, p: float) -> Places:
+    """The tokens at least `p` times as probable as the best one, shape [n] -> [m]; p > 0."""
+    return logits.reaching(logits.largest + np.float32(math.log(p)))
+
+
+def _head(values: Floats, weights: Floats, mass: float) -> Places:
+    """The fewest largest `values` whose weights reach `mass`; [n] -> [m], m > 0.
+
+    Many values are first counted into bins, so that only the bin with the limit is sorted.
+    """
+    if len(values) <= _SORTED:
+        order = np.argsort(-values, kind="stable")
+        return np.sort(order[: _count(weights[order], mass)])
+    highest = np.maximum.reduce(values)
+    span = highest - np.minimum.reduce(values)
+    bins = (np.subtract(highest, values) * ((_BINS - 1) / max(span, _NARROW))).astype(np.intp)
+    sums = np.cumsum(np.bincount(bins, weights, _BINS))
+    limit = min(int(sums.searchsorted(mass)), int(bins.max()))
+    kept = bins < limit
+    inside = (bins == limit).nonzero()[0]
+    inside = inside[np.argsort(-values[inside], kind="stable")]
+    before = float(sums[limit - 1]) if limit else 0.0
+    kept[inside[: _count(weights[inside], mass - before)]] = True
+    places: Places = kept.nonzero()[0]
+    return places
+
+
+def _count(weights: Floats, mass: float) -> int:
+    """The number of first weights that reach `mass`; all if they do not."""
+    return int(np.cumsum(weights, dtype=np.float64).searchsorted(mass)) + 1
+
 
 _LOWEST_TEMPERATURE = 1e-30
 _SPARSE = 8
@@ -56,20 +183,20 @@ class Sampler:
         # The last filters, in their form for a few logits.
         self._heads: list[Callable[[list[float]], int]] = []
         if sampling.top_n_sigma > 0:
-            self._filters.append(partial(filters.top_n_sigma, n=sampling.top_n_sigma))
+            self._filters.append(partial(top_n_sigma, n=sampling.top_n_sigma))
         if sampling.top_k > 0:
-            self._filters.append(partial(filters.top_k, k=sampling.top_k))
+            self._filters.append(partial(top_k, k=sampling.top_k))
         if sampling.typical_p < 1:
-            self._filters.append(partial(filters.typical_p, p=sampling.typical_p))
+            self._filters.append(partial(typical_p, p=sampling.typical_p))
         if sampling.top_p < 1:
-            self._filters.append(partial(filters.top_p, p=sampling.top_p))
-            self._heads.append(partial(filters.head_of_top_p, p=sampling.top_p))
+            self._filters.append(partial(top_p, p=sampling.top_p))
+            self._heads.append(partial(head_of_top_p, p=sampling.top_p))
         if sampling.min_p > 0:
-            self._filters.append(partial(filters.min_p, p=sampling.min_p))
-            self._heads.append(partial(filters.head_of_min_p, p=sampling.min_p))
+            self._filters.append(partial(min_p, p=sampling.min_p))
+            self._heads.append(partial(head_of_min_p, p=sampling.min_p))
         # The number of last filters that have a form for a few logits.
         self._ranks = -1 if sampling.xtc_probability > 0 else len(self._heads)
-        if self._ranks == len(self._filters) - 1 and 0 < sampling.top_k <= filters.FEW // 2:
+        if self._ranks == len(self._filters) - 1 and 0 < sampling.top_k <= FEW // 2:
             self._best_k = sampling.top_k  # only top-k comes before them: it joins the list form
             self._heads.insert(0, lambda _values: sampling.top_k)
         self._looks = bool(self._filters) or sampling.xtc_probability > 0  # whether probabilities are needed
@@ -125,20 +252,20 @@ class Sampler:
             return _no_distribution(adjusted)
         if 0 < self._best_k < len(adjusted):
             places = left.reaching(left.bound(self._best_k))
-            if len(places) <= filters.FEW:
+            if len(places) <= FEW:
                 return self._of_few(places.tolist(), adjusted[places].tolist(), self._heads)
         for done, keep in enumerate(self._filters, 1):
             places = keep(left)
             if len(places) < len(left.values):
                 ids = places if ids is None else ids[places]
-                if len(ids) <= filters.FEW and len(self._filters) - done <= self._ranks:
+                if len(ids) <= FEW and len(self._filters) - done <= self._ranks:
                     heads = self._heads[len(self._heads) - len(self._filters) + done :]
                     return self._of_few(ids.tolist(), left.values[places].tolist(), heads)
                 left = Logits(left.values[places])
         p = softmax(left.values, self._temperature, out if ids is None else None)
         if self.sampling.xtc_probability > 0:
             chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
-            p = filters.without_top_choices(p, left, threshold, chance)
+            p = without_top_choices(p, left, threshold, chance)
         if ids is None or len(ids) * _SPARSE <= len(adjusted):
             return Distribution(p, ids)
         dense = np.zeros_like(adjusted)

@@ -24,7 +24,7 @@ from PySide6.QtCore import (
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
-from app.base.bugs import bug_line
+from app.base.processes import bug_line
 from app.ui.widgets.background import Collector
 
 

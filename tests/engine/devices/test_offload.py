@@ -16,7 +16,7 @@ from app.engine.devices.offload import fit_pair, measure, measure_pair
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import ModelFileError, NoRoomError, SettingError
 from app.engine.native.library import captured_report
-from app.engine.native.tensors import tensor_sizes
+from app.engine.native.model import tensor_sizes
 from app.engine.types import CACHE_TYPES, ModelInfo
 from tests.answers import answer, assert_same_answer
 from tests.files.tiny import Tiny
