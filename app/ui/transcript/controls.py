@@ -16,10 +16,10 @@ from app.ui.theme import Theme
 from app.ui.theme.style import hover, set_role
 from app.ui.transcript.layout.styles import FateShapes, TextStyle
 from app.ui.transcript.text.spans import AnswerTurn, Turn
+from app.ui.widgets import kit
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.kit import WrapLayout
 from app.ui.widgets.labels import as_text
-from app.ui.widgets import kit
 
 
 class TurnActions(QWidget):
