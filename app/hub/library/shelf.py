@@ -41,7 +41,7 @@ class _PlacesFile(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-class Places:
+class AddedPlaces:
     """The files and folders that the user added. Every change first reads the file again: a window and a
     command may both change it."""
 
@@ -262,7 +262,7 @@ class Shelf:
         self._own = own or {}
         self._made = folder / QUANTISED if folder else None
         self._reader = reader or Reader()
-        self.places = Places(folder / "library.json" if folder else None)
+        self.places = AddedPlaces(folder / "library.json" if folder else None)
         self._known = RememberedFiles(folder / "library-cache.json" if folder else None)
         # Files that could not be read, by path, size and time of the last change.
         self._refused: dict[tuple[Path, int, int], UserError] = {}
