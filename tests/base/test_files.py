@@ -36,7 +36,7 @@ from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.hub.catalogue import load_catalogue
 from app.hub.downloads.store import hold_queue, read_queue
-from app.hub.library.shelf import Places, RememberedFiles
+from app.hub.library.shelf import AddedPlaces, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lanes import read_lanes
 from app.lab.runs.journal import Journal, is_free, lock_journal
@@ -127,7 +127,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "presets": ("presets.json", lambda file: PresetStore(file).load()),
     "changed presets": ("presets.json", lambda file: PresetStore(file).change(lambda kept: kept, ())),
     "downloads": ("downloads.json", read_queue),
-    "added files": ("library.json", lambda file: Places(file).added),
+    "added files": ("library.json", lambda file: AddedPlaces(file).added),
     "known files": ("library-cache.json", RememberedFiles),
     "journal": ("20300101-000000-000000.jsonl", Journal.read),
     "journals": ("20300101-000000-000000.jsonl", lambda file: Journals(file.parent).latest()),

@@ -21,7 +21,7 @@ from app.engine.record.stats import Statistics
 from app.engine.record.trace import read_trace, salvage_trace
 from app.hub.cache_entry import Checked
 from app.hub.downloads.store import read_queue, write_queue
-from app.hub.library.shelf import Places, RememberedFiles
+from app.hub.library.shelf import AddedPlaces, RememberedFiles
 from app.lab.runs.journal import Journal
 from app.saved.chats.chat_file import NAME
 from app.saved.chats.conversation import Answer
@@ -163,10 +163,10 @@ def _list(path: Path, paths: Paths) -> Fate:
     notices.append(remembered.notice)
     write_queue(paths.data / "downloads.json", remembered.downloads)
     assert read_queue(paths.data / "downloads.json").downloads == remembered.downloads
-    places = Places(paths.data / "library.json")
+    places = AddedPlaces(paths.data / "library.json")
     places.add([Path("/models/more")])
     notices.append(places.notice)
-    assert Path("/models/more") in Places(paths.data / "library.json").added
+    assert Path("/models/more") in AddedPlaces(paths.data / "library.json").added
     if path.exists():
         shutil.copy(path, paths.checked)
         shutil.copy(path, paths.data / "library-cache.json")

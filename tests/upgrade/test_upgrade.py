@@ -12,7 +12,7 @@ from app.base.paths import Paths, find_paths
 from app.care.check import check_data
 from app.engine.record.recheck import recheck
 from app.hub.downloads.store import read_queue
-from app.hub.library.shelf import Places
+from app.hub.library.shelf import AddedPlaces
 from app.lab.runs.journal import Journal
 from app.saved.chats import chat_file
 from app.saved.chats.chat_file import NAME
@@ -50,7 +50,7 @@ def test_settings_and_presets_are_those_that_were_saved(paths: Paths) -> None:
 
 def test_lists_of_models_are_those_that_were_saved(paths: Paths) -> None:
     assert read_queue(paths.data / "downloads.json").downloads == (DOWNLOAD,)
-    places = Places(paths.data / "library.json")
+    places = AddedPlaces(paths.data / "library.json")
     assert (places.added, places.notice) == (PLACES, "")
 
 

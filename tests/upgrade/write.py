@@ -21,7 +21,7 @@ from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, ModelOptions, Sampling
 from app.hub.downloads.item import Download, ItemFile, State
 from app.hub.downloads.store import write_queue
-from app.hub.library.shelf import Places
+from app.hub.library.shelf import AddedPlaces
 from app.lab.runs.journal import lock_of, trace_folder_of
 from app.saved.chats.conversation import Answer, Conversation
 from app.saved.chats.store import ChatStore
@@ -88,7 +88,7 @@ def write(paths: Paths, engine: Engine) -> None:
     SettingsStore(paths.settings).save(SETTINGS)
     PresetStore(paths.presets).save(PRESETS)
     write_queue(paths.data / "downloads.json", (DOWNLOAD,))
-    Places(paths.data / "library.json").add(PLACES)
+    AddedPlaces(paths.data / "library.json").add(PLACES)
     store = ChatStore(paths.chats)
     chat = store.new(system_prompt="Be short.")
     chat = _say(store, engine, chat, "Count: Größe 😀", "draft-simple:n_max=2")
