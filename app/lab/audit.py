@@ -246,6 +246,11 @@ def _apart(row: Alternatives, judged: JudgedRow, sampling: Sampling, left_out: C
     known = dict(zip(full.ids, full.p, strict=True))
     shared = [(p, known.get(id)) for id, p in zip(row.ids, row.p, strict=True) if id not in left_out]
     moved = sorted(log(p) - log(q) for p, q in shared if p and q)
+    if moved and not mixed and len(recorded) == TOP:
+        # A token that is not among the ten has at most the least p of these.
+        gone = (kept - recorded).difference(judged.edge, left_out)
+        at_most = [log(row.p[-1]) - log(known[id]) for id in gone if row.p[-1] and known.get(id)]
+        moved[0] = min((moved[0], *at_most))
     if mixed and len(moved) > 2:  # at its threshold one token more or less may be dropped
         moved = min(moved[1:], moved[:-1], key=lambda rest: rest[-1] - rest[0])
     return (moved[-1] - moved[0]) * (sampling.temperature or 1.0) if moved else 0.0

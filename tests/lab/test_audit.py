@@ -8,7 +8,9 @@ import pytest
 
 from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.errors import SettingError
-from app.lab.audit import audit
+from app.engine.process.messages import JudgedRow
+from app.engine.types import Alternatives
+from app.lab.audit import _apart, audit
 from app.lab.audit_finding import Audit, AuditFinding, Cause
 from app.lab.audit_page import audit_page
 from tests.audits import PLANTS, audited
@@ -79,6 +81,20 @@ def test_a_filter_hides_no_fault(demo_engine: Engine, rule: str, filtered: dict[
         AuditFinding.LAW,
         AuditFinding.ROUNDING,
     )
+
+
+def test_a_token_that_fell_out_of_the_list_differs() -> None:
+    def row(*ids: int) -> Alternatives:
+        p = [2.0**-place for place in range(1, 11)]
+        return Alternatives(ids, (b"",) * 10, tuple(p))
+
+    def apart(one: Alternatives, other: Alternatives) -> float:
+        return _apart(one, JudgedRow(other, other), Sampling())
+
+    as_read = row(*range(10))
+    assert apart(as_read, as_read) == 0
+    assert apart(row(*range(9), 77), as_read) == 0, "as good as the tenth"
+    assert apart(row(0, 1, 2, 3, 5, 6, 7, 8, 9, 77), as_read) > 3, "the fifth is none of the ten"
 
 
 def test_rounding_is_told_with_its_gap(engine: Engine) -> None:
