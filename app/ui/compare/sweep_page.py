@@ -79,9 +79,11 @@ class HeatView(Plot):
         return row * self.grid.columnCount() + column
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...]) -> None:
-        """Show these cells, row by row."""
+        """Show these cells, row by row; none while a sweep has no numbers yet."""
         new, self._facts, self.cells = facts != self._facts, facts, cells
         self.grid.blockSignals(True)
+        if not cells:
+            self.grid.clearContents()
         if new:
             self._axes.setText(f"{facts.x} across, {facts.y} down")
             self.grid.setRowCount(len(facts.y_values))

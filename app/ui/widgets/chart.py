@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
+from operator import itemgetter
 from typing import Any
 
 import pyqtgraph as pg
@@ -23,6 +24,11 @@ _SAME = 4  # pixels within which points cover each other
 DASHES = (4, 3)
 
 
+def _zooms(event: Any) -> bool:
+    """Whether the wheel zooms: it is turned with Ctrl. Else it scrolls what the plot is in."""
+    return bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+
+
 class Box(pg.ViewBox):
     """Where values are drawn. Ctrl with the wheel zooms, dragging pans, a double click ends both."""
 
@@ -31,10 +37,10 @@ class Box(pg.ViewBox):
         self.disableAutoRange()
 
     def wheelEvent(self, event: Any, axis: int | None = None) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        if _zooms(event):
             super().wheelEvent(event, axis)
         else:
-            event.ignore()  # it scrolls what the plot is in
+            event.ignore()
 
     def mouseDragEvent(self, event: Any, axis: int | None = None) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -61,6 +67,12 @@ class Ticks(pg.AxisItem):
         self.setTextPen(theme.palette.secondary)
         self.setPen(QPen(Qt.PenStyle.NoPen))
         self.setTickPen(theme.palette.line)
+
+    def wheelEvent(self, event: Any) -> None:
+        if _zooms(event):
+            super().wheelEvent(event)
+        else:
+            event.ignore()
 
     def boundingRect(self) -> QRectF:
         return super().boundingRect().adjusted(-20, -8, 20, 8)  # type: ignore[no-any-return]  # words at ends
@@ -215,7 +227,8 @@ class Chart(Plot):
 
     def near(self, place: QPointF) -> tuple[Any, ...]:
         """The nearest point, and those that it covers."""
-        away = sorted(((point - place).manhattanLength(), mark) for mark, point in self.marks())
+        away = [((point - place).manhattanLength(), mark) for mark, point in self.marks()]
+        away.sort(key=itemgetter(0))  # marks have no order
         limit = min(NEAR, away[0][0] + _SAME) if away else 0.0
         return tuple(mark for distance, mark in away if distance <= limit)
 

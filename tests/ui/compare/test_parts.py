@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
@@ -240,12 +240,22 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     texts = {text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in painted(plot)}
     assert {"speed-up", "1.00×", "0 %", "100 %", "a", "b", "none"} <= texts
     box, at = plot.axes[0].box, plot.axes[0].pixel(0.9, 1.4)
-    turned = QWheelEvent(
-        at, at, QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.ControlModifier,
-        Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
+
+    def turn(at: QPointF, key: Qt.KeyboardModifier) -> bool:
+        turned = QWheelEvent(
+            at, at, QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, key, Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )  # fmt: skip
+        turned.ignore()
+        QApplication.sendEvent(plot.area.viewport(), turned)
+        return turned.isAccepted()
+
     whole = box.viewRange()
-    QApplication.sendEvent(plot.area.viewport(), turned)
+    numbers = plot.axes[0].left
+    for place in (at, numbers.mapToScene(numbers.boundingRect().center())):
+        assert not turn(place, Qt.KeyboardModifier.NoModifier), "it scrolls the page"
+    assert box.viewRange() == whole
+    assert turn(at, Qt.KeyboardModifier.ControlModifier)
     plot.set_points(points)
     (low, high), _ = box.viewRange()
     assert whole[0][0] < low < 0.9 < high, "zoomed, and still so after it is drawn again"

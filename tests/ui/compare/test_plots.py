@@ -139,12 +139,31 @@ def test_the_top_of_an_axis_is_a_round_number_above() -> None:
     assert _rounded_up(0.0) > 0
 
 
+CELLS = tuple(Cell(x, y, 1 + (x == "2")) for y in ("0", "0.5") for x in ("1", "2"))
+GRID = SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), CELLS)
+
+
 def heat(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> HeatView:
     view = HeatView(theme, choose)
-    cells = tuple(Cell(x, y, 1 + (x == "2")) for y in ("0", "0.5") for x in ("1", "2"))
-    facts = SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), cells)
-    view.set_cells(facts, heat_map(made_report(sweep=facts)))
+    view.set_cells(GRID, heat_map(made_report(sweep=GRID)))
     return view
+
+
+def test_a_sweep_that_has_no_cells_yet_shows_none_of_the_one_before(qtbot: QtBot, theme: Theme) -> None:
+    view = heat(theme, lambda *_: "")
+    qtbot.addWidget(view)
+    assert view.current is not None
+    view.set_cells(GRID, ())
+    assert view.current is None and view.grid.item(0, 0) is None
+    view.grab()  # paints without an error
+
+
+def test_of_points_as_near_all_are_read_out(qtbot: QtBot, theme: Theme) -> None:
+    view = Scatter(theme)
+    qtbot.addWidget(view)
+    view.set_points([Point("a", 0.5, 1.0), Point("b", 0.5, 1.0)])
+    ((_, place), _) = view.marks()
+    assert [point.name for point in view.near(place)] == ["a", "b"]
 
 
 def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter:
