@@ -27,7 +27,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
 from app.ui.widgets.field import Field, NumberBox, make_field
-from app.ui.widgets.form import Fold
+from app.ui.widgets.form import FoldedPart
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.labels import MonoText
 from app.ui.widgets.segmented import Segmented
@@ -251,8 +251,8 @@ class ModelForm(QWidget):
         first = [self._fields[name] for name in FIRST]
         self._layout = kit.column(*first, self.layers, self._where, spacing=GAP, on=self)
         self._place = self._layout.count()
-        self.devices_fold = Fold(theme, "Devices and workers", self._devices_part())
-        self.more_fold = Fold(theme, f"{len(names) - len(FIRST)} more settings", self._more_part())
+        self.devices_fold = FoldedPart(theme, "Devices and workers", self._devices_part())
+        self.more_fold = FoldedPart(theme, f"{len(names) - len(FIRST)} more settings", self._more_part())
         self._layout.addWidget(self.devices_fold)
         self._layout.addWidget(self.more_fold)
         self._reset = kit.button("Reset to defaults", self.reset, kind="flat")

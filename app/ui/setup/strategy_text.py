@@ -19,7 +19,7 @@ from app.engine.strategy import NONE, StrategySpec
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets import kit
-from app.ui.widgets.form import Fold
+from app.ui.widgets.form import FoldedPart
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.keys import Typing
 from app.ui.widgets.kit import reveal
@@ -183,7 +183,7 @@ class CommandReader(QWidget):
         self.use = kit.button("Use this strategy", lambda: self.strategy_wanted.emit(self._strategy))
         self.use.hide()
         inside = kit.column(self.field, (self.use, 0, Qt.AlignmentFlag.AlignLeft), self.told, spacing=8)
-        self.fold = Fold(theme, TITLE, kit.holder(inside))
+        self.fold = FoldedPart(theme, TITLE, kit.holder(inside))
         self.fold.toggled.connect(self._opened)
         kit.column(self.fold, on=self)
         theme.follow(self._refresh)

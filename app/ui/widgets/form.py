@@ -37,7 +37,7 @@ class FoldButton(QPushButton):
         self.setIconSize(QSize(side, side))
 
 
-class Fold(QWidget):
+class FoldedPart(QWidget):
     """A title to click and, when open, the contents."""
 
     toggled = Signal(bool)
@@ -126,10 +126,10 @@ class ParamFields(QWidget):
             field.edited.connect(self._edited)
         self._more = [field for name, field in self.fields.items() if first and name not in first]
         shown: list[QWidget] = [field for field in self.fields.values() if field not in self._more]
-        self._fold: Fold | None = None
+        self._fold: FoldedPart | None = None
         if self._more:
             more = kit.holder(kit.column(*self._more, spacing=GAP))
-            self._fold = Fold(theme, f"{len(self._more)} more settings", more)
+            self._fold = FoldedPart(theme, f"{len(self._more)} more settings", more)
             shown.append(self._fold)
         self._notice = Notice(theme)
         self._reset = kit.button("Reset to defaults", self.reset, kind="flat")

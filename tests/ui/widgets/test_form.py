@@ -27,7 +27,7 @@ from app.engine.params import param, params_of
 from app.engine.types import Sampling
 from app.ui.theme import Theme
 from app.ui.widgets.field import Field, FileField, NumberBox, short_range
-from app.ui.widgets.form import Fold, ParamForm
+from app.ui.widgets.form import FoldedPart, ParamForm
 from app.ui.widgets.notice import Notice
 
 
@@ -288,7 +288,7 @@ def test_what_is_not_first_is_folded_away(qtbot: QtBot, theme: Theme) -> None:
     form.show()
     assert form.field("temperature").isVisible()
     assert not form.field("min_p").isVisible()
-    fold = form.findChild(Fold)
+    fold = form.findChild(FoldedPart)
     assert fold is not None
     qtbot.keyClick(fold.button, Qt.Key.Key_Space)
     assert form.field("min_p").isVisible()
