@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
 from app.ui.transcript.hover_card import Hover
-from app.ui.transcript.layout.block import TextItem
+from app.ui.transcript.layout.block import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Position, Stack, Token
 from app.ui.widgets.keys import KeyTable
 from app.ui.widgets.kit import announce
@@ -160,6 +160,7 @@ class Pointer(QObject):
         self._pressed_at = QPoint()
         self._pressed_fold: BlockPlace | None = None  # the fold line that is pressed and not yet released
         self._last_double: tuple[int, QPoint] | None = None  # time and place of the last double click
+        self._doubled: tuple[Item, Token] | None = None  # the token of that click, in its turn
         self._second = QTimer(self, singleShot=True)  # a double click on a token, unless a third one follows
         self._second.timeout.connect(self._click_double)
         self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
@@ -170,6 +171,7 @@ class Pointer(QObject):
             return
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
         self._second.stop()
+        self._doubled = None
         point = event.position().toPoint()
         self._pressed_fold = self._fold(point)
         if self._pressed_fold is not None:
@@ -232,6 +234,7 @@ class Pointer(QObject):
         if token is not None and self._selection.empty:
             self._click(token)
         elif token is not None and self._last_double is not None:
+            self._doubled = self._stack.items[token.item], token
             self._second.start(QGuiApplication.styleHints().mouseDoubleClickInterval())
         clipboard = QGuiApplication.clipboard()
         if clipboard.supportsSelection() and not self._selection.empty:
@@ -263,8 +266,13 @@ class Pointer(QObject):
         return True
 
     def _click_double(self) -> None:
-        token = self._token(self._last_double[1]) if self._last_double is not None else None
-        if token is not None:
+        """Click the token that had the double click, which may be elsewhere on the screen by now, unless
+        its turn is gone."""
+        doubled, self._doubled = self._doubled, None
+        if doubled is None:
+            return
+        item, token = doubled
+        if item in self._stack.items[token.item : token.item + 1]:
             self._click(token)
 
     def _click(self, token: Token) -> None:

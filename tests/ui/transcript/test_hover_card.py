@@ -122,6 +122,23 @@ def test_a_double_click_is_two_clicks_unless_a_third_follows(qtbot: QtBot, chat,
     assert clicked == [token_clicked] * (1 if third else 2)
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["scrolled", "gone"])
+def test_a_double_click_is_about_the_token_that_had_it(qtbot: QtBot, chat, gone: bool) -> None:
+    clicked: list[object] = []
+    chat.token_clicked.connect(lambda *what: clicked.append(what))
+    answered, place = turn(chat, "a"), len(last(chat).rounds[3].drafted)
+    at = centre(chat, token(chat, " arithmetic", "resampled"))
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    qtbot.mouseDClick(chat.viewport(), button, none, at)
+    qtbot.mouseRelease(chat.viewport(), button, none, at)
+    if gone:
+        chat.set_turns([])
+    else:
+        chat.resize(chat.width() // 2, chat.height())
+    qtbot.wait(QGuiApplication.styleHints().mouseDoubleClickInterval() + 50)
+    assert clicked == ([] if gone else [(answered, 3, place)])
+
+
 def test_a_newline_can_be_pointed_at(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_turns(
         [AnswerTurn(AnswerModel(make_trace([make_round(0, ["one"], "\n"), make_round(1, [], "two")])), "m")]
