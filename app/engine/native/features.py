@@ -97,7 +97,7 @@ class Features:
 
     def forget(self, at: int = 0) -> None:
         """Drop all rows; the next one is that of the token at place `at`."""
-        self._rows = self._rows[:0]
+        self._rows = np.empty((0, self.width), np.float32)  # a slice would keep the memory
         self.start = self.end = at
 
     def take(self, at: int, n: int) -> None:

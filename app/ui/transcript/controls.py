@@ -93,7 +93,7 @@ class VersionBar(QWidget):
         self.adjustSize()
 
     def take_focus_of(self, former: VersionBar) -> None:
-        """Continue if the bar that this one replaces had the focus: at the first or the last version one
+        """Take the focus if the bar that this one replaces had it: at the first or the last version one
         arrow is dimmed, and the other one has it."""
         for mine, its in zip(self._buttons, former._buttons, strict=True):
             if its.hasFocus():
