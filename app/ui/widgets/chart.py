@@ -19,6 +19,8 @@ from app.ui.widgets import kit
 from app.ui.widgets.labels import as_text
 from app.ui.widgets.plot import ChooseFile, Plot
 
+pg.setConfigOption("mouseRateLimit", 0)  # else the last place of a quick move may be left out
+
 NEAR = 14  # pixels within which the mouse points at a point
 _SAME = 4  # pixels within which points cover each other
 DASHES = (4, 3)
