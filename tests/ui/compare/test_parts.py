@@ -252,8 +252,8 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
 
     whole = box.viewRange()
     numbers = plot.axes[0].left
-    for place in (at, numbers.mapToScene(numbers.boundingRect().center())):
-        assert not turn(place, Qt.KeyboardModifier.NoModifier), "it scrolls the page"
+    for spot in (at, numbers.mapToScene(numbers.boundingRect().center())):
+        assert not turn(spot, Qt.KeyboardModifier.NoModifier), "it scrolls the page"
     assert box.viewRange() == whole
     assert turn(at, Qt.KeyboardModifier.ControlModifier)
     plot.set_points(points)
