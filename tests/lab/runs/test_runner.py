@@ -170,6 +170,18 @@ def test_a_length_by_the_clock_is_told_what_passes_take(pair_files: Files, rule:
         assert (known is not None and {1, 2, 17} <= {*known.target}) == (rule == "auto")
 
 
+def test_passes_that_cannot_be_timed_end_no_measurement(
+    pair_files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_engine: LabEngine) -> None:
+        raise UserError("The passes were not timed.")
+
+    monkeypatch.setattr(LabEngine, "time_passes", refuse)
+    runner, _ = finished(small(pair_files, f"{DRAFT}:length=auto"))
+    runner.close()
+    assert len(runner.records) == 2 and not any(record.failure for record in runner.records.values())
+
+
 def test_a_pause_in_the_warm_up_leaves_no_lane_cold(pair_files: Files) -> None:
     control = Control()
     runner = Runner(small(pair_files, DRAFT, LOOKUP), ThreadHome, control=control)
