@@ -19,7 +19,7 @@ from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover, Pace
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
-from app.engine.native import Context, Vocabulary
+from app.engine.native import Context, Vocabulary, end_helpers
 from app.engine.process.messages import PassSeconds
 from app.engine.rules.base import Drafted, Judgement, Outcome, Rule
 from app.engine.sampling.draws import Draws
@@ -121,6 +121,7 @@ def rounds(run: Generation) -> Rounds:
     pass, so that recording costs a fast model nothing. Raises native.Cancelled when the abort flag is set,
     ModelFileError if logits are NaN; earlier rounds have been yielded.
     """
+    end_helpers()  # of this thread, which read the prompt: the loop's thread has its own
     with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
         for verified in handed_over:
             yield finished(run, verified)

@@ -20,7 +20,7 @@
 from app.engine.native.context import SNAPSHOTS, Cancelled, Context
 from app.engine.native.devices import chosen_devices, list_devices
 from app.engine.native.ggml import backends
-from app.engine.native.library import AbortFlag, on_abort, system_info
+from app.engine.native.library import AbortFlag, end_helpers, on_abort, system_info
 from app.engine.native.model import Model
 from app.engine.native.vocabulary import Vocabulary
 
@@ -33,6 +33,7 @@ __all__ = [
     "Vocabulary",
     "backends",
     "chosen_devices",
+    "end_helpers",
     "list_devices",
     "on_abort",
     "system_info",

@@ -17,6 +17,7 @@ from app.engine.native.library import (
     captured_log,
     captured_report,
     decode_batch,
+    end_helpers,
     get_logits_address,
 )
 from app.engine.native.load_params import LoadReport, context_params
@@ -329,6 +330,7 @@ class Context:
         finally:
             self.clear()
             self.seconds = 0.0
+            end_helpers()
 
     def head_input(self) -> HeadInput | None:
         """What the draft that was just made read of its target, of a head; None of a model."""

@@ -12,7 +12,7 @@ import pytest
 
 from app.engine.devices.memory import cores, default_threads, threads_for
 from app.engine.native import AbortFlag, system_info
-from app.engine.native.library import captured_log, log
+from app.engine.native.library import captured_log, libgomp, log
 from tests.engine.native.test_model import refusal
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +53,23 @@ def test_threads_do_not_spin_and_aborts_run_no_debugger() -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["1000", "1"]
+
+
+@pytest.mark.skipif(libgomp is None, reason="passes go without libgomp")
+def test_the_loop_alone_has_helpers(pair_files: tuple[Path, Path]) -> None:
+    # More helpers than cores sleep between two operations, and a pass takes more than twice as long.
+    code = (
+        "import os, threading\n"
+        "from app.engine import Engine, GenerationRequest, ModelOptions\n"
+        "from app.engine.process.messages import RoundFinished\n"
+        "def helpers(): return len(os.listdir('/proc/self/task')) - threading.active_count()\n"
+        f"with Engine(ModelOptions({str(pair_files[0])!r}, threads=2)) as engine:\n"
+        "    print(helpers())\n"
+        "    for event in engine.generate(GenerationRequest('Hello ' * 40, max_tokens=4)):\n"
+        "        if isinstance(event, RoundFinished) and event.round.index == 1: print(helpers())"
+    )
+    loaded, answering = map(int, python(code).split())
+    assert answering == loaded + 1
 
 
 def test_warnings_are_captured_for_the_time_of_a_block(
