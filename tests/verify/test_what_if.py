@@ -16,7 +16,7 @@ from app.engine.types import Sampling
 from tests.answers import answer
 from tests.benchmarks.measure import ROOT, as_user
 
-pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.verify, pytest.mark.same_text, pytest.mark.timeout(3600)]
 
 DRAFTS = (
     *(f"draft-simple:n_max={k}" for k in (8, 4, 3, 2, 1)),

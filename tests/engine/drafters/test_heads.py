@@ -99,6 +99,7 @@ def test_a_block_has_no_more_than_the_file_says(tiny_file: Make) -> None:
     assert (len(first.drafted), first.draft_end) == (7, "the draft's block is full")
 
 
+@pytest.mark.same_text
 @pytest.mark.parametrize("sample", ["", ":sample=1"])
 def test_p_min_is_compared_with_a_blocks_own_confidence(tiny_file: Make, sample: str) -> None:
     sampling = Sampling(temperature=0.9, seed=3)
