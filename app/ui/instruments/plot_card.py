@@ -51,8 +51,7 @@ class Canvas(QStackedWidget):
         self.reading = ""
         """The values that are shown at the moment."""
         self.message = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
-        self._foot = GivingLabel(), GivingLabel(), GivingLabel()
-        self._foot[1].setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._foot: tuple[GivingLabel, ...] = ()  # below the view, and made with it
         self.addWidget(self.message)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -76,7 +75,9 @@ class Canvas(QStackedWidget):
             from app.ui.instruments.view import PlotView
 
             self._view = view = PlotView(lambda: ring_shown(self))
-            foot = kit.row(self._foot[0], (self._foot[1], 1), self._foot[2])
+            self._foot = first, words, last = GivingLabel(), GivingLabel(), GivingLabel()
+            words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            foot = kit.row(first, (words, 1), last)
             self.addWidget(kit.holder(kit.column((view, 1), foot, spacing=0)))
             view.scene().sigMouseMoved.connect(lambda at: self.hovered.emit(round(self.round_at(at.x()))))
             view.scene().sigMouseClicked.connect(self._mouse_clicked)
