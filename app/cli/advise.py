@@ -16,7 +16,6 @@ from app.base.files import open_file, reason
 from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair
-from app.cli.models.here import open_shelf
 from app.cli.terminal.arguments import Parser
 from app.cli.terminal.console import put
 from app.engine.errors import SettingError, UserError
@@ -216,6 +215,8 @@ def _judged(command: ServerCommand) -> list[str]:
     names = [os.path.expanduser(name) for name in (command.target, command.draft)]
     if not all(map(os.path.isfile, names)):
         return []
+    from app.cli.models.here import open_shelf  # slow to import
+
     paths = [Path(name) for name in names]
     with open_shelf() as shelf:
         target, draft = (shelf.at(path, ()) for path in paths)
