@@ -211,7 +211,7 @@ def test_a_change_that_is_refused_changes_nothing(store: PresetStore) -> None:
 def test_presets_that_another_program_holds_are_named(
     store: PresetStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.base.files.PATIENCE", 0.05)
+    monkeypatch.setattr("app.base.locks.PATIENCE", 0.05)
     store.save([PLAIN])
     second = PresetStore(store.path)
     lock = FileLock(store.path.with_name("presets.json.lock"))
