@@ -110,7 +110,10 @@ def test_a_folder_that_is_gone_is_a_clear_error(tmp_path: Path, chat: Chat) -> N
 
 def test_words_get_the_room_of_their_trace_on_a_full_disk(tmp_path: Path, chat: Chat) -> None:
     path = tmp_path / "a.jsonl"
-    many = rounds() * 3  # more than the header
+    many = [  # more than the header
+        replace(round, index=index, position=index, offset=0.1 * index)
+        for index, round in enumerate(rounds() * 3)
+    ]
 
     def settle(answer: Answer) -> Conversation:
         if len(read_trace(path).rounds) == len(many):
