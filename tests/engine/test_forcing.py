@@ -129,12 +129,12 @@ def test_times_that_are_not_plausible_are_taken_again(
 
     def timed(context: object, held: object, ids: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
         taken.append(len(ids))
-        busy = context is engine.target and len(taken) <= 40 and len(ids) > 1
+        busy = context is engine.target and len(taken) <= 80 and len(ids) > 1
         return (0.01 + 0.004 * (len(ids) - 1)) * (3.7 / 1.4 if busy else 1.0)
 
     monkeypatch.setattr(forcing, "_timed", timed)
     found = engine.force(()).seconds
-    assert len(taken) == 80 and found.target[2] == pytest.approx(0.014)
+    assert len(taken) == 160 and found.target[2] == pytest.approx(0.014)
     assert found.error == pytest.approx(3.7 / 1.4 - 1)
     taken.clear()
     monkeypatch.setattr(forcing, "_timed", lambda _context, _held, ids: 0.01 + 0.004 * (len(ids) - 1))
