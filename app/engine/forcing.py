@@ -47,10 +47,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.engine.pair import LoadedPair
-    from app.engine.sampling.sampler import Sampler
 
     Ids = NDArray[np.int32]
-    from numpy.typing import NDArray
 
 
 WIDTHS = (1, 2, 3, 4, 5, 9, 17)
@@ -59,6 +57,7 @@ _TIMES = 5  # each, in turns
 _SECONDS = 1.5  # that timing passes alone takes, as far as one turn takes no longer
 _NOTHING_HELD = np.zeros(8, np.int32)  # the text of empty caches
 _ROWS = 64  # of logits at once: whole answers would take gigabytes
+_FINE = time.get_clock_info("thread_time").resolution < 1e-4  # Windows counts a thread's time in 16 ms
 
 
 class GivenText(NamedTuple):
@@ -169,7 +168,7 @@ def pass_seconds(
     more than so many seconds; a second time if the times are not plausible. Raises Cancelled."""
     longest = max(WIDTHS)
     contexts = [context for context in (target, draft) if context is not None]
-    ids = ids[: min(context.n_ctx for context in contexts) - longest]
+    ids = ids[: max(0, min(context.n_ctx for context in contexts) - longest)]
     for context in contexts:
         context.decode(ids[context.sync(ids) :])
     found = _pass_seconds(target, draft, ids, stopped, seconds)
@@ -212,7 +211,7 @@ def _timed(context: Context, held: Ids, ids: Ids) -> float:
     they do not pass, and longer passes would be interrupted more often. One of several threads also waits for
     the others: most in short passes, whose time would come out too short."""
     alone = context.threads == context.reading_threads == 1 and not context.memory.n_gpu_layers
-    clock = time.thread_time if alone else time.perf_counter
+    clock = time.thread_time if alone and _FINE else time.perf_counter
     began = clock()
     context.decode(ids, logits=len(ids)).argmax()
     seconds = clock() - began

@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.base import numbers
+from app.engine.compat import HEAD_STRATEGIES
 from app.engine.errors import SettingError, UserError
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import ModelOptions
@@ -268,7 +269,11 @@ class SetupBar(QObject):
     def _first(self) -> CompareSetup:
         named = {suite.name: suite for suite in self._suites}
         suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
-        return first_setup(suite, self._chat.pair().draft is not None)
+        if self._chat.pair().draft is None:
+            return first_setup(suite, None)
+        loaded = self._chat.engine.pair
+        head = loaded.draft.architecture if loaded is not None and loaded.draft is not None else ""
+        return first_setup(suite, HEAD_STRATEGIES.get(head, "draft-simple"))
 
     def _options_changed(self, options: AnswerOptions) -> None:
         self.set_setup(dataclasses.replace(self.setup, options=options))

@@ -21,8 +21,8 @@ from app.lab.experiment import MOST_LANES, Experiment, Lane, Pair, Prompt, conve
 from app.lab.suites import Suite
 from app.ui.setup.sampling_panel import AnswerOptions
 
-SUGGESTED = ("prompt-lookup", "draft-simple:n_max=4", "prompt-lookup+draft-simple:n_max=4")
-"""The lanes of a first set-up: a lookup in the prompt, which costs nothing, a draft model, and both."""
+SUGGESTED = ("prompt-lookup", "{}:n_max=4", "prompt-lookup+{}:n_max=4")
+"""The lanes of a first set-up: a lookup in the prompt, which costs nothing, a draft, and both."""
 SUGGESTED_ALONE = ("prompt-lookup", "suffix", "ngram-mod")
 """The lanes of a first set-up without a draft model."""
 _NO_SUITE = Suite("", "", ())  # for the default length of answers to the user's own prompt
@@ -143,10 +143,11 @@ class CompareSetup:
         return "There is no prompt.", "Choose at least one category."
 
 
-def first_setup(suite: Suite, has_draft: bool) -> CompareSetup:
-    """The set-up that a new user finds: it gives a real result after one press of Run."""
-    specs = SUGGESTED if has_draft else SUGGESTED_ALONE
-    return CompareSetup(suite, tuple(Lane(spec) for spec in specs), chat=suite.chat)
+def first_setup(suite: Suite, drafter: str | None) -> CompareSetup:
+    """The set-up that a new user finds: it gives a real result after one press of Run. `drafter` is the
+    strategy that drafts with the pair's draft, None without one."""
+    specs = SUGGESTED if drafter else SUGGESTED_ALONE
+    return CompareSetup(suite, tuple(Lane(spec.format(drafter)) for spec in specs), chat=suite.chat)
 
 
 def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:

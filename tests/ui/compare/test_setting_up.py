@@ -224,9 +224,19 @@ def test_rows_of_lanes_follow_the_theme(windows: Windows) -> None:
         assert chosen(theme.palette) in row.styleSheet()
 
 
+def test_the_first_lanes_draft_with_what_is_loaded() -> None:
+    suite = built_in(resource_folder())[0]
+    head = first_setup(suite, "draft-eagle3")
+    assert [lane.strategy for lane in head.lanes][1:] == [
+        "draft-eagle3:n_max=4",
+        "prompt-lookup+draft-eagle3:n_max=4",
+    ]
+    assert all("draft-" not in lane.strategy for lane in first_setup(suite, None).lanes)
+
+
 def test_prompts_are_taken_by_category() -> None:
     suite = next(suite for suite in built_in(resource_folder()) if suite.name == "bundled")
-    setup = first_setup(suite, has_draft=True)
+    setup = first_setup(suite, "draft-simple")
     assert len(setup.prompts) == len(suite.categories)
     assert {prompt.category for prompt in setup.prompts} == set(suite.categories)
     code = dataclasses.replace(setup, categories=("code",), amount=Amount(1, 0))
