@@ -13,6 +13,7 @@ from app.engine.lengths.base import LengthAt
 from app.engine.record.stats import DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.rules.block import BlockTest, block_chain
+from app.engine.rules.formula import add_up
 from app.engine.types import DraftedToken, EmittedToken, Race, Round, TraceHeader
 from app.saved.measured import Measurement
 
@@ -285,6 +286,20 @@ class RoundFacts:
     def ratio(self) -> float | None:
         """p / q of the decisive token."""
         return self.p / self.q if self.p is not None and self.q else None
+
+    @property
+    def _exact(self) -> tuple[str, ...]:
+        return add_up((self.p or 0.0, self.q or 0.0), lambda p, q: p / q)[0]
+
+    @property
+    def exact_p(self) -> str:
+        """p with as many figures as p / q needs to come out as written."""
+        return self._exact[0]
+
+    @property
+    def exact_q(self) -> str:
+        """q, like `exact_p`."""
+        return self._exact[1]
 
     # The residual.
 

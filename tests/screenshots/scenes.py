@@ -102,7 +102,7 @@ def lesson(visitor: Visitor) -> None:
     visitor.click("Lessons (Ctrl+Shift+L)")
     visitor.click("7  Temperature: p, q and the residual · SmolLM2")
     visitor.click("Next")
-    visitor.click("2: It is rejected: u is not below p / q")
+    visitor.click("2: It is rejected")
     visitor.take_both("lesson")
 
 

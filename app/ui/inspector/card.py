@@ -55,7 +55,7 @@ class DrawButton(QPushButton):
         self._timer = QTimer(self, interval=_MILLISECONDS)
         self._timer.timeout.connect(self._go_on)
         self.setToolTip(
-            "Draw a token from q, accept or replace it, and count the results: they converge to p"
+            "Draw a token from q, accept or replace it, and repeat at this place: the counts converge to p"
         )
         self.setAccessibleName(f"Draw {DRAWS:,} times")
         self.clicked.connect(self.start)

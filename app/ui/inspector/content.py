@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from math import log
+from math import log, sqrt
 
 from app.base.numbers import listed, percent
 from app.engine.explain.copied import Copied
@@ -25,7 +25,8 @@ _LETTERS = {
     "h": "h: the probability that this token's own draw passes.",
     "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
     "log p + luck": (
-        "luck: a number computed from seed, place and token. The token with the largest sum is drawn."
+        "luck: random noise, computed from seed, place and token. The token with the largest sum is drawn, "
+        "a fair draw. Pale: log p. Dark: luck; outlined if negative. Bars start below the lowest value."
     ),
     "v": "v: a uniform draw from [0, 1), keyed by seed and place. It selects the target's own token.",
 }
@@ -141,21 +142,23 @@ class CardContent:
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
-        """What the parts of the bars are: a fate and its words. Empty if a bar is a single number."""
+        """What the parts of the bars are: a fate, or "" for the line across, and its words. Empty if a bar is
+        a single number."""
         law = self.law
         if law is None:
             return ()
         p = self.headings[-1]
-        refused = Verdict.REJECTED.value, f"refused q > {p}"
         if self.drawn_so_far is not None:
             accepted, total = self.drawn_so_far
             drawn = f"accepted {accepted:,} of {total:,}", f"replaced {total - accepted:,}"
-            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), refused
-        alpha = f" α {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
+            spread = max(value * (1 - value) for bar in self.bars if (value := bar.values[-1]) is not None)
+            chance = f"{p}, chance ±{probability(2 * sqrt(max(spread, 0.0) / max(total, 1)))}"
+            return (Origin.ACCEPTED.value, drawn[0]), (Origin.RESAMPLED.value, drawn[1]), ("", chance)
+        alpha = f", α here {'=' if law.exact else '≤'} {ratio(law.alpha)}" if law.draws else ""
         return (
             (Origin.ACCEPTED.value, f"accepted{alpha}"),
             (Origin.RESAMPLED.value, f"residual {p} > q"),
-            refused,
+            (Verdict.REJECTED.value, f"refused q > {p}"),
         )
 
     def drawn(self, tally: Tally) -> CardContent:

@@ -35,6 +35,10 @@ from app.ui.inspector.content import (
 from app.ui.widgets.words import end_words
 
 _LEAST = 0.0005  # a token less probable than this has no bar
+_DRAWS = (
+    "Draw 1,000 repeats this place: draw from q, then accept or replace. "
+    "Chance: two standard errors, less if p is small."
+)
 
 
 def cards_of(round: Round, header: TraceHeader, rows: int = 5) -> tuple[CardContent, ...]:
@@ -106,7 +110,7 @@ def _drafted(round: Round, place: int, header: TraceHeader, heading: str, rows: 
         card,
         headings=("q", "p" if residual is None or residual.reach == 1 else "r p"),
         bars=law_bars(law, chosen),
-        notes=(*card.notes, *known_words(law)),
+        notes=(*card.notes, *known_words(law), *([_DRAWS] if law.draws else [])),
         law=law,
     )
 
@@ -194,11 +198,11 @@ def _passing(passed: bool) -> str:
 def _notes(round: Round, place: int, test: TokenTest | None) -> list[str]:
     token = round.drafted[place]
     rejected = next((token for token in round.drafted if token.verdict is Verdict.REJECTED), None)
-    why = f"“{_name(rejected)}” before it was rejected" if rejected else "the answer had ended before it"
+    why = f"an earlier token, “{_name(rejected)}”, was rejected" if rejected else "the answer ended before it"
     if test is not None:
         return test.notes(token)
     if token.verdict is Verdict.IGNORED:
-        return [f"Not judged: {why}."]
+        return [f"Not judged, because {why}."]
     return ["The trace does not contain the numbers behind this verdict."]
 
 
@@ -263,6 +267,11 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
     words = f"Drawn from the residual, {left}, scaled to 1."
     if isinstance(line, DrawLine):
         words += " Each length is a token's probability."
+    elif line is not None:
+        words += (
+            " In log p, p is a token's share. Pale: log p. Dark: luck, random noise; outlined if negative. "
+            "The highest sum wins, a fair draw. Bars start below the lowest value."
+        )
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
 

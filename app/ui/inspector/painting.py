@@ -187,6 +187,9 @@ def paint_legend(
             swatch = QRectF(x, round(y + (line - side) / 2), side, side)
             if fate == Verdict.REJECTED:
                 hatch(painter, swatch, ink.colour(fate), ink)
+            elif not fate:
+                tick = QRectF(swatch.center().x(), swatch.top() - 2, 1.5 * max(ink.unit, 1), side + 4)
+                painter.fillRect(tick, QColor(ink.theme.palette.text))
             else:
                 painter.fillRect(swatch, ink.colour(fate))
             words_room = QRectF(x + side + 6 * ink.unit, y, width, line)

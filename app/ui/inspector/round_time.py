@@ -27,6 +27,7 @@ class TimeBlock:
     seconds: float
     kind: int  # draft, verify or sampling, as `time_colours` has them
     label: str = ""
+    more: str = ""  # behind the label, if there is room
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class RoundTime:
         if not k or not round.verify_seconds:
             return None
         blocks = [TimeBlock(round.draft_seconds / k, 0) for _ in range(k)]
-        blocks.append(TimeBlock(round.verify_seconds, 1, f"one pass over {k + 1}"))
+        over = f"one pass over {k + 1}", f" (the last token and {k} drafted)"
+        blocks.append(TimeBlock(round.verify_seconds, 1, *over))
         blocks.append(TimeBlock(max(round.seconds - round.draft_seconds - round.verify_seconds, 0.0), 2))
         single, rest = cost.single_pass, cost.rest.median if cost.rest.seconds else 0.0
         alone = (TimeBlock(single, 1, "pass"), TimeBlock(rest, 2)) * tokens if single else ()
@@ -157,7 +159,8 @@ class RoundTimeView(QWidget):
             gap = 1 if width > 4 else 0
             rect = QRectF(x, row.top(), max(width - gap, 0.5), row.height())
             painter.fillRect(rect, QColor(colours[block.kind]))
-            for label in (f"{block.label} · {duration(block.seconds)}", block.label):
+            taken = f" · {duration(block.seconds)}"
+            for label in (f"{block.label}{block.more}{taken}", f"{block.label}{taken}", block.label):
                 if block.label and metrics.horizontalAdvance(label) + 8 < rect.width():
                     paint_text(painter, rect.adjusted(4, 0, 0, 0), LEFT, label, font, palette.ground)
                     break

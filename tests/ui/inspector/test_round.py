@@ -246,6 +246,9 @@ def test_a_place_is_drawn_a_thousand_times_by_keyboard(view: RoundView, theme: T
     accepted, replaced = (words.split()[1] for _fate, words in drawn.legend[:2])
     assert int(accepted) + int(replaced) == 1000
     assert all(abs((came or 0.0) - (p or 0.0)) < 0.08 for came, p in (bar.values for bar in drawn.bars))
+    share = min((bar.values[1] or 0.0 for bar in drawn.bars), key=lambda p: abs(p - 0.5))
+    chance = float(drawn.legend[2][1].removeprefix("p, chance ±"))
+    assert chance == pytest.approx(2 * (share * (1 - share) / 1000) ** 0.5, abs=0.0006)
     first = button.tally
     theme.set_motion("less")
     button.click()
@@ -310,7 +313,7 @@ def test_copied_tokens_behind_the_judged_ones_share_a_card(engine: Engine) -> No
             shared = cards[-2]
             assert shared.place == f"Places {judged + 1} to {len(round.drafted)} of {len(round.drafted)}"
             assert shared.word == "ignored" and re.match(
-                "Not judged: (“.+” before it was rejected|the answer had ended)", shared.notes[0]
+                "Not judged, because (an earlier token, “.+”, was rejected|the answer ended)", shared.notes[0]
             )
 
 

@@ -148,6 +148,8 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
     yield f"{_drafted(round, token)} Target {how} {own}: {word}."
     if token.drawn is not None:
         yield f"The target's draw: {_drawn(token.drawn)}."
+    elif instead is not None:
+        yield "The target's own choice replaces it."
 
 
 def _drafted(round: Round, token: DraftedToken) -> str:

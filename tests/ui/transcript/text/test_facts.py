@@ -46,7 +46,7 @@ def test_the_card_of_the_drawing() -> None:
         ("p (target) of ·arithmetic", "0.724"),
     )
     verdict = "Draft said “average” (61 %). Target wanted “arithmetic” (72 %): rejected."
-    assert shown.verdict == (said(verdict),)
+    assert shown.verdict == (said(verdict), "The target's own choice replaces it.")
     assert [(row.token, row.chosen) for row in shown.target][:2] == [
         ("·arithmetic", True),
         ("·average", False),
