@@ -105,6 +105,8 @@ class RoundTimeView(QWidget):
         if time != self.time:
             self.time = time
             self.setAccessibleDescription(time.words if time is not None else "")
+            said = [block.label + block.more for block in time.drafted if block.more] if time else []
+            self.setToolTip("".join(said))
             self.updateGeometry()
             self.update()
 
