@@ -26,7 +26,7 @@ _LETTERS = {
     "u": "u: a uniform draw from [0, 1), keyed by seed and place. It decides whether a drafted token passes.",
     "log p + luck": (
         "luck: random noise, computed from seed, place and token. The token with the largest sum is drawn, "
-        "a fair draw. Pale: log p. Dark: luck; outlined if negative. Bars start below the lowest value."
+        "a fair draw. Left part: log p. Right: luck; outlined if negative. Bars start below the lowest value."
     ),
     "v": "v: a uniform draw from [0, 1), keyed by seed and place. It selects the target's own token.",
 }

@@ -269,8 +269,8 @@ def _instead(round: Round, header: TraceHeader, residual: Residual) -> Instead:
         words += " Each length is a token's probability."
     elif line is not None:
         words += (
-            " In log p, p is a token's share. Pale: log p. Dark: luck, random noise; outlined if negative. "
-            "The highest sum wins, a fair draw. Bars start below the lowest value."
+            " In log p, p is a token's share. Left part: log p. Right: luck, random noise; outlined if "
+            "negative. The highest sum wins, a fair draw. Bars start below the lowest value."
         )
     fate, notes = token.origin.value, tuple(_residual_notes(round, residual, header))
     return Instead(name, fate, fate, words, line, _residual_sums(residual), notes, proof)
