@@ -84,7 +84,7 @@ class Child:
         with _deaf_to_ctrl_c():
             try:
                 self._process.start()
-            except (EOFError, ConnectionError):  # the server had just ended, and another one starts
+            except (EOFError, ConnectionError):  # the server had just ended: a new one starts
                 self._process.start()
         theirs.close()
 

@@ -157,7 +157,7 @@ class _FlagReader:
         self._meant: dict[str, dict[str, str]] = {}  # the same, of removed flags
         self._replaced: list[tuple[str, ...]] = []
         self._sampling = dict(_SERVER_SAMPLING)
-        self._others: list[str] = []  # flags that nothing here stands for
+        self._others: list[str] = []  # flags without an equivalent here
         self._file = ""
         self._of_the_hub = False  # the target
 
@@ -203,7 +203,7 @@ class _FlagReader:
         self._stops(f"it has no {name}{rest}")
 
     def _take(self, name: str, values: tuple[str, ...]) -> bool:
-        """Take a flag over; False if nothing here stands for it."""
+        """Take a flag over; False if it has no equivalent here."""
         command = self._command
         value = values[0] if values else ""
         ours = NAMES.get(name, name)
@@ -297,7 +297,7 @@ class _FlagReader:
             )
             yield f"The draft model is not used: {why}"
         for kind in types if not draft else ():
-            # From the target's repository it takes the file of a head that lies there.
+            # From the target's repository it takes the file of a head, if there is one.
             if kind in LLAMA_TYPES and KINDS[kind].needs_draft and (kind == _SIMPLE or not self._of_the_hub):
                 what = "draft model" if kind == _SIMPLE else "file of its head"
                 yield f"{kind} has no {what}: give one with --model-draft or --hf-repo-draft."

@@ -48,7 +48,7 @@ class DraftPlace(NamedTuple):
     p: float  # the draft model's own probability of it
     ends: bool = False  # the draft ends with it: it ends the answer
     tail: tuple[float, ...] = ()  # not accepted: the p of the tokens that were drafted behind it
-    tail_end: str | None = None  # why the draft ended behind them; None if that is not known
+    tail_end: str | None = None  # why the draft ended after them; None if that is not known
     gap: float = inf  # by how much its logit (where it was drawn, with its luck) was larger than the next
     tail_gap: float = inf  # the least of the tail
 

@@ -101,12 +101,13 @@ llama_cpp.llama_backend_init()
 
 
 def _openmp() -> Any:
-    """libgomp, which may be loaded for a backend in a file of its own; None if passes go without it."""
-    if hasattr(lib, "GOMP_parallel"):
-        return lib
+    """libgomp, which may be loaded for a backend in a file of its own. None if passes go without it, or if it
+    is older than GCC 9 and cannot end helpers."""
+    found = [lib]
     with contextlib.suppress(OSError, AttributeError):
-        return ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    return None
+        found.append(ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY))
+    names = ("GOMP_parallel", "omp_pause_resource_all")
+    return next((each for each in found if all(hasattr(each, name) for name in names)), None)
 
 
 libgomp = _openmp()
