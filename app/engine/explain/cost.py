@@ -21,7 +21,7 @@ _ENOUGH = 5  # times; the median of fewer is not used alone
 _STEADY, _FEW, _BETWEEN, _BEYOND, _CALIBRATED = 0.03, 0.15, 0.06, 0.2, 0.05  # relative standard errors
 _DEAREST = 2.0  # the most that a token of a small batch takes, in single-token passes: slow kernels
 _SMALL = 8  # tokens of a small batch; one of a larger pass takes no longer than a single-token pass
-_DISTURBED = 1.5  # from this share of a target's own time on something else took the machine's
+_SLOWED = 1.5  # times its own time that a pass takes if something else ran
 _AT_BEST = 0.25  # of a single-token pass: what a further token of a pass takes, until one was measured
 _OUT_OF_ORDER = 0.1  # times of passes by this share are measured again
 LONGEST = 16
@@ -278,7 +278,7 @@ class CostModel:
             return False
         # A calibration tells which targets are slow in small batches, unless it was disturbed itself.
         own = min(several / single, _dearest(k + 1)) if single and several else 0.0
-        return v >= _DISTURBED * max(k + 1, own)
+        return v >= _SLOWED * max(k + 1, own)
 
     @property
     def surely_priced(self) -> bool:

@@ -45,7 +45,7 @@ _REST = (8, 48)  # tokens until a strategy that does not pay is considered again
 _FIRST = 3  # most tokens of the first draft: what passes over drafts take is not known
 _FIRST_OF_HEAD = 1  # a head may be tried again at once, as it has read so far
 _OVERDRAWN = -1.0  # what the ledger may have left, in single-token passes, where seen drafts promise a gain
-_DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the machine
+_UNUSUAL = 2.0  # a time longer than this many usual ones is blamed on the machine
 _THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
 _PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
@@ -309,7 +309,7 @@ class AutoLength(DraftLength):
         """Learn the time of the pass, and update the ledger; `drafting` is the expected time of the
         drafts."""
         seconds, switched = cost.target_seconds, self._drafted_last and not verified
-        most = _DISTURBED * self._target.feared(verified) if len(self._target) else math.inf
+        most = _UNUSUAL * self._target.feared(verified) if len(self._target) else math.inf
         self._drafted_last = verified > 0
         if not switched:
             self._target.add(verified, seconds)
@@ -318,7 +318,7 @@ class AutoLength(DraftLength):
         if not len(self._target):
             return
         single = self._target.seconds(0)
-        drafting = min(cost.draft_seconds, _DISTURBED * drafting + _THOUGHT * single)
+        drafting = min(cost.draft_seconds, _UNUSUAL * drafting + _THOUGHT * single)
         if verified or switched:
             reading = sum(attempt.read_seconds for attempt in cost.attempts) / single
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted), reading)

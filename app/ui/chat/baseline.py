@@ -230,7 +230,6 @@ class BaselineController(QObject):
 
 
 _SLOW = 1.5  # from this many times the answer's own on, a kept time of a pass is timed again
-_DISTURBED = DOUBTFUL  # times of passes that are out of order by this share are not kept
 
 
 class AdviceController(QObject):
@@ -316,7 +315,7 @@ class AdviceController(QObject):
         known = answer.calibration = self._calibrations.of(pair)
         own = answer.cost.passes.seconds(1) if answer.cost.surely_priced else None
         slow = known is not None and own is not None and known.target[1] > _SLOW * own
-        stale = known is None or slow or known.doubt > _DISTURBED
+        stale = known is None or slow or known.doubt > DOUBTFUL
         idle = self._session.activity is Activity.READY and not self._tries and not self._measures
         loaded = self._session.pair is not None and loaded_alike(self._session.pair, pair)
         if stale and idle and loaded and answer.whole and pair not in self._timed:
@@ -324,7 +323,7 @@ class AdviceController(QObject):
             self._session.questions.ask(Force(0, ()), partial(self._passes_timed, pair))
 
     def _passes_timed(self, pair: PairInfo, reply: Reply) -> None:
-        if not isinstance(reply, Forced) or disorder(reply.seconds.target) > _DISTURBED:
+        if not isinstance(reply, Forced) or disorder(reply.seconds.target) > DOUBTFUL:
             self._timed.remove(pair)  # something else was asked or ran meanwhile: the next answer brings them
             return
         with suppress(OSError):  # then they are timed again after the next start

@@ -98,7 +98,7 @@ def test_the_steps_of_loading_advise_nothing_anew(windows: Windows, monkeypatch:
 def test_passes_are_timed_once_after_an_answer_and_kept(
     windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(baseline, "_DISTURBED", math.inf)  # whatever else runs beside the tests
+    monkeypatch.setattr(baseline, "DOUBTFUL", math.inf)  # whatever else runs beside the tests
     desk = windows.open(strategy="none")
     desk.ask("hello")
     answer, kept = desk.window.controller.shown.answer, windows.paths.calibrations
@@ -119,7 +119,7 @@ def test_passes_are_timed_once_after_an_answer_and_kept(
 def test_passes_that_were_timed_on_a_busy_machine_are_timed_again(
     windows: Windows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(baseline, "_DISTURBED", math.inf)  # whatever else runs beside the tests
+    monkeypatch.setattr(baseline, "DOUBTFUL", math.inf)  # whatever else runs beside the tests
     desk = windows.open(strategy="none")
     assert desk.session.pair is not None
     slow = PassSeconds(dict.fromkeys((1, 2, 3), 100.0))
